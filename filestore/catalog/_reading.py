@@ -1,0 +1,356 @@
+"""Questions to the catalog. Changes nothing."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self, TypeVar
+
+from filestore.catalog._schema import connect, damaged
+from filestore.hashing import content_hash
+from filestore.scan import PackedFolder
+
+VARIABLES: Final = 900
+"""How many values one statement takes."""
+
+FILE_COLUMNS: Final = (
+    "id, path, state, detail, file_hash, text_key, kind, resource, source, position, origin,"
+    " edited, generation"
+)
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """What the catalog knows of one file."""
+
+    id: int
+    path: str
+    state: str
+    """'' for an indexed chunk, 'record', or the code that withholds it."""
+    detail: str
+    file_hash: bytes
+    text_key: bytes
+    kind: str
+    resource: str
+    source: str | None
+    """The chunk's own source; None where its resource's record tells it."""
+    position: str | None
+    """The order key of its frontmatter."""
+    origin: str | None
+    edited: bool
+    """Whether the body differs from what was generated."""
+    generation: int
+
+    def checksum(self) -> bytes:
+        """16 bytes over the row, because SQLite checks no data page."""
+        values = (
+            self.id,
+            self.path,
+            self.state,
+            self.detail,
+            self.file_hash,
+            self.text_key,
+            self.kind,
+            self.resource,
+            self.source,
+            self.position,
+            self.origin,
+            self.edited,
+            self.generation,
+        )
+        return content_hash(repr(values).encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFile:
+    """The FAISS file that the catalog names."""
+
+    name: str
+    size_bytes: int
+    hash: str
+    """xxh3_128, hexadecimal."""
+    generation: int
+
+
+def encode_path(path: str) -> bytes:
+    """A path as the catalog stores it: the bytes on disk."""
+    return path.encode("utf-8", "surrogateescape")
+
+
+def decode_path(path: bytes) -> str:
+    """The inverse of `encode_path`."""
+    return path.decode("utf-8", "surrogateescape")
+
+
+def in_batches(values: Sequence[Value], size: int = VARIABLES) -> Iterator[Sequence[Value]]:
+    """Consecutive slices of at most `size` values."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
+
+
+def placeholders(values: Sequence[object]) -> str:
+    """As many question marks as there are values."""
+    return ",".join("?" * len(values))
+
+
+@contextlib.contextmanager
+def catalog_errors() -> Iterator[None]:
+    """Turn what SQLite raises over a damaged file into `CatalogDamagedError`.
+
+    Operational trouble (a full disk, a lock) says nothing about damage and passes.
+    """
+    try:
+        yield
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError as error:
+        raise damaged(error) from error
+
+
+class Catalog:
+    """An open catalog. Use `snapshot` where several questions must see one generation."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    @classmethod
+    def open(cls, path: str, *, create: bool = False) -> Self:
+        """Open the catalog.
+
+        Raises:
+            CatalogMissingError: There is none, and none shall be made.
+            CatalogDamagedError: The file is no sound catalog.
+            CatalogNewerError: Its schema is newer than ours.
+        """
+        return cls(connect(path, create=create))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.connection.close()
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Everything asked inside sees one generation."""
+        if self.connection.in_transaction:
+            yield
+            return
+        with catalog_errors():
+            self.connection.execute("BEGIN")
+            try:
+                self.connection.execute("SELECT 1 FROM meta").fetchone()
+                yield
+            finally:
+                self.connection.execute("ROLLBACK")
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of one question."""
+        return self.connection.execute(statement, values).fetchall()
+
+    def meta(self, key: str, default: Any = None) -> Any:
+        """One remembered value."""
+        found = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return default if found is None else found[0]
+
+    @property
+    def generation(self) -> int:
+        """How many times the catalog was committed to."""
+        return int(self.meta("generation", 0))
+
+    def index_file(self) -> IndexFile | None:
+        """The FAISS file, where one was written."""
+        name = self.meta("index_name")
+        if name is None:
+            return None
+        return IndexFile(
+            name, self.meta("index_size"), self.meta("index_hash"), self.meta("index_generation")
+        )
+
+    def folders(self) -> dict[str, PackedFolder]:
+        """The stat cache: folder path to its packed entries."""
+        found = self.connection.execute("SELECT path, names, stats FROM folders")
+        return {decode_path(path): PackedFolder(names, stats) for path, names, stats in found}
+
+    def count(self, table: str) -> int:
+        """How many rows a table has."""
+        return int(self.rows(f"SELECT count(*) FROM {table}")[0][0])
+
+    def file_count(self) -> int:
+        """How many files are known, withheld ones and records included."""
+        return self.count("files")
+
+    def states(self) -> list[tuple[str, str, str]]:
+        """Path, state and detail of every file that is not an indexed chunk."""
+        found = self.rows("SELECT path, state, detail FROM files WHERE state <> '' ORDER BY path")
+        return [(decode_path(path), state, detail) for path, state, detail in found]
+
+    def files(self, paths: Sequence[str]) -> dict[str, FileRow]:
+        """What is known of some paths; unknown ones are left out."""
+        found: dict[str, FileRow] = {}
+        for batch in in_batches([encode_path(path) for path in paths]):
+            where = f"path IN ({placeholders(batch)})"
+            found |= {row.path: row for row in self._files(where, batch)}
+        return found
+
+    def files_by_id(self, ids: Sequence[int]) -> dict[int, FileRow]:
+        """What is known of some file ids; unknown ones are left out."""
+        found: dict[int, FileRow] = {}
+        for batch in in_batches(ids):
+            found |= {row.id: row for row in self._files(f"id IN ({placeholders(batch)})", batch)}
+        return found
+
+    def files_of(self, resource: str) -> list[FileRow]:
+        """The files of a resource, its record included, in no order."""
+        return list(self._files("resource = ?", (resource,)))
+
+    def row_is_sound(self, row: FileRow) -> bool:
+        """Whether a row is what was written, by its checksum."""
+        found = self.rows("SELECT checksum FROM files WHERE id = ?", (row.id,))
+        return bool(found) and found[0][0] == row.checksum()
+
+    def all_files(self) -> Iterator[FileRow]:
+        """Every file, by path."""
+        return self._files("1 ORDER BY path", ())
+
+    def _files(self, where: str, values: Sequence[Any]) -> Iterator[FileRow]:
+        statement = f"SELECT {FILE_COLUMNS} FROM files WHERE {where}"
+        for identifier, path, *rest in self.connection.execute(statement, values):
+            rest[9] = bool(rest[9])
+            yield FileRow(identifier, decode_path(path), *rest)
+
+    def files_of_vectors(self, vectors: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
+        """Vector id to every (file id, part) that has its text."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for batch in in_batches(vectors):
+            for vector, file, part in self.connection.execute(
+                "SELECT vector, file, part FROM parts"
+                f" WHERE vector IN ({placeholders(batch)}) ORDER BY vector, file, part",
+                batch,
+            ):
+                found.setdefault(vector, []).append((file, part))
+        return found
+
+    def vectors_of_files(self, files: Iterable[int]) -> list[int]:
+        """The vector ids of some files, ascending."""
+        found: set[int] = set()
+        for batch in in_batches(list(files)):
+            found.update(
+                row[0]
+                for row in self.connection.execute(
+                    f"SELECT vector FROM parts WHERE file IN ({placeholders(batch)})", batch
+                )
+            )
+        return sorted(found)
+
+    def parts_of(self, file: int) -> list[int]:
+        """The vector ids of one file, part by part."""
+        found = self.rows("SELECT vector FROM parts WHERE file = ? ORDER BY part", (file,))
+        return [row[0] for row in found]
+
+    def vector_keys(self, *, embedded: bool = True) -> list[tuple[int, bytes]]:
+        """Vector id and embedding key of all vectors that have, or lack, their embedding."""
+        return self.rows(
+            "SELECT id, key FROM vectors WHERE embedded = ? ORDER BY id", (int(embedded),)
+        )
+
+    def paths_without_vectors(self) -> list[str]:
+        """Files with a text that was never embedded."""
+        found = self.rows(
+            "SELECT DISTINCT files.path FROM vectors JOIN parts ON parts.vector = vectors.id"
+            " JOIN files ON files.id = parts.file WHERE vectors.embedded = 0 ORDER BY files.path"
+        )
+        return [decode_path(row[0]) for row in found]
+
+    def index_delta(self) -> tuple[list[int], list[tuple[int, bytes]]]:
+        """What the FAISS file lacks: ids to remove, and (id, embedding key) to add."""
+        removed = self.rows("SELECT vector FROM index_delta WHERE present = 0 ORDER BY vector")
+        added = self.rows(
+            "SELECT id, key FROM index_delta JOIN vectors ON id = vector"
+            " WHERE present = 1 AND embedded = 1 ORDER BY id"
+        )
+        return [row[0] for row in removed], added
+
+    def delta_size(self) -> int:
+        """How many vectors the FAISS file differs by."""
+        return self.count("index_delta")
+
+    def content(self, file: int) -> bytes | None:
+        """The last good bytes of a file."""
+        found = self.rows("SELECT data FROM contents WHERE file = ?", (file,))
+        return found[0][0] if found else None
+
+    def generated(self, origin: str) -> bytes | None:
+        """The generated body with this origin, where it was kept."""
+        found = self.rows("SELECT body FROM generated WHERE origin = ?", (origin,))
+        return found[0][0] if found else None
+
+    def records(self) -> dict[str, bytes]:
+        """Record path to its bytes."""
+        return {
+            decode_path(path): data
+            for path, data in self.rows("SELECT path, data FROM records ORDER BY path")
+        }
+
+    def source_of(self, row: FileRow) -> str | None:
+        """The source of a chunk: its own, or the one its resource's record names."""
+        if row.source is not None:
+            return row.source
+        found = self.rows("SELECT source FROM records WHERE resource = ?", (row.resource,))
+        return found[0][0] if found else None
+
+    def sources_of_resources(self) -> dict[str, str]:
+        """Source of each record to the name of its resource."""
+        return dict(self.rows("SELECT source, resource FROM records"))
+
+    def full_text_changes(self, since: int, until: int) -> tuple[list[int], list[int]]:
+        """What a full-text index of generation `since` lacks to reflect `until`.
+
+        Returns:
+            File ids to delete, and file ids to add.
+        """
+        dead = self.rows("SELECT file FROM dead WHERE generation > ?", (since,))
+        added = self.rows(
+            "SELECT id FROM files WHERE state = '' AND generation > ? AND generation <= ?",
+            (since, until),
+        )
+        return [row[0] for row in dead], [row[0] for row in added]
+
+    def record_paths(self, resource: str) -> list[str]:
+        """Where the records of a resource are."""
+        found = self.rows("SELECT path FROM records WHERE resource = ?", (resource,))
+        return [decode_path(row[0]) for row in found]
+
+    def resources(self) -> list[tuple[str, str, int]]:
+        """Name, source and number of indexed files of every resource."""
+        return self.rows(
+            "SELECT resource, coalesce((SELECT max(source) FROM records"
+            " WHERE records.resource = names.resource), ''), sum(chunks) FROM"
+            " (SELECT resource, count(*) AS chunks FROM files WHERE state = '' GROUP BY resource"
+            "  UNION ALL SELECT resource, 0 FROM records) AS names"
+            " GROUP BY resource ORDER BY resource"
+        )
+
+    def files_with_fact(self, key: str, value: str) -> set[int]:
+        """Indexed files whose frontmatter, or whose document's metadata, has this fact."""
+        own = "SELECT file FROM facts WHERE key = ? AND value = ?"
+        documents = (
+            "SELECT files.id FROM record_facts JOIN files ON files.resource = record_facts.resource"
+            " LEFT JOIN records ON records.resource = files.resource"
+            " WHERE record_facts.key = ? AND record_facts.value = ?"
+            " AND record_facts.source = coalesce(files.source, records.source)"
+        )
+        found = self.rows(f"{own} UNION {documents}", (key, value, key, value))
+        return {row[0] for row in found}
+
+    def files_of_kind(self, kind: str) -> set[int]:
+        """Indexed files of one kind."""
+        return {row[0] for row in self.rows("SELECT id FROM files WHERE kind = ?", (kind,))}
+
+    def sources_of_files(self) -> list[tuple[int, str]]:
+        """File id and source of every indexed file that has one."""
+        return self.rows(
+            "SELECT files.id, coalesce(files.source, records.source) AS document FROM files"
+            " LEFT JOIN records ON records.resource = files.resource"
+            " WHERE files.state = '' AND document IS NOT NULL"
+        )

@@ -1,0 +1,146 @@
+"""The tables of the catalog, and opening them whole or not at all."""
+
+import os
+import sqlite3
+from typing import Final
+from urllib.parse import quote
+
+from filestore.errors import FilestoreError
+
+SCHEMA_VERSION: Final = 1
+APPLICATION_ID: Final = 0x66736361  # "fsca"
+
+TABLES: Final = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE folders (path BLOB PRIMARY KEY, names BLOB NOT NULL, stats BLOB NOT NULL);
+CREATE TABLE files (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  path BLOB NOT NULL UNIQUE,
+  state TEXT NOT NULL,
+  detail TEXT NOT NULL,
+  file_hash BLOB NOT NULL,
+  text_key BLOB NOT NULL,
+  kind TEXT NOT NULL,
+  resource TEXT NOT NULL,
+  source TEXT,
+  position TEXT,
+  origin TEXT,
+  edited INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
+  checksum BLOB NOT NULL
+);
+CREATE INDEX files_by_state ON files (state, path) WHERE state <> '';
+CREATE INDEX files_by_resource ON files (resource);
+CREATE TABLE contents (file INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE generated (origin TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE parts (
+  file INTEGER NOT NULL, part INTEGER NOT NULL, vector INTEGER NOT NULL,
+  PRIMARY KEY (file, part)
+) WITHOUT ROWID;
+CREATE INDEX parts_by_vector ON parts (vector, file, part);
+CREATE TABLE vectors (id INTEGER PRIMARY KEY, key BLOB NOT NULL, embedded INTEGER NOT NULL);
+CREATE INDEX vectors_missing ON vectors (id) WHERE embedded = 0;
+CREATE TABLE index_delta (vector INTEGER PRIMARY KEY, present INTEGER NOT NULL);
+CREATE TABLE facts (
+  key TEXT NOT NULL, value TEXT NOT NULL, file INTEGER NOT NULL,
+  PRIMARY KEY (key, value, file)
+) WITHOUT ROWID;
+CREATE INDEX facts_by_file ON facts (file);
+CREATE TABLE records (
+  path BLOB PRIMARY KEY, resource TEXT NOT NULL, source TEXT NOT NULL, data BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE record_facts (
+  key TEXT NOT NULL, value TEXT NOT NULL, resource TEXT NOT NULL, source TEXT NOT NULL,
+  PRIMARY KEY (key, value, resource, source)
+) WITHOUT ROWID;
+CREATE TABLE dead (file INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
+"""
+"""`files.state` is '' for an indexed chunk, 'record', or the code that withholds the file.
+`contents` keeps the last good bytes of each file, `generated` what an edited body was made from.
+`index_delta` is the difference to the FAISS file named in `meta`; `dead` the file ids that the
+full-text index may still hold."""
+
+
+class CatalogMissingError(FilestoreError, FileNotFoundError):
+    """There is no catalog."""
+
+
+class CatalogDamagedError(FilestoreError):
+    """The catalog cannot be read."""
+
+
+class CatalogNewerError(FilestoreError):
+    """The catalog was written by a newer filestore."""
+
+
+def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
+    """Open the catalog and check that it is one.
+
+    Raises:
+        CatalogMissingError: There is none, and none shall be made.
+        CatalogDamagedError: The file is no sound catalog.
+        CatalogNewerError: Its schema is newer than ours.
+    """
+    if not create and not os.path.exists(path):
+        raise CatalogMissingError("the store has no catalog yet", remedy="filestore sync")
+    try:
+        connection = _open(path)
+        _check(connection, create=create)
+    except sqlite3.DatabaseError as error:
+        raise damaged(error) from error
+    return connection
+
+
+def _open(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        _address(path), uri=True, isolation_level=None, check_same_thread=False, timeout=10
+    )
+    connection.executescript("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;")
+    return connection
+
+
+def _address(path: str) -> str:
+    """A writable store opens as it is; a read-only one in place where it can, else as a copy."""
+    if os.access(os.path.dirname(path), os.W_OK):
+        return f"file:{quote(path)}"
+    log = f"{path}-wal"
+    if not os.path.exists(log) or os.path.getsize(log) == 0:
+        return f"file:{quote(path)}?immutable=1"
+    import shutil
+    import tempfile
+
+    copy = tempfile.mkdtemp(prefix="filestore-")
+    for name in (path, log):
+        shutil.copy(name, copy)
+    return f"file:{quote(os.path.join(copy, os.path.basename(path)))}"
+
+
+def _check(connection: sqlite3.Connection, *, create: bool) -> None:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application == 0 and version == 0 and create:
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise sqlite3.DatabaseError("it is some other database")
+        connection.executescript(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE;"
+            f"{TABLES} PRAGMA application_id = {APPLICATION_ID};"
+            f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+        )
+        return
+    if application != APPLICATION_ID:
+        raise sqlite3.DatabaseError("it is not a filestore catalog")
+    if version > SCHEMA_VERSION:
+        raise CatalogNewerError(
+            f"the catalog has schema {version}, this filestore knows {SCHEMA_VERSION}",
+            remedy="upgrade filestore, or delete .sidecar/catalog.sqlite and run 'filestore sync'",
+        )
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def damaged(error: Exception) -> CatalogDamagedError:
+    """Say that the catalog is damaged."""
+    return CatalogDamagedError(
+        f"the catalog is damaged: {error}",
+        remedy="filestore sync puts it aside and indexes all files again",
+        detail=str(error),
+    )

@@ -1,0 +1,258 @@
+"""Changes to the catalog, inside one transaction. Knows the tables, not the reasons."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from filestore.catalog._reading import Catalog, FileRow, IndexFile, encode_path, in_batches
+from filestore.catalog._reading import placeholders as marks
+from filestore.errors import FilestoreError
+from filestore.observation import INDEXED, Observation
+from filestore.scan import PackedFolder
+
+
+class VectorCollisionError(FilestoreError):
+    """Two different texts have the same vector id."""
+
+
+class CatalogWriter(Catalog):
+    """A catalog between `begin` and `commit`.
+
+    One rule: a file id stands for one text and is never given twice. A file whose text changed, or
+    that is withheld or freed, gets a new id, so that accelerators may lag without lying.
+    """
+
+    def begin(self) -> None:
+        """Start the transaction; the generation to be is `next_generation`."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        self.next_generation = self.generation + 1
+
+    def commit(self) -> int:
+        """Make the changes the new generation."""
+        self.set_meta("generation", self.next_generation)
+        self.connection.execute("COMMIT")
+        return self.next_generation
+
+    def rollback(self) -> None:
+        """Forget the changes."""
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def set_meta(self, key: str, value: Any) -> None:
+        """Remember one value."""
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def put_folders(self, folders: Iterable[tuple[str, PackedFolder]]) -> None:
+        """Replace folders of the stat cache; a folder without entries is taken out."""
+        for path, packed in folders:
+            key = encode_path(path)
+            if packed.names:
+                values = (key, packed.names, packed.stats)
+                self.connection.execute("INSERT OR REPLACE INTO folders VALUES (?, ?, ?)", values)
+            else:
+                self.connection.execute("DELETE FROM folders WHERE path = ?", (key,))
+
+    def insert(self, seen: Sequence[tuple[Observation, FileRow]]) -> None:
+        """Add files that are not in the catalog, with their texts, facts and contents.
+
+        Args:
+            seen: Observations with their rows; the ids of the rows are overwritten by `new_ids`.
+
+        Raises:
+            VectorCollisionError: Two texts share a vector id.
+        """
+        self._insert_rows([row for _, row in seen])
+        indexed = [(look, row) for look, row in seen if look.state == INDEXED]
+        self.connection.executemany(
+            "INSERT OR REPLACE INTO contents VALUES (?, ?)",
+            [(row.id, look.data) for look, row in indexed],
+        )
+        self._insert_vectors(indexed)
+        self.connection.executemany(
+            "INSERT INTO parts VALUES (?, ?, ?)",
+            [
+                (row.id, part, vector)
+                for look, row in indexed
+                for part, vector in enumerate(look.vector_ids())
+            ],
+        )
+
+    def insert_facts(self, facts: Iterable[tuple[str, str, int]]) -> None:
+        """Add (key, value, file id) that filters ask for."""
+        self.connection.executemany("INSERT OR IGNORE INTO facts VALUES (?, ?, ?)", facts)
+
+    def replace_facts(self, file: int, facts: Iterable[tuple[str, str, int]]) -> None:
+        """Replace all facts of one file."""
+        self.connection.execute("DELETE FROM facts WHERE file = ?", (file,))
+        self.insert_facts(facts)
+
+    def new_ids(self, count: int) -> range:
+        """File ids that were never given before."""
+        found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'files'")
+        first = max(found[0][0] if found else 0, self._given if self._given else 0) + 1
+        self._given = first + count - 1
+        return range(first, first + count)
+
+    _given: int = 0
+
+    def _insert_rows(self, rows: Sequence[FileRow]) -> None:
+        self.connection.executemany(
+            f"INSERT INTO files VALUES ({marks(range(14))})", map(self._values, rows)
+        )
+
+    def _values(self, row: FileRow) -> tuple[Any, ...]:
+        return (
+            row.id,
+            encode_path(row.path),
+            row.state,
+            row.detail,
+            row.file_hash,
+            row.text_key,
+            row.kind,
+            row.resource,
+            row.source,
+            row.position,
+            row.origin,
+            row.edited,
+            row.generation,
+            row.checksum(),
+        )
+
+    def _insert_vectors(self, indexed: Sequence[tuple[Observation, FileRow]]) -> None:
+        wanted: dict[int, tuple[bytes, str]] = {}
+        for look, _ in indexed:
+            for vector, key in zip(look.vector_ids(), look.keys, strict=True):
+                before = wanted.setdefault(vector, (key, look.path))
+                if before[0] != key:
+                    raise collision(vector, before[1], look.path)
+        known = self._known_keys(list(wanted))
+        for vector, key in known.items():
+            if wanted[vector][0] != key:
+                raise collision(vector, self._some_path(vector), wanted[vector][1])
+        new = [vector for vector in wanted if vector not in known]
+        self.connection.executemany(
+            "INSERT INTO vectors VALUES (?, ?, 0)", [(vector, wanted[vector][0]) for vector in new]
+        )
+        if self.index_file() is not None:
+            self._note_delta(new, present=True)
+
+    def _known_keys(self, vectors: Sequence[int]) -> dict[int, bytes]:
+        known: dict[int, bytes] = {}
+        for batch in in_batches(vectors):
+            statement = f"SELECT id, key FROM vectors WHERE id IN ({marks(batch)})"
+            known.update(self.rows(statement, batch))
+        return known
+
+    def _some_path(self, vector: int) -> str:
+        file = self.files_of_vectors([vector])[vector][0][0]
+        return self.files_by_id([file])[file].path
+
+    def _note_delta(self, vectors: Sequence[int], *, present: bool) -> None:
+        """Keep `index_delta` the net difference: coming back after leaving is no difference."""
+        for vector in vectors:
+            opposite = self.connection.execute(
+                "DELETE FROM index_delta WHERE vector = ? AND present <> ?", (vector, present)
+            )
+            if opposite.rowcount == 0:
+                self.connection.execute(
+                    "INSERT OR IGNORE INTO index_delta VALUES (?, ?)", (vector, present)
+                )
+
+    def update(self, row: FileRow) -> None:
+        """Replace the row of a file whose texts stay as they were."""
+        self.connection.execute("DELETE FROM files WHERE id = ?", (row.id,))
+        self._insert_rows([row])
+
+    def delete_rows(self, ids: Sequence[int]) -> None:
+        """Take out the rows of files that `update` puts back under other names."""
+        for batch in in_batches(ids):
+            self.connection.execute(f"DELETE FROM files WHERE id IN ({marks(batch)})", batch)
+
+    def put_content(self, file: int, data: bytes) -> None:
+        """Replace the last good bytes of a file."""
+        self.connection.execute("INSERT OR REPLACE INTO contents VALUES (?, ?)", (file, data))
+
+    def keep_generated(self, origin: str, body: bytes) -> None:
+        """Keep a generated body, so that a hand edit can be merged with the next one."""
+        self.connection.execute("INSERT OR IGNORE INTO generated VALUES (?, ?)", (origin, body))
+
+    def delete(self, ids: Sequence[int]) -> None:
+        """Forget files with all that hangs on them; vectors that no other file has go too."""
+        for batch in in_batches(ids):
+            self._delete_batch(batch)
+
+    def _delete_batch(self, ids: Sequence[int]) -> None:
+        inside = f"IN ({marks(ids)})"
+        vectors = self.vectors_of_files(ids)
+        self.connection.execute(f"DELETE FROM parts WHERE file {inside}", ids)
+        for table in ("contents", "facts"):
+            self.connection.execute(f"DELETE FROM {table} WHERE file {inside}", ids)
+        self.connection.execute(f"DELETE FROM files WHERE id {inside}", ids)
+        self.connection.executemany(
+            "INSERT OR REPLACE INTO dead VALUES (?, ?)",
+            [(identifier, self.next_generation) for identifier in ids],
+        )
+        self._drop_unused(vectors)
+
+    def _drop_unused(self, vectors: Sequence[int]) -> None:
+        used = self.files_of_vectors(vectors)
+        unused = [vector for vector in vectors if vector not in used]
+        self.connection.executemany(
+            "DELETE FROM vectors WHERE id = ?", [(vector,) for vector in unused]
+        )
+        if self.index_file() is not None:
+            self._note_delta(unused, present=False)
+
+    def set_embedded(self, vectors: Iterable[int], *, embedded: bool = True) -> None:
+        """Say that the embeddings of some vectors are, or are not, in the embeddings file."""
+        self.connection.executemany(
+            "UPDATE vectors SET embedded = ? WHERE id = ?",
+            [(int(embedded), vector) for vector in vectors],
+        )
+
+    def name_index(self, file: IndexFile) -> None:
+        """Name a FAISS file that holds every embedded vector; the difference starts afresh."""
+        self.set_meta("index_name", file.name)
+        self.set_meta("index_size", file.size_bytes)
+        self.set_meta("index_hash", file.hash)
+        self.set_meta("index_generation", file.generation)
+        self.connection.execute("DELETE FROM index_delta")
+        self.connection.execute(
+            "INSERT INTO index_delta SELECT id, 1 FROM vectors WHERE embedded = 0"
+        )
+
+    def forget_dead(self, generation: int) -> None:
+        """Drop the dead ids that the full-text index, at this generation, no longer holds."""
+        self.connection.execute("DELETE FROM dead WHERE generation <= ?", (generation,))
+
+    def put_record(
+        self,
+        path: str,
+        resource: str,
+        source: str,
+        data: bytes,
+        facts: Iterable[tuple[str, str, str]],
+    ) -> None:
+        """Replace a record and its (key, value, source) facts."""
+        self.delete_record(path)
+        self.connection.execute(
+            "INSERT INTO records VALUES (?, ?, ?, ?)", (encode_path(path), resource, source, data)
+        )
+        self.connection.executemany(
+            "INSERT OR IGNORE INTO record_facts VALUES (?, ?, ?, ?)",
+            [(key, value, resource, document) for key, value, document in facts],
+        )
+
+    def delete_record(self, path: str) -> None:
+        """Forget a record."""
+        key = encode_path(path)
+        for (resource,) in self.rows("SELECT resource FROM records WHERE path = ?", (key,)):
+            self.connection.execute("DELETE FROM record_facts WHERE resource = ?", (resource,))
+        self.connection.execute("DELETE FROM records WHERE path = ?", (key,))
+
+
+def collision(vector: int, first: str, second: str) -> VectorCollisionError:
+    """Say which two files have different texts on one vector id."""
+    return VectorCollisionError(
+        f"{first} and {second} have different texts with the same vector id {vector}",
+        remedy="change a word in one of them",
+    )

@@ -1,0 +1,134 @@
+"""Finds the blocks of a text: paragraphs, headings, fences, tables, lists; and their sections."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from filestore.chunking._cutting import LINE_END, VISIBLE, spans_between, tidy_cuts
+from filestore.chunking._measure import Block, Kind, Measure, Span, Unit
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_WINDOW: Final = 32_768  # the splitting library is superlinear in what it is given at once
+_TITLE_LIMIT: Final = 1_000
+_MAX_NESTING: Final = 60  # of block quotes and lists; deeper ones end at the end of the text
+
+_BLANK_LINES: Final = re.compile(r"\n\s*\n")
+_KINDS: Final[dict[str, Kind]] = {
+    "heading_open": "heading",
+    "fence": "lines",
+    "code_block": "lines",
+    "html_block": "lines",
+    "table_open": "lines",
+    "bullet_list_open": "nested",
+    "ordered_list_open": "nested",
+    "blockquote_open": "nested",
+}
+
+
+def paragraphs(text: str) -> list[Block]:
+    starts = [0, *(blank.end() for blank in _BLANK_LINES.finditer(text))]
+    return [Block(start=start, kind="prose") for start in starts]
+
+
+def markdown_blocks(text: str) -> list[Block]:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
+    parser.enable("table").disable("reference")
+    tokens: list[Token] = []
+    # Only "\n" ends a line here; the block parser knows no other once carriage returns are gone.
+    parser.block.parse(text.replace("\r", " "), parser, {}, tokens)
+    starts = [0, *(line_end.end() for line_end in LINE_END.finditer(text))]
+    marks = [
+        starts[token.map[0]]
+        for token in tokens
+        if token.map and token.level == 1 and token.type == "list_item_open"
+    ]
+    blocks: list[Block] = []
+    for position, token in enumerate(tokens):
+        if token.map is None or token.level:
+            continue
+        start, end = starts[token.map[0]], starts[min(token.map[1], len(starts) - 1)]
+        kind = _KINDS.get(token.type, "prose")
+        if kind == "heading":
+            title = _plain_title(parser, tokens[position + 1].content)
+            blocks.append(Block(start=start, kind=kind, level=int(token.tag[1:]), title=title))
+        else:
+            items = marks[bisect_left(marks, start) : bisect_left(marks, end)]
+            blocks.append(Block(start=start, kind=kind, marks=tuple(items)))
+    return blocks
+
+
+def _plain_title(parser: "MarkdownIt", source: str) -> str:
+    """What a heading reads as, without its markup."""
+    inline = parser.parseInline(source[:_TITLE_LIMIT])[0]
+    words = (
+        " " if child.type in ("softbreak", "hardbreak") else child.content
+        for child in inline.children or ()
+        if child.type != "html_inline"
+    )
+    return " ".join("".join(words).split())
+
+
+def visible_blocks(text: str, blocks: Sequence[Block]) -> list[Block]:
+    """Blocks that partition the text: blank ones go to the one before, the first starts at 0."""
+    ends = [*(block.start for block in blocks[1:]), len(text)]
+    seen = [
+        block
+        for block, end in zip(blocks, ends, strict=True)
+        if VISIBLE.search(text, block.start, end)
+    ]
+    seen = seen or [Block(start=0, kind="prose")]
+    if VISIBLE.search(text, 0, seen[0].start):
+        return [Block(start=0, kind="prose"), *seen]
+    return [replace(seen[0], start=0), *seen[1:]]
+
+
+def units_of(measure: Measure, blocks: Sequence[Block]) -> Iterator[Unit]:
+    """The blocks with their heading paths and sizes, huge ones in windows."""
+    outline: list[tuple[int, str]] = []
+    ends = [*(block.start for block in blocks[1:]), len(measure.text)]
+    for block, block_end in zip(blocks, ends, strict=True):
+        if block.level:
+            while outline and outline[-1][0] >= block.level:
+                outline.pop()
+            outline.append((block.level, block.title))
+        for start, end in _windows(measure.text, block, block_end):
+            yield Unit(
+                start=start,
+                end=end,
+                tokens=measure.spaced_tokens(start, end),
+                # What follows the first window of an endless heading is no heading.
+                kind=block.kind if start == block.start or not block.level else "prose",
+                depth=outline[-1][0] if outline else 0,
+                titles=tuple(title for _, title in outline if title),
+                marks=block.marks[bisect_right(block.marks, start) : bisect_left(block.marks, end)],
+            )
+
+
+def _windows(text: str, block: Block, end: int) -> list[Span]:
+    cuts: list[int] = []
+    start = block.start
+    while end - start > _WINDOW:
+        half, stop = start + _WINDOW // 2, start + _WINDOW
+        mark = block.marks[bisect_right(block.marks, stop) - 1] if block.marks else -1
+        found = (mark, text.rfind("\n", half, stop) + 1, text.rfind(" ", half, stop) + 1)
+        start = next((cut for cut in found if cut > half), stop)
+        cuts.append(start)
+    return spans_between(block.start, end, tidy_cuts(text, block.start, end, cuts))
+
+
+def sections_of(units: Iterable[Unit]) -> Iterator[list[Unit]]:
+    """Headings in a row with everything up to the next heading."""
+    section: list[Unit] = []
+    for unit in units:
+        if section and unit.kind == "heading" and section[-1].kind != "heading":
+            yield section
+            section = []
+        section.append(unit)
+    yield section

@@ -1,0 +1,52 @@
+"""The command line: finds the command, runs it, turns what goes wrong into words and exit codes.
+
+One file a command; only the one that is asked for is imported. stdout is data, stderr the rest.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+COMMANDS: Final = {
+    "init": "make a store",
+    "add": "bring documents in, or up to date",
+    "rm": "remove resources",
+    "ls": "list resources, or the chunks of one",
+    "show": "show one chunk with its record",
+    "status": "what drifted, by stat",
+    "verify": "check everything, change nothing",
+    "sync": "bring the index in step with the files",
+    "search": "ask a question",
+    "reconstruct": "put a resource's text together again",
+    "demo": "a first look, in a temporary folder",
+    "tui": "open the inspector",
+}
+"""Every command with its one line of help; each is a module of this package."""
+
+EXIT_INTERRUPTED: Final = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words in (["--version"], ["-V"]):
+        from filestore._version import __version__
+
+        sys.stdout.write(f"filestore {__version__}\n")
+        return 0
+    from filestore.cli import _diagnostics, _parser
+    from filestore.errors import FilestoreError
+
+    as_json = "--json" in words
+    try:
+        options = _parser.parse(words)
+        return int(options.run(options))
+    except FilestoreError as error:
+        return _diagnostics.report(error, as_json=as_json)
+    except KeyboardInterrupt:
+        return _diagnostics.interrupted(as_json=as_json)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

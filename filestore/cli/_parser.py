@@ -1,0 +1,86 @@
+"""Words of the command line into options; the command's own module says what it takes."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+from filestore.cli import COMMANDS
+from filestore.errors import UsageError
+
+_DESCRIPTION = "A knowledge store of Markdown files that people edit and an index that follows."
+_EPILOG = """\
+exit codes:
+  0 done and clean          1 findings, or nothing found    2 wrong usage
+  3 unusable as asked       4 refused for safety            130 interrupted
+
+'filestore COMMAND --help' says more, with an example."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, remedy=f"{self.prog} --help")
+
+
+def parse(words: Sequence[str]) -> Any:
+    """The options of one call, with `run`, the function of its command.
+
+    Raises:
+        UsageError: The words fit no command.
+    """
+    command, position = _command_in(words)
+    parser = _Parser(
+        prog="filestore",
+        usage="filestore [--store DIR] [--json] COMMAND …",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", "-V", action="store_true", help="print the version")
+    parser.add_argument("--store", metavar="DIR", help="the store, or a folder with file_index/")
+    parser.add_argument("--json", action="store_true", help="print JSON on standard output")
+    if command is None:
+        _list_commands(parser)
+        parser.parse_args(list(words))
+        parser.print_help(sys.stderr)
+        raise UsageError("no command was given", remedy="filestore --help")
+    options = parser.parse_args(list(words[:position]))
+    module = import_module(f"filestore.cli.{command}")
+    own = _Parser(
+        prog=f"filestore {command}",
+        description=module.__doc__,
+        epilog=f"example:\n  {module.EXAMPLE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    own.add_argument("--store", metavar="DIR", default=options.store, help="the store to use")
+    own.add_argument(
+        "--json", action="store_true", default=options.json, help="print JSON on standard output"
+    )
+    module.configure(own)
+    chosen = own.parse_args(list(words[position + 1 :]))
+    chosen.run = module.run
+    return chosen
+
+
+def _command_in(words: Sequence[str]) -> tuple[str | None, int]:
+    """The first word that is no option of the front, and where it stands."""
+    skip = False
+    for position, word in enumerate(words):
+        if skip:
+            skip = False
+        elif word == "--store":
+            skip = True
+        elif not word.startswith("-"):
+            if word not in COMMANDS:
+                raise UsageError(
+                    f"no command {word!r}", remedy="'filestore --help' lists the commands"
+                )
+            return word, position
+    return None, len(words)
+
+
+def _list_commands(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("commands")
+    for name, line in COMMANDS.items():
+        group.add_argument(f"_{name}", metavar=name, nargs="?", help=line)

@@ -1,0 +1,102 @@
+"""A first look, in a temporary folder: search a small store, edit its files, see drift, mend it."""
+
+import argparse
+import os
+import shlex
+import shutil
+import tempfile
+from typing import Any
+
+from filestore.cli import _context, _output, main
+from filestore.errors import FilestoreError
+from filestore.search import Filters
+from filestore.store import Store
+
+EXAMPLE = "filestore demo"
+FOLDER = "example_index"
+_QUESTION = "history of a renamed file"
+_SENTENCE = "Beekeepers use a hive notebook, one line a visit."
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes: nothing of its own."""
+
+
+def run(options: Any) -> int:
+    """Walk through the store's life once, with the real commands."""
+    root = os.path.join(tempfile.mkdtemp(prefix="filestore-demo-"), FOLDER)
+    derived = shutil.ignore_patterns(".sidecar", ".undo", "__pycache__")
+    shutil.copytree(example_folder(), root, ignore=derived)
+    tour = _Tour(root)
+    tour.say(f"A copy of the example store is in {root}.")
+    tour.say("Its chunk files are the truth. The index is not in git, so it is built first:")
+    tour.command("sync")
+    tour.command("search", _QUESTION, "-k", "2")
+    tour.say("Now edit behind its back: the first answer changed, a file new, renamed, deleted.")
+    _edit(root)
+    tour.command("status")
+    tour.say("Nothing stale is passed off as current: the answer knows that its file was edited.")
+    tour.command("search", _QUESTION, "-k", "1")
+    tour.say("One command brings the index in step; what only moved is not embedded again:")
+    tour.command("sync")
+    tour.command("search", "hive notebook", "-k", "2", "--mode", "keyword")
+    tour.command("verify", "--level", "full")
+    if options.json:
+        _output.write_json({"root": root, "codes": tour.codes})
+    else:
+        _farewell(tour, root)
+    return 0 if tour.codes[-1] == 0 else 1
+
+
+def example_folder() -> str:
+    """The example store: beside the package in a checkout, inside it when installed.
+
+    Raises:
+        FilestoreError: It was not installed.
+    """
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for parent in (package, os.path.dirname(package)):
+        folder = os.path.join(parent, FOLDER)
+        if os.path.isfile(os.path.join(folder, "filestore.toml")):
+            return folder
+    raise FilestoreError("the example store was not installed", remedy="install filestore again")
+
+
+class _Tour:
+    """Says what happens and runs commands on one store."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self.codes: list[int] = []
+
+    def say(self, text: str) -> None:
+        _output.line()
+        _output.line(text, style="1")
+
+    def command(self, *words: str) -> None:
+        _output.line()
+        _output.line(f"$ filestore {shlex.join(words)}", style="36")
+        self.codes.append(main(["--store", self._root, *words]))
+
+
+def _edit(root: str) -> None:
+    chunked = os.path.join(root, "chunked")
+    glossary = os.path.join(chunked, "glossary.md")
+    with Store(root, configuration=_context.configuration_folder()) as store:
+        (best,) = store.search(_QUESTION, count=1, filters=Filters()).hits
+    with open(os.path.join(root, best.path), "a", encoding="utf-8") as file:
+        file.write(f"\nA note in passing: {_SENTENCE[0].lower()}{_SENTENCE[1:]}\n")
+    with open(os.path.join(chunked, "bees.md"), "w", encoding="utf-8") as file:
+        file.write(f"# Bees\n\n{_SENTENCE}\n")
+    os.rename(os.path.join(glossary, "chunk2.md"), os.path.join(glossary, "second.md"))
+    os.remove(os.path.join(chunked, "checklist.txt", "chunk1.md"))
+
+
+def _farewell(tour: _Tour, root: str) -> None:
+    tour.say("That was all of it. To go on:")
+    _output.line(f"  cd {root}")
+    _output.line("  filestore ls                     what is in it")
+    _output.line("  filestore show PATH              one chunk with its record")
+    _output.line("  filestore tui                    the inspector")
+    _output.line("and for your own documents, in any folder:")
+    _output.line("  filestore init && filestore add PATH…")

@@ -1,0 +1,102 @@
+"""Ask a question: words, "phrases", prefix*, -excluded, +required. Every hit is checked on disk."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from filestore.cli import _context, _diagnostics, _output
+from filestore.errors import UsageError
+from filestore.safe_text import shown_path
+from filestore.search import MODES, Filters
+
+if TYPE_CHECKING:
+    from filestore.search import Answer, Hit
+
+EXAMPLE = 'filestore search "renamed files" -k 5 --where tags=git'
+_WIDTH = 96
+_LINES = 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument("query", metavar="QUERY", nargs="+", help="several words need no quotes")
+    parser.add_argument(
+        "-k", type=int, default=10, metavar="N", help="at most N files (default: 10)"
+    )
+    parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
+    parser.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="only chunks whose frontmatter or document says so; may be repeated",
+    )
+    parser.add_argument("--source", metavar="GLOB", help="only chunks of these sources")
+    parser.add_argument("--kind", metavar="K", help="only this kind: chunk or summary")
+
+
+def run(options: Any) -> int:
+    """Search; 1 where nothing is found."""
+    filters = Filters(
+        where=tuple(_pair(text) for text in options.where),
+        source=options.source,
+        kind=options.kind,
+    )
+    with _context.open_store(options) as store:
+        answer = store.search(
+            " ".join(options.query), count=options.k, mode=options.mode, filters=filters
+        )
+    if options.json:
+        _output.write_json(
+            {
+                "query": answer.query,
+                "mode": answer.mode,
+                "generation": answer.generation,
+                "hits": [_json(hit) for hit in answer.hits],
+                "notes": list(answer.notes),
+            }
+        )
+    else:
+        _words(answer)
+    return 0 if answer.hits else 1
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UsageError(f"--where takes KEY=VALUE, found {text!r}", remedy="--where tags=git")
+    return key, value
+
+
+def _json(hit: "Hit") -> dict[str, Any]:
+    return {
+        "path": hit.path,
+        "score": hit.score,
+        "kind": hit.kind,
+        "resource": hit.resource,
+        "source": hit.source,
+        "freshness": hit.freshness,
+        "headings": list(hit.headings),
+        "text": hit.text,
+        "why": {leg: dict(values) for leg, values in hit.why.items()},
+    }
+
+
+def _words(answer: "Answer") -> None:
+    for note in answer.notes:
+        _diagnostics.say(note)
+    for number, hit in enumerate(answer.hits, start=1):
+        mark = "" if hit.freshness == "fresh" else f"  [{hit.freshness}]"
+        _output.line(f"{number}. {shown_path(hit.path)}{mark}", style="1")
+        legs = [f"{leg} #{int(why['rank'])}" for leg, why in hit.why.items()]
+        origin = shown_path(hit.source) if hit.source else "no source"
+        _output.line(f"   {' > '.join(hit.headings) or origin}  ({', '.join(legs)})", style="2")
+        for text in _excerpt(hit.text):
+            _output.line(f"   {text}")
+    if not answer.hits:
+        _output.line("nothing found")
+
+
+def _excerpt(text: str) -> list[str]:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    shown = [line for line in lines if not line.startswith("#")] or lines
+    return [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in shown[:_LINES]]

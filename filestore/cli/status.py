@@ -1,0 +1,44 @@
+"""What drifted between the files and the index, told by stat: as cheap as git status."""
+
+import argparse
+from typing import Any
+
+from filestore.cli import _context, _output
+from filestore.findings import Finding
+
+EXAMPLE = "filestore status --json"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes: nothing of its own."""
+
+
+def run(options: Any) -> int:
+    """Print the drift; exit code 1 where there is any."""
+    with _context.open_store(options) as store:
+        status = store.status()
+    drift: dict[str, list[str]] = {}
+    for finding in status.findings:
+        drift.setdefault(finding.code, []).append(finding.path)
+    if options.json:
+        counts = {"files": status.files} | {code: len(paths) for code, paths in drift.items()}
+        _output.write_json(
+            {
+                "clean": status.clean,
+                "generation": status.generation,
+                "counts": counts,
+                "drift": drift,
+            }
+        )
+    else:
+        _words(list(status.findings), clean=status.clean, files=status.files)
+    return 0 if status.clean else 1
+
+
+def _words(findings: list[Finding], *, clean: bool, files: int) -> None:
+    _output.findings(findings)
+    safe = sum(finding.safe for finding in findings)
+    if clean:
+        _output.line(f"clean: {_output.count(files, 'file')} as indexed")
+    elif safe:
+        _output.line(f"'filestore sync' mends {safe:,} of {len(findings):,}")

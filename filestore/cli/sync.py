@@ -1,0 +1,56 @@
+"""Bring the index in step with the files: every repair that touches only the sidecar."""
+
+import argparse
+from typing import Any
+
+from filestore.cli import _context, _diagnostics, _output
+from filestore.findings import is_clean
+
+EXAMPLE = "filestore sync"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument(
+        "--no-embed", action="store_true", help="leave new texts without vectors for now"
+    )
+    parser.add_argument(
+        "--forget-missing",
+        action="store_true",
+        help="forget missing files even where so many are gone that it looks like an accident",
+    )
+
+
+def run(options: Any) -> int:
+    """Sync; 1 where something is left that needs a person, 4 where a mass of files is gone."""
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        report = store.sync(
+            embed=not options.no_embed,
+            forget_missing=options.forget_missing,
+            on_progress=on_progress,
+        )
+        clean = is_clean(list(report.remaining), store.settings.accepted)
+    if options.json:
+        _output.write_json(
+            {
+                "applied": [_output.finding_json(finding) for finding in report.applied],
+                "remaining": [_output.finding_json(finding) for finding in report.remaining],
+                "embedded": report.embedded,
+                "reused": report.reused,
+                "generation": report.generation,
+            }
+        )
+    else:
+        counts: dict[str, int] = {}
+        for finding in report.applied:
+            counts[finding.code] = counts.get(finding.code, 0) + 1
+        done = ", ".join(f"{number:,} {code}" for code, number in counts.items())
+        _output.line(f"applied: {done or 'nothing to do'}")
+        texts = _output.count(report.embedded, "text")
+        _output.line(f"{texts} embedded, {report.reused:,} known already")
+        if report.remaining:
+            _output.line("left for you:")
+            _output.findings(report.remaining)
+    if report.mass_missing:
+        return 4
+    return 0 if clean else 1

@@ -1,0 +1,83 @@
+"""The contract every embedder keeps: texts in, vectors of length 1 out.
+
+Holds no model and no cache. One rule: every vector is finite and of length 1, also for a text with
+nothing in it, so that nothing downstream has to treat such a text apart.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from filestore.errors import FilestoreError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class UnknownEmbedder(FilestoreError, ValueError):
+    """The settings name an embedder that this installation does not have."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        choices = ", ".join(known)
+        super().__init__(
+            f"unknown embedder {name!r}; known here: {choices}",
+            remedy=f"set `embedder` in filestore.toml to one of: {choices}",
+        )
+
+
+class Embedder(ABC):
+    """Turns texts into vectors of one space, named by its fingerprint."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name in the settings, for example ``builtin``."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """The identity of the vector space: name, version, dimension, options; not the runtime.
+
+        Two embedders with one fingerprint give vectors that may be mixed in one index.
+        """
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """How many numbers a vector has."""
+
+    @property
+    @abstractmethod
+    def max_tokens(self) -> int | None:
+        """The longest text that is embedded well, by `count_tokens`; None if there is no limit."""
+
+    @property
+    @abstractmethod
+    def lexical(self) -> bool:
+        """True when only words and characters are compared, not meaning: the user is told."""
+
+    @abstractmethod
+    def count_tokens(self, text: str) -> int:
+        """How many tokens a text has: the same answer everywhere, cheap, 0 for an empty text."""
+
+    @abstractmethod
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts that are to be found: ``(n, dimension) float32, rows of length 1``."""
+
+    @abstractmethod
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question: ``(dimension,) float32, of length 1``."""
+
+
+def neutral_vector(dimension: int) -> NDArray[np.float32]:
+    """The one vector of every text without features: ``(dimension,) float32, of length 1``.
+
+    All its entries are equal, so it lies near no text in particular.
+    """
+    import numpy as np
+
+    # Divided in float64 and rounded once: the same bits on every machine.
+    return np.full(dimension, 1.0 / float(dimension) ** 0.5).astype(np.float32)

@@ -1,0 +1,510 @@
+"""The embeddings that were paid for, in SQLite: by model fingerprint and embedding key.
+
+Holds vectors only, no texts and no paths, so it serves every branch and every clone. Rows are
+added, hardly ever changed. One rule: no vector leaves here whose checksum does not hold, because
+SQLite does not check its data pages; such a row counts as absent, and `put` mends it.
+
+Layout: ``models(id, fingerprint, dimension, checksum)`` and ``vectors(id, model, key, checksum,
+vector)``, where `key` is 32 bytes, `vector` little-endian float32, and `checksum` the xxh3_64 of
+key and vector (of the dimension, for a model) seeded with the xxh3_64 of the fingerprint.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import urllib.parse
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+from xxhash import xxh3_64_digest, xxh3_64_intdigest
+
+from filestore.errors import FilestoreError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+_APPLICATION_ID: Final = 0x66735631
+_SCHEMA_VERSION: Final = 1
+_PAGE_BYTES: Final = 16_384
+_LEAST_PAGE_BYTES: Final = 512
+_CACHE_KIB: Final = 32_768
+"""Room for the pages of a large transaction, which would else be written twice."""
+_CHECKPOINT_PAGES: Final = 4_096
+_BUSY_TIMEOUT_S: Final = 10.0
+_KEYS_PER_QUERY: Final = 500
+_FLOAT_BYTES: Final = 4
+_LEAST_ROW_BYTES: Final = 48
+"""A key, a checksum and what SQLite needs for a row."""
+
+_SCHEMA: Final = (
+    "CREATE TABLE models("
+    " id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL,"
+    " checksum BLOB NOT NULL)",
+    "CREATE TABLE vectors("
+    " id INTEGER PRIMARY KEY, model INTEGER NOT NULL, key BLOB NOT NULL,"
+    " checksum BLOB NOT NULL, vector BLOB NOT NULL)",
+    "CREATE UNIQUE INDEX vectors_by_key ON vectors(model, key)",
+    f"PRAGMA application_id = {_APPLICATION_ID}",
+    f"PRAGMA user_version = {_SCHEMA_VERSION}",
+)
+_INSERT: Final = "INSERT OR IGNORE INTO vectors(model, key, checksum, vector) VALUES (?, ?, ?, ?)"
+_UPDATE: Final = "UPDATE vectors SET checksum = ?, vector = ? WHERE model = ? AND key = ?"
+_SELECT_MODEL: Final = "SELECT id, dimension, checksum FROM models WHERE fingerprint = ?"
+_SELECT_ROW: Final = "SELECT model, key, checksum, vector FROM vectors WHERE id = ?"
+
+
+class EmbeddingsMissing(FilestoreError, FileNotFoundError):
+    """There are no embeddings to read yet."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"no embeddings at {path}", remedy="run `filestore sync`")
+
+
+class EmbeddingsDamaged(FilestoreError, ValueError):
+    """The file is not a database of embeddings, or SQLite cannot walk it."""
+
+    def __init__(self, path: str, detail: str) -> None:
+        super().__init__(
+            f"the embeddings at {path} are damaged",
+            remedy="run `filestore sync`: sound rows are kept, the rest is embedded again",
+            detail=detail,
+        )
+
+
+class EmbeddingsNewer(FilestoreError, ValueError):
+    """The file was written by a later version."""
+
+    def __init__(self, path: str, version: int) -> None:
+        super().__init__(
+            f"the embeddings at {path} have format {version}, this version reads up to"
+            f" {_SCHEMA_VERSION}",
+            remedy="upgrade filestore, or delete the file: the texts are then embedded again",
+        )
+
+
+class EmbeddingsBusy(FilestoreError, TimeoutError):
+    """Another process kept the file locked."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"the embeddings at {path} were locked for more than {_BUSY_TIMEOUT_S:g} s",
+            remedy="wait for the other filestore process to end, then try again",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Model:
+    identifier: int
+    dimension: int
+    seed: int
+    """Of the checksums; from the fingerprint, so that rows do not pass for another model's."""
+
+    @property
+    def vector_bytes(self) -> int:
+        return self.dimension * _FLOAT_BYTES
+
+    def sound(self, key: bytes, checksum: bytes, vector: bytes) -> bool:
+        """Whether a row is what was once written."""
+        return _sound(self.seed, key, checksum, vector) and len(vector) == self.vector_bytes
+
+
+class EmbeddingCache:
+    """Embeddings by fingerprint and key. Open it with `open`; one thread at a time."""
+
+    def __init__(self, path: str, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._connection = connection
+        self._models: dict[str, _Model] = {}
+        self._damaged: set[tuple[str, bytes]] = set()
+
+    @classmethod
+    def open(cls, path: str, *, read_only: bool = False) -> Self:
+        """Open the file, or create it.
+
+        Args:
+            path: Where the file is; its folder exists.
+            read_only: Write nothing. Where the folder cannot be written either and no write-ahead
+                log is left, the file is opened as immutable.
+
+        Raises:
+            EmbeddingsMissing: It is to be read only and not there.
+            EmbeddingsDamaged: It is not a database of embeddings.
+            EmbeddingsNewer: A later version wrote it.
+            EmbeddingsBusy: Another process kept it locked.
+        """
+        if read_only and not os.path.exists(path):
+            raise EmbeddingsMissing(path)
+        with _explained(path):
+            connection = _connect(path, _read_mode(path) if read_only else "mode=rwc")
+            try:
+                _prepare(connection, path, read_only=read_only)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(path, connection)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; a second time does nothing."""
+        self._connection.close()
+
+    @property
+    def damaged(self) -> int:
+        """How many rows were found damaged since opening, and not mended."""
+        return len(self._damaged)
+
+    def fingerprints(self) -> dict[str, int]:
+        """The dimension of each model that has embeddings here."""
+        with _explained(self._path):
+            return dict(self._connection.execute("SELECT fingerprint, dimension FROM models"))
+
+    def count(self, fingerprint: str) -> int:
+        """How many rows a model has, damaged ones included."""
+        model = self._model(fingerprint)
+        if model is None:
+            return 0
+        query = "SELECT count(*) FROM vectors WHERE model = ?"
+        with _explained(self._path):
+            return int(self._connection.execute(query, (model.identifier,)).fetchone()[0])
+
+    def has(self, fingerprint: str, keys: Iterable[bytes]) -> set[bytes]:
+        """Those of the keys that have a row; its checksum is not looked at."""
+        return {key for (key,) in self._select("key", fingerprint, keys)}
+
+    def get(
+        self, fingerprint: str, keys: Sequence[bytes]
+    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """The vectors of these keys, in their order.
+
+        Returns:
+            ``(n, dimension) float32``, and ``(n,) bool``: whether there is a sound row. Where there
+            is none, the vector is all zero. A fingerprint never seen has dimension 0.
+        """
+        import numpy as np
+
+        model = self._model(fingerprint)
+        size = model.vector_bytes if model else 0
+        raw = bytearray(len(keys) * size)
+        found = bytearray(len(keys))
+        places: dict[bytes, list[int]] = {}
+        for place, key in enumerate(keys):
+            places.setdefault(key, []).append(place)
+        for key, vector in self._sound_rows(fingerprint, places):
+            for place in places[key]:
+                raw[place * size : (place + 1) * size] = vector
+                found[place] = 1
+        vectors = np.frombuffer(raw, dtype="<f4").reshape(len(keys), size // _FLOAT_BYTES)
+        return vectors.astype(np.float32, copy=False), np.frombuffer(found, dtype=np.bool_)
+
+    def rows(self, fingerprint: str) -> Iterator[tuple[bytes, bytes]]:
+        """Every sound row of a model in key order, one at a time: key and raw float32 vector."""
+        model = self._model(fingerprint)
+        if model is None:
+            return
+        query = "SELECT key, checksum, vector FROM vectors WHERE model = ? ORDER BY key"
+        with _explained(self._path):
+            for key, checksum, vector in self._connection.execute(query, (model.identifier,)):
+                if model.sound(key, checksum, vector):
+                    yield key, vector
+                else:
+                    self._damaged.add((fingerprint, key))
+
+    def verify(self, fingerprint: str) -> list[bytes]:
+        """The keys of the rows whose checksum does not hold, sorted; reads every row."""
+        for _ in self.rows(fingerprint):
+            pass
+        return sorted(key for owner, key in self._damaged if owner == fingerprint)
+
+    def put(self, fingerprint: str, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> int:
+        """Keep embeddings, in one transaction; a sound row that is there already stays.
+
+        Args:
+            fingerprint: The model they come from.
+            keys: One embedding key each.
+            vectors: ``(n, dimension) float32``.
+
+        Returns:
+            How many rows were written, mended ones included.
+
+        Raises:
+            ValueError: The shape does not fit the keys or the model, or a number is not finite.
+        """
+        import numpy as np
+
+        matrix = np.ascontiguousarray(vectors, dtype="<f4")
+        if matrix.ndim != 2 or len(matrix) != len(keys):
+            raise ValueError(f"{len(keys)} keys, but vectors of shape {matrix.shape}")
+        if not np.isfinite(matrix).all():
+            raise ValueError(f"an embedding of {fingerprint} holds a number that is not finite")
+        size = matrix.shape[1] * _FLOAT_BYTES
+        raw = matrix.tobytes()
+        # In key order the index grows page by page instead of everywhere.
+        pairs = sorted((key, raw[i * size : (i + 1) * size]) for i, key in enumerate(keys))
+        with _explained(self._path), _transaction(self._connection):
+            model = self._model_to_write(fingerprint, matrix.shape[1])
+            return self._write(fingerprint, model, pairs)
+
+    def salvage(self, damaged_path: str, *, fingerprints: Iterable[str] = ()) -> int:
+        """Keep every sound row of a damaged file; the file itself is not changed.
+
+        Reads row by row past what SQLite cannot walk. Garbage yields nothing and is no error.
+
+        Args:
+            damaged_path: The file, with its write-ahead log beside it where there is one.
+            fingerprints: Models to try where the file no longer says whose a row is.
+
+        Returns:
+            How many rows were kept here that were not here before.
+        """
+        models: dict[str, _Model] = {}
+        kept = 0
+        with (
+            _salvage_connection(damaged_path) as source,
+            _explained(self._path),
+            _transaction(self._connection),
+        ):
+            for fingerprint, key, vector in _salvaged_rows(source, damaged_path, fingerprints):
+                model = models.get(fingerprint)
+                if model is None:
+                    dimension = len(vector) // _FLOAT_BYTES
+                    model = models[fingerprint] = self._model_to_write(fingerprint, dimension)
+                kept += self._insert(model, [(key, vector)])
+        return kept
+
+    def _model(self, fingerprint: str) -> _Model | None:
+        known = self._models.get(fingerprint)
+        if known is None and (known := self._read_model(fingerprint)) is not None:
+            self._models[fingerprint] = known
+        return known
+
+    def _read_model(self, fingerprint: str) -> _Model | None:
+        with _explained(self._path):
+            row = self._connection.execute(_SELECT_MODEL, (fingerprint,)).fetchone()
+        if row is None:
+            return None
+        identifier, dimension, checksum = row
+        seed = _seed(fingerprint)
+        if checksum != _model_checksum(seed, dimension):
+            raise EmbeddingsDamaged(self._path, f"the record of model {fingerprint} is damaged")
+        return _Model(identifier=identifier, dimension=dimension, seed=seed)
+
+    def _model_to_write(self, fingerprint: str, dimension: int) -> _Model:
+        self._connection.execute(
+            "INSERT OR IGNORE INTO models(fingerprint, dimension, checksum) VALUES (?, ?, ?)",
+            (fingerprint, dimension, _model_checksum(_seed(fingerprint), dimension)),
+        )
+        # Not remembered before the commit: a rollback would leave a number that means nothing.
+        model = self._read_model(fingerprint)
+        if model is None or model.dimension != dimension:
+            found = model.dimension if model else None
+            raise ValueError(f"{fingerprint} has dimension {found}, not {dimension}")
+        return model
+
+    def _write(self, fingerprint: str, model: _Model, pairs: Sequence[tuple[bytes, bytes]]) -> int:
+        inserted = self._insert(model, pairs)
+        if inserted == len(pairs):
+            return inserted
+        vectors = dict(pairs)
+        sound = {key for key, _ in self._sound_rows(fingerprint, vectors)}
+        mended = [key for key in vectors if key not in sound]
+        for key in mended:
+            checksum = xxh3_64_digest(key + vectors[key], model.seed)
+            self._connection.execute(_UPDATE, (checksum, vectors[key], model.identifier, key))
+            self._damaged.discard((fingerprint, key))
+        return inserted + len(mended)
+
+    def _insert(self, model: _Model, pairs: Iterable[tuple[bytes, bytes]]) -> int:
+        rows = (
+            (model.identifier, key, xxh3_64_digest(key + vector, model.seed), vector)
+            for key, vector in pairs
+        )
+        before = self._connection.total_changes
+        self._connection.executemany(_INSERT, rows)
+        return self._connection.total_changes - before
+
+    def _sound_rows(self, fingerprint: str, keys: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        model = self._model(fingerprint)
+        for key, checksum, vector in self._select("key, checksum, vector", fingerprint, keys):
+            if model is not None and model.sound(key, checksum, vector):
+                yield key, vector
+            else:
+                self._damaged.add((fingerprint, key))
+
+    def _select(
+        self, columns: str, fingerprint: str, keys: Iterable[bytes]
+    ) -> Iterator[tuple[bytes, ...]]:
+        model = self._model(fingerprint)
+        if model is None:
+            return
+        wanted = sorted(set(keys))
+        for start in range(0, len(wanted), _KEYS_PER_QUERY):
+            some = wanted[start : start + _KEYS_PER_QUERY]
+            marks = ",".join("?" * len(some))
+            query = f"SELECT {columns} FROM vectors WHERE model = ? AND key IN ({marks})"
+            with _explained(self._path):
+                yield from self._connection.execute(query, (model.identifier, *some))
+
+
+def _seed(fingerprint: str) -> int:
+    return xxh3_64_intdigest(fingerprint.encode("utf-8", "surrogatepass"))
+
+
+def _model_checksum(seed: int, dimension: object) -> bytes:
+    return xxh3_64_digest(str(dimension).encode(), seed)
+
+
+def _sound(seed: int, key: bytes, checksum: bytes, vector: bytes) -> bool:
+    try:
+        return checksum == xxh3_64_digest(key + vector, seed)
+    except TypeError:  # a flipped type byte turns a blob into a number, a text or NULL
+        return False
+
+
+def _connect(path: str, mode: str) -> sqlite3.Connection:
+    address = f"file:{urllib.parse.quote(os.fsencode(os.path.abspath(path)))}?{mode}"
+    return sqlite3.connect(address, uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
+
+
+def _read_mode(path: str) -> str:
+    """Without a log and without the right to make one, only an immutable file can be opened."""
+    writable = os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
+    return "mode=ro" if writable or os.path.exists(f"{path}-wal") else "mode=ro&immutable=1"
+
+
+def _prepare(connection: sqlite3.Connection, path: str, *, read_only: bool) -> None:
+    """Check that the file is ours before anything in it is changed; create the tables in a new one.
+
+    A new database has no pages, and neither has an empty file.
+    """
+    if 0 < os.path.getsize(path) < _LEAST_PAGE_BYTES:
+        # SQLite would take it for an empty file and overwrite it.
+        raise EmbeddingsDamaged(path, "it is too short for a database")
+    if read_only or _pragma(connection, "page_count") > 0:
+        _check(connection, path)
+    if read_only:
+        return
+    connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA cache_size = {-_CACHE_KIB}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    with _transaction(connection):
+        # Asked again within the transaction: of two that create the file, one finds it made.
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+            for statement in _SCHEMA:
+                connection.execute(statement)
+
+
+def _check(connection: sqlite3.Connection, path: str) -> None:
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if _pragma(connection, "application_id") != _APPLICATION_ID:
+        # Another process may have made the file a moment ago and not filled it yet.
+        if tables:
+            raise EmbeddingsDamaged(path, "it is another program's database")
+        return
+    version = _pragma(connection, "user_version")
+    if version > _SCHEMA_VERSION:
+        raise EmbeddingsNewer(path, version)
+    if not {"models", "vectors", "vectors_by_key"} <= tables:
+        raise EmbeddingsDamaged(path, "a table or its index is gone")
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite has rolled back by itself after some errors; the first error is the one to tell.
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def _explained(path: str) -> Iterator[None]:
+    """Turn what SQLite says about damage and locks into our errors."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise EmbeddingsDamaged(path, str(error)) from error
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise EmbeddingsBusy(path) from error
+        raise
+
+
+def _salvage_connection(path: str) -> AbstractContextManager[sqlite3.Connection | None]:
+    """A reader that tolerates a truncated file; None where SQLite will not even look."""
+    if not os.path.isfile(path):
+        return nullcontext()
+    try:
+        # Nobody writes a damaged file; without a log, immutable leaves no files beside it.
+        logged = os.path.exists(f"{path}-wal")
+        connection = _connect(path, "mode=ro" if logged else "mode=ro&immutable=1")
+        # Lets SQLite open a file that is shorter than its header says.
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    except sqlite3.Error:
+        return nullcontext()
+    return closing(connection)
+
+
+def _salvaged_rows(
+    source: sqlite3.Connection | None, path: str, fingerprints: Iterable[str]
+) -> Iterator[tuple[str, bytes, bytes]]:
+    """Fingerprint, key and vector of each row whose checksum holds; the rest is stepped over."""
+    if source is None:
+        return
+    owners = _salvaged_owners(source)
+    others = [(fingerprint, _seed(fingerprint)) for fingerprint in fingerprints]
+    for identifier in range(1, _last_row(source, path) + 1):
+        with suppress(sqlite3.Error):
+            row = source.execute(_SELECT_ROW, (identifier,)).fetchone()
+            if row is None:
+                continue
+            owner, key, checksum, vector = row
+            for fingerprint, seed in [*owners.get(owner, ()), *others]:
+                if _sound(seed, key, checksum, vector):
+                    yield fingerprint, key, vector
+                    break
+
+
+def _salvaged_owners(source: sqlite3.Connection) -> dict[object, list[tuple[str, int]]]:
+    owners: dict[object, list[tuple[str, int]]] = {}
+    with suppress(sqlite3.Error):
+        for identifier, fingerprint in source.execute("SELECT id, fingerprint FROM models"):
+            if isinstance(fingerprint, str):
+                owners[identifier] = [(fingerprint, _seed(fingerprint))]
+    return owners
+
+
+def _last_row(source: sqlite3.Connection, path: str) -> int:
+    """The highest row number, or a bound for it where the end of the table cannot be read."""
+    sizes = [os.path.getsize(name) for name in (path, f"{path}-wal") if os.path.exists(name)]
+    bound = sum(sizes) // _LEAST_ROW_BYTES
+    with suppress(sqlite3.Error):
+        return min(bound, int(source.execute("SELECT max(id) FROM vectors").fetchone()[0] or 0))
+    return bound

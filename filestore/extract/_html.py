@@ -1,0 +1,639 @@
+"""HTML pages: their main content as Markdown, without what the site puts around it.
+
+Lexbor parses and prunes, markdownify writes, with rules of our own where its output reads badly.
+One rule: a hostile page costs neither the stack nor unbounded time. Nesting is estimated before the
+page is parsed (deep nesting makes parsers quadratic) and measured before it is converted (which is
+recursive); a page that is nested too deeply is flattened to its text.
+"""
+
+import html
+import re
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from filestore.extract._text import (
+    UTF8,
+    attempt,
+    decode,
+    decode_marked,
+    encoding_metadata,
+)
+from filestore.extract.base import (
+    Document,
+    ExtractionError,
+    Extractor,
+    document_text,
+    empty_error,
+    json_value,
+)
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_PARSED_DEPTH: Final = 500
+_CONVERTED_DEPTH: Final = 150  # three stack frames a level, of the thousand Python allows
+_DECLARATION_BYTES: Final = 4_096
+_REDIRECT_CHARACTERS: Final = 400  # a page that redirects says little else
+_MAIN_SHARE: Final = 4  # what is called the main content holds a quarter of the text, or is not it
+_MAX_COLUMNS: Final = 64
+
+_CHARSET: Final = re.compile(
+    rb"""<(?:meta\b[^>]*?\bcharset|\?xml\b[^>]*?\bencoding)\s*=\s*["']?\s*([\w.:-]+)""", re.I
+)
+_CHARSETS: Final = {
+    **dict.fromkeys(("iso-8859-1", "latin1", "us-ascii", "ascii", "windows-1252"), "cp1252"),
+    **dict.fromkeys(("gb2312", "gbk", "gb18030", "x-gbk"), "gb18030"),
+    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j"), "cp932"),
+    **dict.fromkeys(("euc-kr", "ks_c_5601-1987", "korean"), "cp949"),
+    **dict.fromkeys(("windows-1254", "iso-8859-9", "latin5"), "cp1254"),
+    **{f"iso-8859-{part}": f"iso8859_{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
+    **{f"windows-{page}": f"cp{page}" for page in (1250, 1251, 1253, 1255, 1256, 1257, 1258)},
+    "windows-874": "cp874",
+    "big5": "big5hkscs",
+    "euc-jp": "euc_jp",
+    "koi8-r": "koi8_r",
+    "koi8-u": "koi8_u",
+    "iso-2022-jp": "iso2022_jp",
+}
+"""What pages declare, and the codec that reads it as browsers do."""
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_VOID: Final = _names(
+    "area base basefont bgsound br col embed frame hr img input keygen link meta param source track"
+    " wbr"
+)
+_CLOSED_BY_NEXT: Final = _names(
+    "p li dt dd tr td th thead tbody tfoot colgroup option optgroup rp rt a nobr button html head"
+    " body"
+)
+_RAW: Final = frozenset({"script", "style", "textarea", "title", "iframe", "noembed", "xmp"})
+_FOREIGN: Final = ("svg", "math")
+_INLINE: Final = _names(
+    "a abbr b bdi bdo big cite code del em font i ins kbd mark q s samp small span strong sub sup"
+    " tt u var wbr"
+)
+_TAG: Final = re.compile(r"<(?:(!--)|(/?)([a-zA-Z][^\s/>]*))")
+_COMMENT_END: Final = re.compile(r"--!?>")
+
+_RUBBISH: Final = ", ".join(
+    (
+        "script, style, noscript, template, nav, aside, iframe, svg, object, embed, canvas, audio",
+        "video, button, input, select, textarea, dialog, link, meta, [hidden], [aria-hidden=true]",
+        '[style*="display:none" i], [style*="display: none" i], [role=navigation], [role=search]',
+        "[role=banner], [role=contentinfo], [role=complementary], [role=menu], [role=dialog]",
+        "#toc, .toc, #table-of-contents, .table-of-contents, .contents.topic, .contents.local",
+        "#footer, #sidebar, #navigation, #searchbox, .sidebar-tree, .sphinxsidebar, .related",
+        ".sidebar-nav, .navbar, .navheader, .navfooter, .nav, .navigation, .breadcrumb",
+        ".breadcrumbs, .skip-link, .skiplink, .skip-to-content, .mw-jump-link, .mw-editsection",
+        ".headerlink, .anchor-link, .anchorjs-link, .hash-link, .header-anchor, .copybtn",
+        ".linenos, .lineno, .linenodiv, .noprint, .navbox, .catlinks, .printfooter, .vector-toc",
+        "table.sidebar, .interlanguage-link, .vector-dropdown, .vector-page-toolbar",
+        "#mw-navigation, #siteSub, .mw-indicators, .mw-hidden-catlinks, .share-buttons",
+        ".pagination, .prev-next-area, .rst-versions, .mobile-nav, .viewcode-link, .viewcode-back",
+    )
+)
+_MAIN: Final = (
+    "main, [role=main]",
+    "article",
+    "#mw-content-text",
+    "#content",
+    "#main-content",
+    ".body",
+)
+_SECTIONS: Final = frozenset({"article", "main", "section", "blockquote"})
+_BLOCKS: Final = "h1, h2, h3, h4, p, article, main, pre, table"
+
+_HEADINGS: Final = ("h1", "h2", "h3", "h4", "h5", "h6")
+_AS_DIV: Final = _names(
+    "main header footer aside figure details summary fieldset legend center address hgroup form"
+    " noscript nav dialog"
+)
+_LANGUAGE: Final = re.compile(r"(?:^|\s)(?:highlight|language|lang|brush:?)[-\s]+([\w+#.-]+)")
+_NO_LANGUAGE: Final = frozenset({"default", "none", "text", "plain", "plaintext", "source", "txt"})
+_SHORT_LANGUAGE: Final = {"python3": "python", "py3": "python", "ipython3": "python", "c++": "cpp"}
+_FENCE: Final = re.compile(r"^[ >\d.-]*?(`{3,})[\w+#.-]*$")
+_LINE_MARKUP: Final = re.compile(
+    r"^(?=#{1,6}(?:\s|$)|[-+](?:\s|$)|>|~~~|(?:-{3,}|={3,}|_{3,})\s*$"
+    r"|<[!?]|<(?!https?:)[^<>]*>\s*$|</?(?:pre|script|style|textarea|div|p|table|t[dhr]|h[1-6r]"
+    r"|[duo]l|li|d[dt]|form|section|article|main|nav|head|body|html|title|link|meta|iframe)\b)",
+    re.I,
+)
+"""What a line of prose must not start with, lest it be read as a heading, list, quote or tag."""
+
+_NUMBERED: Final = re.compile(r"^(\d{1,9})(?=[.)](?:\s|$))")
+_SPACES: Final = re.compile(r"\s+")
+
+
+class HtmlExtractor(Extractor):
+    """Web pages and generated documentation."""
+
+    name = "html"
+    version = 1
+    suffixes = frozenset({".html", ".htm", ".xhtml"})
+
+    def extract(self, data: bytes, *, name: str) -> Document:
+        """Finds the main content and writes it as Markdown; see `Extractor.extract`."""
+        decoded, encoding = _decode(data, name=name)
+        source = document_text(decoded, name=name)
+        metadata: dict[str, Any] = {}
+        markdown = None
+        if _nesting(source, _VOID | _CLOSED_BY_NEXT) <= _PARSED_DEPTH:
+            metadata, markdown = _read(source, name=name)
+        text = _flat_text(source) if markdown is None else markdown
+        if not text.strip():
+            raise empty_error(name, "found a page without any")
+        return Document(
+            text=document_text(text, name=name),
+            syntax="text" if markdown is None else "markdown",
+            metadata=metadata | encoding_metadata(encoding),
+            extractor=self.label,
+        )
+
+
+def _decode(data: bytes, *, name: str) -> tuple[str, str]:
+    """Mark, then UTF-8 where the bytes are that, then what the page declares, then as any text."""
+    if b"\0" in data or decode_marked(data, name=name) is not None:
+        return decode(data, name=name)
+    found = _CHARSET.search(data, 0, _DECLARATION_BYTES)
+    declared = _CHARSETS.get(found[1].decode("ascii", "replace").lower()) if found else None
+    shifted = declared == "iso2022_jp"
+    text = (
+        attempt(data, declared) if declared and (shifted or attempt(data, UTF8) is None) else None
+    )
+    if text is None or declared is None:
+        return decode(data, name=name)
+    return text.replace("\0", "\ufffd"), declared
+
+
+# ---- nesting, and text without markup ------------------------------------------------------------
+
+
+def _scan(source: str) -> Iterator[tuple[str, str, bool]]:
+    """Text before each tag, the tag's name in lower case, and whether it closes; one pass.
+
+    Contents of scripts, styles and comments are left out.
+    """
+    position = 0
+    foreign = dict.fromkeys(_FOREIGN, 0)
+    endless: set[str] = set()
+    while found := _TAG.search(source, position):
+        text = source[position : found.start()]
+        if found[1]:
+            end = _COMMENT_END.search(source, found.end() - 2)
+            position = end.end() if end else len(source)
+            yield text, "", False
+            continue
+        name, closing = found[3].lower(), bool(found[2])
+        position = (source.find(">", found.end()) + 1) or len(source)
+        if name in foreign:
+            foreign[name] = max(0, foreign[name] + (-1 if closing else 1))
+        # in a drawing, a tag may close itself, and a style is no raw text
+        drawing = any(foreign.values())
+        empty = drawing and source[position - 2 : position] == "/>"
+        yield text, "" if empty else name, closing
+        if name in _RAW and not (closing or drawing or name in endless):
+            raw_end = _raw_end(name).search(source, position)
+            position = raw_end.start() if raw_end else position
+            endless |= set() if raw_end else {name}
+    yield source[position:], "", False
+
+
+@cache
+def _raw_end(name: str) -> re.Pattern[str]:
+    return re.compile(rf"</{name}(?=[\s/>])", re.I)
+
+
+def _nesting(source: str, ignored: frozenset[str]) -> int:
+    """The deepest nesting of elements, roughly, not counting those with ignored names."""
+    depth = deepest = 0
+    for _, name, closing in _scan(source):
+        if not name or name in ignored:
+            continue
+        depth = max(0, depth - 1) if closing else depth + 1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _flat_text(source: str) -> str:
+    """All text of a page, a line for each block."""
+    pieces: list[str] = []
+    for text, name, _ in _scan(source):
+        pieces.append(_SPACES.sub(" ", html.unescape(text)))
+        if name and name not in _INLINE:
+            pieces.append("\n")
+    lines = (line.strip() for line in "".join(pieces).replace("\0", "\ufffd").split("\n"))
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+# ---- reading a page ------------------------------------------------------------------------------
+
+
+def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None]:
+    """Metadata and Markdown of a page; None where it is nested too deeply to be converted."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(source)
+    metadata = _metadata(tree)
+    target = _redirect(tree)
+    _prune(tree)
+    body = tree.body
+    if body is None:
+        raise empty_error(name, "found a page without a body")
+    if target and len(_words(body)) < _REDIRECT_CHARACTERS:
+        raise ExtractionError(
+            f"{name} only redirects to {target}: expected a page with text of its own",
+            remedy="leave it out, and add the page it leads to",
+        )
+    content = _main_content(body)
+    first = body.css_first("h1")
+    outside = first is not None and content.css_first("h1") is None
+    if not metadata.get("title") and first is not None and _words(first):
+        metadata["title"] = _words(first)
+    content.unwrap_tags(["span", "font"])  # they say nothing, and are half of all tags
+    lead = f"<h1>{html.escape(_words(first))}</h1>" if first is not None and outside else ""
+    page = lead + (content.html or "")
+    if _nesting(page, _VOID) > _CONVERTED_DEPTH:
+        return metadata, None
+    try:
+        return metadata, _tidy(_markdown(page))
+    except RecursionError:  # the caller's own stack was deep already
+        return metadata, None
+
+
+def _words(node: "LexborNode") -> str:
+    return " ".join(node.text(separator="").split())
+
+
+def _metadata(tree: "LexborHTMLParser") -> dict[str, Any]:
+    title = tree.css_first("head > title") or tree.css_first("title")
+    root = tree.css_first("html")
+    values: dict[str, Any] = {"title": _words(title) if title else ""}
+    for meta in tree.css("meta[content]"):
+        key = str(meta.attributes.get("name") or meta.attributes.get("property") or "").lower()
+        known = _META.get(key)
+        if known and not values.get(known):
+            values[known] = " ".join(str(meta.attributes.get("content") or "").split())
+    values["language"] = root.attributes.get("lang") if root else ""
+    if values.get("keywords"):
+        words = (word.strip() for word in values["keywords"].split(","))
+        values["keywords"] = [word for word in words if word]
+    return {key: json_value(value) for key, value in values.items() if value}
+
+
+_META: Final = {
+    "author": "author",
+    "dc.creator": "author",
+    "article:author": "author",
+    "description": "description",
+    "dc.description": "description",
+    "og:description": "description",
+    "keywords": "keywords",
+    "date": "date",
+    "dc.date": "date",
+    "dcterms.date": "date",
+    "article:published_time": "date",
+}
+
+
+def _redirect(tree: "LexborHTMLParser") -> str:
+    """Where a page sends its reader at once; empty if nowhere."""
+    meta = tree.css_first('meta[http-equiv="refresh" i]')
+    content = str(meta.attributes.get("content") or "") if meta else ""
+    return content.partition("=")[2].strip(" '\"") if "url" in content.lower() else ""
+
+
+# ---- pruning -------------------------------------------------------------------------------------
+
+
+def _prune(tree: "LexborHTMLParser") -> None:
+    for form in _outermost(tree.css("form")):
+        if form.css_first(_BLOCKS) is None:
+            form.decompose()
+    _remove(tree.css(_RUBBISH))
+    body = tree.body
+    if body is None:
+        return
+    _remove(node for node in body.css("header, footer") if _is_of_page(node))
+    _remove(node for node in body.css("a[href]") if _is_jump(node))
+
+
+def _remove(nodes: "Iterable[LexborNode]") -> None:
+    for node in _outermost(nodes):
+        if node.tag not in {"html", "body", "head"}:
+            node.decompose()
+
+
+def _outermost(nodes: "Iterable[LexborNode]") -> "list[LexborNode]":
+    """Each node once, and none inside another: what was freed with its parent is out of bounds."""
+    found = {node.mem_id: node for node in nodes}
+    return [node for node in found.values() if not _has_ancestor(node, found.keys())]
+
+
+def _has_ancestor(node: "LexborNode", ids: "Collection[int]") -> bool:
+    parent = node.parent
+    while parent is not None:
+        if parent.mem_id in ids:
+            return True
+        parent = parent.parent
+    return False
+
+
+def _is_of_page(node: "LexborNode") -> bool:
+    """Whether a header or footer belongs to the site, not to an article."""
+    if node.tag == "header" and node.css_first("h1") is not None:
+        return False
+    parent = node.parent
+    while parent is not None:
+        if parent.tag in _SECTIONS:
+            return False
+        parent = parent.parent
+    return True
+
+
+def _is_jump(node: "LexborNode") -> bool:
+    """Whether a link is the mark beside a heading, or leads past the navigation."""
+    text = _words(node)
+    target = str(node.attributes.get("href") or "")
+    return target.startswith("#") and (
+        text in {"¶", "#", "§"} or text.lower().startswith("skip to")
+    )
+
+
+def _main_content(body: "LexborNode") -> "LexborNode":
+    enough = len(_words(body)) / _MAIN_SHARE
+    for selector in _MAIN:
+        found = _outermost(body.css(selector))
+        if len(found) == 1 and len(_words(found[0])) >= enough:
+            return _with_title(found[0])
+    return body
+
+
+def _with_title(content: "LexborNode") -> "LexborNode":
+    """The parent where the page's title stands in a box of its own beside the content."""
+    parent = content.parent
+    if parent is None or content.css_first("h1") is not None:
+        return content
+    beside = any(
+        child.tag == "h1" or child.css_first("h1") is not None
+        for child in parent.iter()
+        if child.mem_id != content.mem_id
+    )
+    return parent if beside else content
+
+
+# ---- writing Markdown ----------------------------------------------------------------------------
+
+
+def _markdown(page: str) -> str:
+    from bs4 import BeautifulSoup, Tag
+
+    soup = BeautifulSoup(
+        page, "html.parser", element_classes={Tag: _element_class()}, multi_valued_attributes=None
+    )
+    _reshape(soup)
+    options = {"heading_style": "atx", "bullets": "-", "autolinks": False}
+    converter = _converter()(escape_asterisks=False, escape_underscores=False, **options)
+    return str(converter.convert_soup(soup))
+
+
+@cache
+def _converter() -> Any:
+    from markdownify import MarkdownConverter
+
+    return type("_Converter", (_Rules, MarkdownConverter), {})
+
+
+@cache
+def _element_class() -> Any:
+    from bs4 import Tag
+
+    return type("_Element", (Tag,), {"find_parent": _find_parent})
+
+
+def _find_parent(element: Any, name: str) -> Any:
+    """The nearest ancestor of a name; its original, asked for every tag, took half of all time."""
+    parent = element.parent
+    while parent is not None and parent.name != name:
+        parent = parent.parent
+    return parent
+
+
+def _reshape(soup: Any) -> None:
+    """Prepares what the converter would read badly or slowly."""
+    for element in soup.find_all(list(_AS_DIV)):
+        element.name = "div"
+    for element in soup.find_all("tt"):
+        element.name = "code"
+    for listing in soup.find_all("pre"):
+        for line_break in listing.find_all("br"):
+            line_break.replace_with("\n")
+        listing["data-language"] = _language(listing)
+        listing.string = listing.get_text()  # colours are a tag for every word
+    for ordered in soup.find_all("ol"):
+        start = str(ordered.get("start") or "")
+        number = int(start) if re.fullmatch(r"[0-9]{1,6}", start) else 1
+        for item in ordered.find_all("li", recursive=False):
+            item["data-number"] = str(number)
+            number += 1
+    for table in soup.find_all("table"):
+        _reshape_table(table)
+
+
+def _reshape_table(table: Any) -> None:
+    """A table that only lays out becomes blocks; the first row of any other is its head."""
+    rows = [row for row in table.find_all("tr") if row.find_parent("table") is table]
+    cells = [row.find_all(("td", "th"), recursive=False) for row in rows]
+    lone = len(rows) <= 1 and table.find("th") is None
+    if lone or table.find((*_HEADINGS, "pre", "table")) or _is_boxed(table):
+        parts = [cell for row in cells for cell in row]
+        for element in (table, *rows, *parts, *table.find_all(("thead", "tbody", "tfoot"))):
+            element.name = "div"
+        return
+    width = max((sum(_span(cell) for cell in row) for row in cells), default=0)
+    if rows:
+        rows[0]["data-columns"] = str(min(width, _MAX_COLUMNS))
+
+
+def _is_boxed(table: Any) -> bool:
+    """Whether a table is how a generator draws a note, or says itself that it is no table."""
+    box = _classes(table.parent) if table.parent else ()
+    return table.get("role") == "presentation" or any("admonition" in name for name in box)
+
+
+def _span(cell: Any) -> int:
+    span = str(cell.get("colspan") or "")
+    return min(int(span), _MAX_COLUMNS) if re.fullmatch(r"[1-9][0-9]{0,5}", span) else 1
+
+
+class _Rules:
+    """Where markdownify's own rules read badly; a mixin, so that it is imported when used."""
+
+    def escape(self, text: str, parent_tags: set[str]) -> str:
+        return text
+
+    def convert_a(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        target = str(el.get("href") or "").strip()
+        label = text.strip()
+        if not label or "_noformat" in parent_tags or not _is_web(target):
+            return text
+        before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+        target = re.sub(r"[\s<>()]", lambda found: f"%{ord(found[0]):02X}", target)
+        return (
+            f"{before}<{target}>{after}"
+            if label == target
+            else f"{before}[{label}]({target}){after}"
+        )
+
+    def convert_img(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        description = " ".join(str(el.get("alt") or "").split())
+        source = str(el.get("src") or "")
+        if not description or description.rpartition("/")[2] == source.rpartition("/")[2]:
+            return ""
+        if not parent_tags.isdisjoint({"_inline", "_noformat", "a"}) or not _is_web(source):
+            return description
+        source = re.sub(r"[\s<>()]", lambda found: f"%{ord(found[0]):02X}", source)
+        return f"![{description}]({source})"
+
+    def convert_pre(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        code = el.get_text().strip("\n").rstrip()
+        if not code:
+            return ""
+        if "_inline" in parent_tags:
+            return f" `{' '.join(code.split())}` "
+        longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
+        fence = "`" * max(3, longest + 1)
+        return f"\n\n{fence}{el.get('data-language')}\n{code}\n{fence}\n\n"
+
+    def convert_p(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        text = text.strip(" \t\r\n")
+        if "_inline" in parent_tags or not text:
+            return f" {text} "
+        if _is_label(el):
+            return f"\n\n**{_SPACES.sub(' ', text)}**\n\n"
+        return f"\n\n{_as_prose(text)}\n\n"
+
+    def convert_div(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        text = text.strip()
+        if "_inline" in parent_tags or not text:
+            return f" {text} "
+        return f"\n\n**{text}**\n\n" if _is_label(el) and "\n" not in text else f"\n\n{text}\n\n"
+
+    def convert_hN(self, n: int, el: Any, text: str, parent_tags: set[str]) -> str:
+        text = _SPACES.sub(" ", text).strip()
+        if "_inline" in parent_tags or not text:
+            return text
+        return f"\n\n{'#' * max(1, min(6, n))} {text}\n\n"
+
+    def convert_li(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        text = text.strip()
+        if "_inline" in parent_tags or not text:
+            return f"{text}; " if text else ""
+        number = el.get("data-number")
+        bullet = f"{number}. " if number else "- "
+        indented = text.replace("\n", "\n" + " " * len(bullet))
+        return f"{bullet}{indented}\n"
+
+    def convert_dt(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        text = _SPACES.sub(" ", text).strip()
+        if "_inline" in parent_tags or not text:
+            return f" {text} "
+        if "sig" in _classes(el):
+            signature = _SPACES.sub(" ", el.get_text()).strip()
+            return f"\n\n`` {signature} ``\n\n" if "`" in signature else f"\n\n`{signature}`\n\n"
+        before = "" if _is_term(_beside(el, "previous_sibling")) else "\n\n"
+        after = ", " if _is_term(_beside(el, "next_sibling")) else "\n\n"
+        return before + (text if text[0] in "*`[" else f"**{text}**") + after
+
+    def convert_dd(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        text = text.strip()
+        return f" {text} " if "_inline" in parent_tags else f"\n\n{text}\n\n"
+
+    def convert_tr(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        columns = int(el.get("data-columns") or 0)
+        if not columns:
+            return f"|{text}\n" if text.strip(" |") else ""
+        missing = columns - sum(_span(cell) for cell in el.find_all(("td", "th"), recursive=False))
+        return f"|{text}{'  |' * missing}\n|{' --- |' * columns}\n"
+
+    def convert_td(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        text = _SPACES.sub(" ", text).strip().removesuffix(";").replace("|", "\\|")
+        return f" {text} |" + "  |" * (_span(el) - 1)
+
+    convert_th = convert_td
+
+    def convert_sup(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        plain = text.strip()
+        return text if not plain or plain[0] in "[(" or len(plain) > 9 else f"^{plain}"
+
+
+def _is_web(target: str) -> bool:
+    try:
+        parts = urlsplit(target)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.netloc)
+
+
+def _classes(element: Any) -> list[str]:
+    return str(element.get("class") or "").split()
+
+
+def _is_label(element: Any) -> bool:
+    """Whether a block is the heading of a note or a listing, such as `Warning`."""
+    classes = _classes(element)
+    return "admonition-title" in classes or classes == ["title"]
+
+
+def _beside(element: Any, direction: str) -> Any:
+    """The sibling next to an element, past white space; None without one."""
+    sibling = getattr(element, direction)
+    while isinstance(sibling, str) and not sibling.strip():
+        sibling = getattr(sibling, direction)
+    return sibling
+
+
+def _is_term(element: Any) -> bool:
+    """Whether this is a term that shares its definition with others: `-n`, `--dry-run`."""
+    return getattr(element, "name", "") == "dt" and "sig" not in _classes(element)
+
+
+def _as_prose(text: str) -> str:
+    """A paragraph in which no line reads as a heading, list, quote or tag by accident."""
+    lines = (_NUMBERED.sub(r"\1\\", _LINE_MARKUP.sub(r"\\", line)) for line in text.split("\n"))
+    return "\n".join(lines)
+
+
+def _language(element: Any) -> str:
+    """The language of a listing, as class names on it, in it or around it say."""
+    child = element.find("code")
+    around = (element, child, *list(element.parents)[:3])
+    for candidate in around:
+        classes = " ".join(_classes(candidate)) if candidate is not None else ""
+        found = _LANGUAGE.search(classes)
+        language = found[1].lower() if found else ""
+        if language and language not in _NO_LANGUAGE:
+            return _SHORT_LANGUAGE.get(language, language)
+    return ""
+
+
+def _tidy(markdown: str) -> str:
+    """At most one blank line between blocks and no trailing spaces, but for what is in fences."""
+    lines: list[str] = []
+    fence = ""
+    for line in markdown.split("\n"):
+        found = _FENCE.match(line)
+        if fence:
+            lines.append(line)
+            fence = "" if line.strip(" >") == fence else fence
+        elif found:
+            lines.append(line)
+            fence = found[1]
+        elif (stripped := line.rstrip()) or (lines and lines[-1]):
+            lines.append(stripped)
+    return "\n".join(lines).strip("\n") + "\n"

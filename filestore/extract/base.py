@@ -1,0 +1,143 @@
+"""What every extractor is: bytes in, one document of text and metadata out.
+
+Holds the contract and the two checks that every implementation shares; which extractor reads which
+file is decided in the package itself. One rule: the same bytes and name give the same document on
+every machine, and whatever the bytes are, nothing but `ExtractionError` is raised.
+"""
+
+import datetime
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal
+
+from filestore.errors import FilestoreError
+
+MAX_DEPTH: Final = 8
+"""Of metadata: lists and mappings inside each other; more is hostile, or no metadata."""
+
+_SAFE_INTEGER: Final = 2**63
+_DECIMAL_BITS: Final = 4_096  # Python refuses to write much longer numbers in decimal
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+class ExtractionError(FilestoreError, ValueError):
+    """A file cannot be read as the document its name promises."""
+
+
+class DepthError(ValueError):
+    """Metadata nested deeper than `MAX_DEPTH`."""
+
+    def __init__(self) -> None:
+        super().__init__(f"nested deeper than {MAX_DEPTH} levels")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """What an extractor makes of a source file."""
+
+    text: str
+    """LF line ends only, no byte-order mark at the start, no NUL, never only white space."""
+    syntax: Literal["text", "markdown"]
+    """How the text is to be read where it is cut."""
+    metadata: Mapping[str, Any]
+    """What the document says about itself (title, author, …) as JSON values; dates are ISO text."""
+    extractor: str
+    """Name and version of what made it, `markdown/1`. Another output needs another version."""
+
+
+class Extractor(ABC):
+    """Reads one family of file formats."""
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+    """Raised whenever the same bytes may give another document than before."""
+    suffixes: ClassVar[frozenset[str]]
+    """Lower case, with the dot."""
+
+    @property
+    def label(self) -> str:
+        """Name and version, as recorded with every document."""
+        return f"{self.name}/{self.version}"
+
+    @abstractmethod
+    def extract(self, data: bytes, *, name: str) -> Document:
+        """Reads a whole file.
+
+        Args:
+            data: Its bytes.
+            name: Its name or path, for messages.
+
+        Returns:
+            The document.
+
+        Raises:
+            ExtractionError: It is empty, damaged or not of this format.
+        """
+
+
+def document_text(text: str, *, name: str) -> str:
+    """The text with LF line ends and no byte-order mark, checked to be worth storing.
+
+    Raises:
+        ExtractionError: There is nothing but white space, or there are NUL characters.
+    """
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.removeprefix("\ufeff")
+    if not text or text.isspace():
+        raise empty_error(name)
+    if "\0" in text:
+        raise ExtractionError(
+            f"{name}: expected text, found NUL characters",
+            remedy="leave the file out, or convert it to text first",
+        )
+    return text
+
+
+def empty_error(name: str, found: str = "found nothing but white space") -> ExtractionError:
+    """The error for a file without any text in it."""
+    return ExtractionError(
+        f"{name} is empty: expected text, {found}",
+        remedy="write something into the file, or leave it out",
+    )
+
+
+def json_value(value: object, *, depth: int = 0) -> Any:
+    """A metadata value as JSON knows it: dates are ISO text, keys are text, NaN is text.
+
+    Raises:
+        DepthError: It is nested deeper than `MAX_DEPTH`.
+    """
+    if depth > MAX_DEPTH:
+        raise DepthError
+    if isinstance(value, Mapping):
+        return {_key(key): json_value(item, depth=depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(item, depth=depth + 1) for item in value]
+    return _scalar(value)
+
+
+def _key(key: object) -> str:
+    value = _scalar(key)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(value)
+
+
+def _scalar(value: object) -> str | int | float | bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if -_SAFE_INTEGER <= value < _SAFE_INTEGER else _digits(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return _SURROGATE.sub("\ufffd", str(value))
+
+
+def _digits(value: int) -> str:
+    return str(value) if value.bit_length() <= _DECIMAL_BITS else hex(value)

@@ -1,0 +1,632 @@
+"""Frontmatter: the bytes before a chunk's body, and the mapping they hold.
+
+Two readers give the same values. Blocks of ``key: <JSON value>`` lines, which is what we write, are
+read line by line; whatever that reader is not sure about goes to a reader built on YAML events,
+which takes a small, safe part of YAML. Plain scalars follow JSON in both: ``true``, ``false``,
+``null`` and numbers are what they are in JSON, an empty value is null, all else is text, also
+``no``, ``010`` and ``2024-01-01``. A number that does not fit (an integer beyond 64 bits with its
+sign, an infinite float) is text too, as it was written. Which keys mean something is not known
+here. One rule: a byte that need not change does not change.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+
+import orjson
+
+from filestore.errors import FilestoreError
+
+if TYPE_CHECKING:
+    from yaml import Event, ScalarEvent
+
+Value: TypeAlias = "bool | int | float | str | Sequence[Value] | Mapping[str, Value] | None"
+
+MAX_BLOCK_BYTES: Final = 64 * 1024
+MAX_EVENTS: Final = 20_000
+MAX_DEPTH: Final = 8
+"""Mappings and lists within each other, the outermost mapping counted."""
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_OPENING: Final = re.compile(rb"---[ \t]*(?:\r?\n|\Z)")
+_CLOSING: Final = re.compile(rb"\n---[ \t]*(?:\r?\n|\Z)")
+
+_MAX_LINE_READER_BYTES: Final = 19_000
+"""An event takes at least one byte, so a block this small keeps the limit on events unread."""
+_MAX_KEY: Final = 1_000
+"""Characters of a key as written; YAML looks no further than 1,024 for the colon."""
+_MAX_INLINE: Final = 88
+_MAX_INLINE_ITEMS: Final = 3
+
+_SIMPLE_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}")
+_SIMPLE_KEY_BYTES: Final = re.compile(_SIMPLE_KEY.pattern.encode())
+_NOT_TEXT_IN_YAML: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
+_VALUE_STARTS: Final = frozenset(b"%c" % start for start in b"[{-0123456789tfn")
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_INTEGERS: Final = range(-(2**63), 2**63)
+_WORDS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null": None, "": None}
+
+_NOT_RAW: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""What YAML refuses, drops or takes for a line end when it is not escaped."""
+_NOT_RAW_BYTES: Final = re.compile(
+    rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef(?:\xbb\xbf|\xbf[\xbe\xbf])"
+)
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_COLON: Final = re.compile(r"[ \t]*:")
+
+
+class MalformedFrontmatter(FilestoreError, ValueError):
+    """Frontmatter that cannot be read within the limits, or not be edited in place."""
+
+    def __init__(self, message: str, *, line: int, column: int) -> None:
+        super().__init__(
+            f"malformed frontmatter, line {line}, column {column}: {message}",
+            remedy="correct that line in an editor; text in double quotes is always understood",
+        )
+        self.line = line
+        """1-based, in the file."""
+        self.column = column
+        """1-based, in characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """A file cut in two: ``head + body`` are its bytes."""
+
+    head: bytes
+    """Everything before the body: a byte-order mark, the fences, the block; empty if none."""
+    block: bytes
+    """What stands between the fences, with its last line end."""
+    block_line: int
+    """The line of the file on which the block starts; 0 without frontmatter."""
+    body: bytes
+
+
+def split(data: bytes) -> Split:
+    """Cut a file into frontmatter and body.
+
+    Frontmatter starts with a ``---`` line at the very start (after a byte-order mark) and ends
+    with the next ``---`` line; spaces and tabs after a fence are allowed. The body is every byte
+    after the closing fence and one line end.
+
+    Raises:
+        MalformedFrontmatter: There is no closing fence, or it comes after more than 64 KiB.
+    """
+    mark = len(_BYTE_ORDER_MARK) if data.startswith(_BYTE_ORDER_MARK) else 0
+    opening = _OPENING.match(data, mark)
+    if opening is None:
+        return Split(head=data[:mark], block=b"", block_line=0, body=data[mark:])
+    start = opening.end()
+    # The line end of the opening fence may also be the one before the closing fence.
+    closing = _CLOSING.search(data, start - 1)
+    if closing is None:
+        raise MalformedFrontmatter("no closing '---' line for the one above", line=1, column=1)
+    block = data[start : closing.start() + 1]
+    if len(block) > MAX_BLOCK_BYTES:
+        message = f"the closing '---' comes after {len(block):,} bytes, at most {MAX_BLOCK_BYTES:,}"
+        raise MalformedFrontmatter(message, line=1, column=1)
+    end = closing.end()
+    return Split(head=data[:end], block=block, block_line=2, body=data[end:])
+
+
+def parse(data: bytes) -> tuple[dict[str, Value], bytes]:
+    """The frontmatter of a file as a mapping, and its body.
+
+    Raises:
+        MalformedFrontmatter: The frontmatter cannot be read within the limits.
+    """
+    parts = split(data)
+    return parse_block(parts.block, parts.block_line), parts.body
+
+
+def parse_block(block: bytes, first_line: int) -> dict[str, Value]:
+    """The mapping a frontmatter block holds.
+
+    Args:
+        block: The bytes between the fences.
+        first_line: The line of the file on which they start, for messages.
+
+    Raises:
+        MalformedFrontmatter: It cannot be read within the limits.
+    """
+    values = _read_lines(block)
+    return _read_yaml(block, first_line).values if values is None else values
+
+
+def serialize(mapping: Mapping[str, Value], body: bytes) -> bytes:
+    """The file that `parse` reads as this mapping and this body.
+
+    Raises:
+        ValueError: A value cannot be written, see `serialize_block`.
+    """
+    if not mapping and not body.startswith(_BYTE_ORDER_MARK) and not _OPENING.match(body):
+        return body
+    return b"---\n" + serialize_block(mapping) + b"---\n" + body
+
+
+def serialize_block(mapping: Mapping[str, Value]) -> bytes:
+    """``key: <JSON value>`` lines, which any YAML reader understands; long lists an item a line.
+
+    Raises:
+        ValueError: A value is no JSON value, an integer beyond 64 bits, not finite, nested deeper
+            than the limit or text with a lone surrogate, or the whole is larger than 64 KiB.
+    """
+    block = "".join(_written(key, value, "\n") for key, value in mapping.items()).encode()
+    _check_size(block)
+    return block
+
+
+def with_keys(data: bytes, changes: Mapping[str, Value]) -> bytes:
+    """A file with some top-level keys set or removed, and every other byte as it was.
+
+    A value that stood on one line leaves the comment after it in place; comments inside a value
+    of several lines go with it. New keys come at the end of the block. The result is read back
+    before it is returned.
+
+    Args:
+        data: The file.
+        changes: New values by key; None removes the key.
+
+    Raises:
+        MalformedFrontmatter: The frontmatter cannot be read, or a key to change is written in a
+            form that cannot be edited in place (``? key``, an outermost ``{…}``).
+        ValueError: A value cannot be written, see `serialize_block`.
+    """
+    parts = split(data)
+    values = parse_block(parts.block, parts.block_line)
+    wanted = {key: value for key, value in changes.items() if value is not None or key in values}
+    if not wanted:
+        return data
+    if parts.block_line == 0:
+        newline = _newline(parts.body)
+        block = serialize_block(wanted).replace(b"\n", newline)
+        fence = b"---" + newline
+        return b"".join((parts.head, fence, block, fence, parts.body))
+    opening = parts.head[: parts.head.index(b"\n") + 1]
+    ending = parts.head[len(opening) + len(parts.block) :]
+    newline = _newline(parts.block or opening)
+    block = _edited(parts, wanted, newline.decode())
+    _check_edit(block, values, wanted, parts.block_line)
+    return b"".join((opening, block, ending, parts.body))
+
+
+# The line reader
+
+
+def _read_lines(block: bytes) -> dict[str, Value] | None:
+    """The values of a block in the form we write; None where YAML might see anything else."""
+    if b"\r" in block:
+        block = block.replace(b"\r\n", b"\n")
+    if not _plainly_encoded(block):
+        return None
+    values: dict[str, Value] = {}
+    lines = block.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    items: list[Value] | None = None
+    try:
+        for line in lines:
+            if line.startswith(b"- "):
+                if items is None:
+                    return None
+                items.append(_json_value(line[2:], MAX_DEPTH - 2))
+                continue
+            if items is not None and not items:
+                return None
+            name, separator, text = line.partition(b": ")
+            items = None if separator else []
+            key = _simple_key(name if separator else name.removesuffix(b":"))
+            if key in values or not (separator or name.endswith(b":")):
+                return None
+            values[key] = _json_value(text, MAX_DEPTH - 1) if items is None else items
+    except ValueError:
+        return None
+    return None if items is not None and not items else values
+
+
+def _plainly_encoded(block: bytes) -> bool:
+    """Whether JSON and YAML agree on every character and escape, and the block is small enough."""
+    return not (
+        b"\t" in block
+        or b"\r" in block
+        or len(block) > _MAX_LINE_READER_BYTES
+        or (b"\x7f" in block if block.isascii() else _NOT_RAW_BYTES.search(block) is not None)
+        or (b"\\u" in block and _SURROGATE_ESCAPE.search(block) is not None)
+    )
+
+
+@lru_cache(maxsize=1024)
+def _simple_key(name: bytes) -> str:
+    if _SIMPLE_KEY_BYTES.fullmatch(name) is None:
+        raise ValueError("not a simple key")
+    return name.decode("ascii")
+
+
+def _json_value(text: bytes, depth: int) -> Value:
+    """A JSON value that YAML reads the same way.
+
+    Raises:
+        ValueError: It is none, or it is not certain.
+    """
+    start = text[:1]
+    value: Value
+    if start == b'"':
+        value = orjson.loads(text)
+        return value
+    if start not in _VALUE_STARTS:
+        raise ValueError("not the start of a JSON value")
+    value = orjson.loads(text)
+    # Counting brackets inside strings as well only sends a few more blocks to the other reader.
+    if _LONG_NUMBER.search(text) or text.count(b"[") + text.count(b"{") > depth:
+        raise ValueError("a long number, or deeply nested")
+    if b"{" in text:
+        _check_members(text)
+    return value
+
+
+def _check_members(text: bytes) -> None:
+    """Refuse what orjson takes and YAML does not: a repeated member, or a very long one."""
+
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        members = dict(pairs)
+        if len(members) != len(pairs):
+            raise ValueError("a repeated member")
+        return members
+
+    if len(text) > _MAX_KEY:
+        raise ValueError("members too long to be sure")
+    json.loads(text, object_pairs_hook=unique)
+
+
+# The YAML reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """Where a top-level key and its value stand, in characters of the block."""
+
+    key_start: int
+    key_end: int
+    value_start: int
+    value_end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Document:
+    values: dict[str, Value]
+    entries: dict[str, _Entry]
+    indent: int
+    """The column of the outermost mapping."""
+    is_flow: bool
+    """Whether the outermost mapping is written in braces."""
+
+
+_NO_DOCUMENT: Final = _Document(values={}, entries={}, indent=0, is_flow=False)
+
+
+def _read_yaml(block: bytes, first_line: int) -> _Document:
+    return _YamlReader(_decode(block, first_line), first_line).document()
+
+
+def _decode(block: bytes, first_line: int) -> str:
+    try:
+        text = block.decode()
+    except UnicodeDecodeError as error:
+        before = block[: error.start].decode()
+        _refuse(before, len(before), first_line, f"not UTF-8: {error.reason}")
+    raw = _NOT_RAW.search(text)
+    if raw is not None:
+        message = f"U+{ord(raw[0]):04X} must be written as an escape in double quotes"
+        _refuse(text, raw.start(), first_line, message)
+    return text
+
+
+def _refuse(text: str, index: int, first_line: int, message: str) -> NoReturn:
+    line_start = text.rfind("\n", 0, index) + 1
+    line = first_line + text.count("\n", 0, index)
+    raise MalformedFrontmatter(message, line=line, column=index - line_start + 1)
+
+
+class _YamlReader:
+    """Values from YAML events: nothing is resolved, constructed or merged."""
+
+    def __init__(self, text: str, first_line: int) -> None:
+        self._text = text
+        self._first_line = first_line
+        self._events = iter(self._bounded_events())
+        self._flow: list[bool] = []
+        self._content_end = 0
+        """Where the last thing that is seen ended; a block ends only where the next begins."""
+
+    def document(self) -> _Document:
+        """The one mapping of the block, or none in a block of comments.
+
+        Raises:
+            MalformedFrontmatter: There is anything else.
+        """
+        from yaml import MappingStartEvent
+
+        root = next(self._events, None)
+        if root is None:
+            return _NO_DOCUMENT
+        if not isinstance(root, MappingStartEvent):
+            self._refuse(root, "expected 'key: value' lines")
+        self._enter(root)
+        values: dict[str, Value] = {}
+        entries: dict[str, _Entry] = {}
+        for key, key_event in self._keys(values):
+            value_event = next(self._events)
+            values[key] = self._value(value_event)
+            entries[key] = _Entry(
+                key_start=_start(key_event),
+                key_end=_end(key_event),
+                value_start=_start(value_event),
+                value_end=self._content_end,
+            )
+        indent = root.start_mark.column if root.start_mark else 0
+        return _Document(
+            values=values, entries=entries, indent=indent, is_flow=bool(root.flow_style)
+        )
+
+    def _bounded_events(self) -> list["Event"]:
+        """The events between the start and the end of the document, stopped at the limits.
+
+        libyaml and its Python twin each have their own ways to fail; all of them end here.
+        """
+        import yaml
+
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        events: list[Event] = []
+        depth = 0
+        try:
+            for event in yaml.parse(self._text, Loader=loader):
+                depth += isinstance(event, yaml.CollectionStartEvent)
+                depth -= isinstance(event, yaml.CollectionEndEvent)
+                events.append(event)
+                self._check(event, len(events), depth)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            self._refuse_at(mark.index if mark else 0, error.problem or "not YAML")
+        except MalformedFrontmatter:
+            raise
+        except (yaml.YAMLError, ArithmeticError, LookupError, ValueError) as error:
+            self._refuse_at(0, f"not YAML: {error}")
+        return events[2:-2]
+
+    def _check(self, event: "Event", count: int, depth: int) -> None:
+        import yaml
+
+        if count > MAX_EVENTS:
+            self._refuse(event, f"more than {MAX_EVENTS:,} values")
+        if depth > MAX_DEPTH:
+            self._refuse(event, f"nested more than {MAX_DEPTH} deep")
+        if isinstance(event, yaml.AliasEvent):
+            self._refuse(event, "aliases ('*name') are not allowed; quote the text")
+        if getattr(event, "anchor", None) is not None:
+            self._refuse(event, "anchors ('&name') are not allowed; quote the text")
+        if getattr(event, "tag", None) is not None:
+            self._refuse(event, "tags ('!name') are not allowed; quote the text")
+        if isinstance(event, yaml.DocumentStartEvent | yaml.DocumentEndEvent) and event.explicit:
+            self._refuse(event, "a second document is not allowed")
+
+    def _value(self, event: "Event") -> Value:
+        from yaml import MappingStartEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
+
+        if isinstance(event, ScalarEvent):
+            return self._scalar(event)
+        self._enter(event)
+        if isinstance(event, MappingStartEvent):
+            members: dict[str, Value] = {}
+            for key, _ in self._keys(members):
+                members[key] = self._value(next(self._events))
+            return members
+        assert isinstance(event, SequenceStartEvent)
+        items: list[Value] = []
+        while not isinstance(item := next(self._events), SequenceEndEvent):
+            items.append(self._value(item))
+        self._leave(item)
+        return items
+
+    def _keys(self, members: Mapping[str, Value]) -> Iterator[tuple[str, "ScalarEvent"]]:
+        """The keys of a mapping; the caller reads each value and adds it to ``members``."""
+        from yaml import MappingEndEvent, ScalarEvent
+
+        while not isinstance(event := next(self._events), MappingEndEvent):
+            if not isinstance(event, ScalarEvent):
+                self._refuse(event, "a key must be text")
+            if event.implicit[0] and event.value == "<<":
+                self._refuse(event, "merge keys ('<<') are not allowed")
+            if event.value in members:
+                self._refuse(event, f"the key {event.value!r} appears twice")
+            self._scalar(event)
+            yield event.value, event
+        self._leave(event)
+
+    def _scalar(self, event: "ScalarEvent") -> Value:
+        self._content_end = _end(event)
+        if event.implicit[0]:
+            return _plain(event.value)
+        if not event.value.isascii() and _SURROGATE.search(event.value):
+            self._refuse(event, "half a surrogate pair is no character; write the character itself")
+        return str(event.value)
+
+    def _enter(self, event: "Event") -> None:
+        self._flow.append(bool(getattr(event, "flow_style", False)))
+
+    def _leave(self, event: "Event") -> None:
+        if self._flow.pop():
+            self._content_end = _end(event)
+
+    def _refuse(self, event: "Event", message: str) -> NoReturn:
+        self._refuse_at(_start(event), message)
+
+    def _refuse_at(self, index: int, message: str) -> NoReturn:
+        _refuse(self._text, index, self._first_line, message)
+
+
+def _start(event: "Event") -> int:
+    return event.start_mark.index if event.start_mark else 0
+
+
+def _end(event: "Event") -> int:
+    return event.end_mark.index if event.end_mark else 0
+
+
+def _plain(text: str) -> Value:
+    """The value of an unquoted scalar, by JSON's rules."""
+    if text in _WORDS:
+        return _WORDS[text]
+    number = _NUMBER.fullmatch(text)
+    if number is None:
+        return text
+    if number.lastindex is None:
+        # The length is looked at first because Python refuses to convert thousands of digits.
+        return int(text) if len(text) <= 20 and int(text) in _INTEGERS else text
+    value = float(text)
+    return value if math.isfinite(value) else text
+
+
+# Writing
+
+
+def _written(key: str, value: Value, newline: str, indent: str = "") -> str:
+    """The lines of one top-level key."""
+    name = key if _SIMPLE_KEY.fullmatch(key) and key.lower() not in _NOT_TEXT_IN_YAML else None
+    inline, items = _rendered(value)
+    return _entry_text(indent + (name or _json_key(key)) + ":", inline, newline, items, indent)
+
+
+def _entry_text(head: str, inline: str, tail: str, items: list[str], indent: str) -> str:
+    newline = "\r\n" if tail.endswith("\r\n") else "\n"
+    first = f"{head} {inline}{tail}" if inline else head + tail
+    return first + "".join(f"{indent}- {item}{newline}" for item in items)
+
+
+def _rendered(value: Value) -> tuple[str, list[str]]:
+    """A value as JSON on one line, or else a long list as one JSON text for each item."""
+    inline = _json(value, 1)
+    is_long = len(inline) > _MAX_INLINE
+    if isinstance(value, list | tuple) and value and (is_long or len(value) > _MAX_INLINE_ITEMS):
+        return "", [_json(item, 2) for item in value]
+    return inline, []
+
+
+def _json(value: Value, depth: int) -> str:
+    """JSON that YAML reads the same way, with a space after each comma and colon.
+
+    Raises:
+        ValueError: There is no such text.
+    """
+    if isinstance(value, str):
+        return _json_text(value)
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, int | float):
+        return _json_number(value)
+    if depth >= MAX_DEPTH:
+        raise ValueError(f"frontmatter is nested at most {MAX_DEPTH} deep")
+    if isinstance(value, Mapping):
+        members = (f"{_json_key(key)}: {_json(item, depth + 1)}" for key, item in value.items())
+        return "{" + ", ".join(members) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_json(item, depth + 1) for item in value) + "]"
+    raise ValueError(f"frontmatter cannot hold a {type(value).__name__}")
+
+
+def _json_text(text: str) -> str:
+    try:
+        quoted = orjson.dumps(text).decode()
+    except TypeError as error:
+        raise ValueError(f"frontmatter cannot hold {text!r}: {error}") from error
+    return _NOT_RAW.sub(lambda raw: f"\\u{ord(raw[0]):04x}", quoted)
+
+
+def _json_number(value: int | float) -> str:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"frontmatter cannot hold the number {value}")
+        digits, exponent, power = repr(value).partition("e")
+        # Readers of YAML 1.1 take 1e+16 for text and 1.0e+16 for a number.
+        return digits + (".0" if exponent and "." not in digits else "") + exponent + power
+    if value not in _INTEGERS:
+        raise ValueError(f"frontmatter cannot hold the integer {value}: more than 64 bits")
+    return str(value)
+
+
+def _json_key(key: str) -> str:
+    if not isinstance(key, str):
+        raise ValueError(f"a key in frontmatter is text, not {type(key).__name__}")
+    quoted = _json_text(key)
+    if len(quoted) > _MAX_KEY:
+        raise ValueError(f"a key of {len(quoted):,} characters, at most {_MAX_KEY:,} are read")
+    return quoted
+
+
+def _check_size(block: bytes) -> None:
+    if len(block) > MAX_BLOCK_BYTES:
+        size = f"{len(block):,} bytes"
+        raise ValueError(f"frontmatter of {size}, at most {MAX_BLOCK_BYTES:,} are read")
+
+
+# Editing in place
+
+
+def _newline(data: bytes) -> bytes:
+    """The line end a text uses, judged by its first line."""
+    return b"\r\n" if data.partition(b"\n")[0].endswith(b"\r") else b"\n"
+
+
+def _edited(parts: Split, wanted: Mapping[str, Value], newline: str) -> bytes:
+    text = parts.block.decode()
+    document = _read_yaml(parts.block, parts.block_line)
+    if document.is_flow:
+        message = "keys between braces cannot be edited in place; write 'key: value' lines"
+        _refuse(text, 0, parts.block_line, message)
+    indent = " " * document.indent
+    # From the last to the first, so that the places of those before stay right.
+    for key, entry in reversed(document.entries.items()):
+        if key in wanted:
+            text = _with_entry(text, entry, wanted[key], newline, parts.block_line)
+    for key, value in wanted.items():
+        if key not in document.entries:
+            text += _written(key, value, newline, indent)
+    return text.encode()
+
+
+def _with_entry(text: str, entry: _Entry, value: Value, newline: str, first_line: int) -> str:
+    """The block with the lines of one key replaced, or removed for None."""
+    start = text.rfind("\n", 0, entry.key_start) + 1
+    indent = text[start : entry.key_start]
+    colon = _COLON.match(text, entry.key_end)
+    if colon is None or indent.strip(" "):
+        _refuse(text, entry.key_start, first_line, "this key cannot be edited in place")
+    # A block scalar ends after its last line end, everything else before it.
+    end = max(text.find("\n", max(entry.value_end - 1, colon.end())) + 1, entry.value_end)
+    if value is None:
+        return text[:start] + text[end:]
+    on_one_line = "\n" not in text[start : entry.value_end]
+    tail = text[max(entry.value_end, colon.end()) : end] if on_one_line else newline
+    inline, items = _rendered(value)
+    entry_text = _entry_text(text[start : colon.end()], inline, tail, items, indent)
+    return text[:start] + entry_text + text[end:]
+
+
+def _check_edit(
+    block: bytes,
+    before: Mapping[str, Value],
+    wanted: Mapping[str, Value],
+    first_line: int,
+) -> None:
+    """Refuse an edit that would not be read back as meant, whatever the reason."""
+    _check_size(block)
+    written = {key: value for key, value in wanted.items() if value is not None}
+    kept = {key: value for key, value in before.items() if key not in wanted}
+    if parse_block(block, first_line) != kept | parse_block(serialize_block(written), 1):
+        message = "this frontmatter cannot be edited in place; write 'key: value' lines"
+        raise MalformedFrontmatter(message, line=first_line, column=1)

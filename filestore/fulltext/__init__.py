@@ -1,0 +1,38 @@
+"""BM25 full-text search over tantivy: an accelerator derived from the chunk files.
+
+It holds the index of titles and texts under the catalog's file ids, and no text. A text that
+changes gets a new id, so a document never changes and ids the catalog has forgotten do no harm: the
+caller drops them from the hits. Its one rule: nothing is parsed before its size and hash matched
+the stamp. Importing this package loads no tantivy.
+"""
+
+from filestore.fulltext._query import Clause, Kind, Need, Query, parse_query
+from filestore.fulltext._reader import Reader
+from filestore.fulltext._stamp import (
+    ANALYSIS,
+    FulltextDamaged,
+    FulltextMissing,
+    Stamp,
+    check_files,
+    read_stamp,
+    write_stamp,
+)
+from filestore.fulltext._writer import Entry, Writer
+
+__all__ = [
+    "ANALYSIS",
+    "Clause",
+    "Entry",
+    "FulltextDamaged",
+    "FulltextMissing",
+    "Kind",
+    "Need",
+    "Query",
+    "Reader",
+    "Stamp",
+    "Writer",
+    "check_files",
+    "parse_query",
+    "read_stamp",
+    "write_stamp",
+]

@@ -1,0 +1,289 @@
+"""From text to the words that are indexed and searched, the same on both sides.
+
+Two fields carry the score. ``exact`` holds the words as written, without case and accents, with
+positions, and identifiers whole (``foo_bar``, ``std::vector``, ``--no-embed``). ``stem`` has their
+stems, in the language of the document, and the parts of camelCase words. One field serves all
+languages, because BM25 compares lengths within a field: a field for each language would starve the
+languages that are rare in a store. Scripts written without spaces go into ``exact`` as pairs of
+characters and into ``stem`` as single ones. Languages that join words into one have ``gram``, the
+five-letter pieces of long words, so that "Stadt" finds "Hauptstadt".
+
+Most texts are English prose in ASCII: everything else is behind a test that costs them next to
+nothing. Pure; the tokenizers themselves are tantivy's.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import tantivy
+
+MAX_WORD_BYTES: Final = 64
+MAX_IDENTIFIER_CHARACTERS: Final = 120
+DEFAULT_LANGUAGE: Final = "english"
+COMPOUNDING: Final = frozenset({"danish", "dutch", "finnish", "german", "norwegian", "swedish"})
+GRAM_CHARACTERS: Final = 5
+MIN_COMPOUND_CHARACTERS: Final = 8
+
+_LANGUAGE_SAMPLE_CHARACTERS: Final = 800
+_MIN_VOTES: Final = 3
+
+_STOP_WORDS: Final = {
+    "english": "the of and to in is that it for with as was on are be this by from at or an which",
+    "german": "der die das und ist nicht ein eine zu den mit von sich des auf für als dem im wird",
+    "french": "le la les des et est une dans que pour qui sur pas au du par avec sont ce il ne",
+    "spanish": "el la los las de y que en un una es por con del se para como su al lo más",
+    "italian": "il di che è la per un una non sono con del della si gli dei le nel come anche",
+    "portuguese": "o a os as de e que em um uma é do da não para com se dos ao na no por mais",
+    "dutch": "de het een van en is dat niet op te zijn voor met die in aan er door ook bij",
+    "swedish": "och att det är en som på av för med den till inte ett har om var kan från eller",
+    "danish": "og at det er en som på af for med den til ikke et har om var kan fra eller",
+    "norwegian": "og at det er en som på av for med den til ikke et har om var kan fra eller",
+    "finnish": "ja on ei se että oli joka myös mutta ovat hän tai kun sen niin kuin sekä voi",
+    "hungarian": "a az és egy hogy nem is van ez volt meg mint de csak már vagy ha ki kell el",
+    "romanian": "și în de la cu o un este pe care din nu a fost pentru mai sunt ce se sau",
+    "russian": "и в не на что с он как это по но из у за от так для его же все был к о",
+    "turkish": "ve bir bu için ile da de olarak çok daha olan gibi kadar en ne var ya",
+    "greek": "και το της την του ο η να από με για τα είναι στο οι τον στην που δεν θα",
+    "arabic": "في من على أن إلى التي هذا عن مع لا ما هذه كان الذي هو أو بين كل",
+}
+
+
+def _languages_by_word() -> dict[str, tuple[str, ...]]:
+    languages: dict[str, tuple[str, ...]] = {}
+    for language, words in _STOP_WORDS.items():
+        for word in words.split():
+            languages[word] = (*languages.get(word, ()), language)
+    return languages
+
+
+LANGUAGES: Final = tuple(_STOP_WORDS)
+_LANGUAGES_BY_WORD: Final = _languages_by_word()
+_ALL_STOP_WORDS: Final = frozenset(_LANGUAGES_BY_WORD)
+
+
+def language_of(text: str) -> str:
+    """The language whose stop words are in a text, English where that is not clear.
+
+    Args:
+        text: As `clean` returned it; its beginning decides.
+
+    Returns:
+        One of `LANGUAGES`, the name of a Snowball stemmer.
+    """
+    sample = text[:_LANGUAGE_SAMPLE_CHARACTERS]
+    if sample.count(" the ") >= _MIN_VOTES:
+        return DEFAULT_LANGUAGE
+    votes = dict.fromkeys(LANGUAGES, 0)
+    for word in _ALL_STOP_WORDS.intersection(sample.lower().split()):
+        for language in _LANGUAGES_BY_WORD[word]:
+            votes[language] += 1
+    best = max(LANGUAGES, key=votes.__getitem__)
+    return best if votes[best] >= _MIN_VOTES else DEFAULT_LANGUAGE
+
+
+_INVISIBLE: Final = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
+
+
+def clean(text: str) -> str:
+    """The text in compatibility form, without invisible characters and lone surrogates."""
+    if text.isascii():
+        return text
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    if not unicodedata.is_normalized("NFKC", text):
+        text = unicodedata.normalize("NFKC", text)
+    return text.translate(_INVISIBLE) if "\u00ad" in text or "\u200b" in text else text
+
+
+_SPACELESS: Final = re.compile(
+    "["
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Myanmar, Khmer
+    "\u1100-\u11ff\uac00-\ud7af"  # Hangul
+    "\u3005-\u3007\u3041-\u30ff\u3100-\u312f\u31a0-\u31ff"  # kana, Bopomofo
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "]+"
+)
+
+
+# In UTF-8 these scripts begin with other bytes than Latin, Greek, Cyrillic and typographic signs.
+_OTHER_BYTES: Final = bytes(code for code in range(256) if code < 0xE0 or code == 0xE2)
+
+
+def has_spaceless(text: str) -> bool:
+    """Whether there may be a script without spaces in a text; quick, and never wrongly no."""
+    return not text.isascii() and bool(text.encode("utf-8").translate(None, _OTHER_BYTES))
+
+
+def space_pairs(text: str) -> str:
+    """Each run of a script without spaces as its overlapping pairs of characters."""
+    return _SPACELESS.sub(_pairs, text) if has_spaceless(text) else text
+
+
+def space_singles(text: str) -> str:
+    """Each run of a script without spaces as its single characters."""
+    return _SPACELESS.sub(_singles, text) if has_spaceless(text) else text
+
+
+def _pairs(run: re.Match[str]) -> str:
+    text = run.group()
+    pairs = [text[start : start + 2] for start in range(len(text) - 1)]
+    return f" {' '.join(pairs) or text} "
+
+
+def _singles(run: re.Match[str]) -> str:
+    return f" {' '.join(run.group())} "
+
+
+# A text drawn with few signs: letters and digits a, capitals A where they matter, the joints of
+# identifiers themselves, all else a blank. Looking for a few bytes in this outline is far cheaper
+# than running a regular expression over prose, and finds the few words worth one.
+def _outline_sign(character: str, capital: str) -> str:
+    if character.isalnum():
+        return capital if character.isupper() else "a"
+    return character if character in "_.:-+#>" else " "
+
+
+_CHARACTERS: Final = [chr(code) for code in range(256)]
+_OUTLINE: Final = "".join(_outline_sign(c, "a") for c in _CHARACTERS).encode("ascii")
+_CAMEL_OUTLINE: Final = "".join(_outline_sign(c, "A") for c in _CHARACTERS).encode("ascii")
+# Each with the sign in it that prose has least: a single byte is found in no time.
+_JOINTS: Final = (
+    (b".", b"a.a"),
+    (b"_", b"_"),
+    (b":", b"::"),
+    (b">", b"->"),
+    (b"-", b" --a"),
+    (b"+", b"a++"),
+    (b"#", b" a#"),
+)
+_CAMEL_JOINTS: Final = ((b"A", b"aA"),)
+
+# Takes every word whole and never goes back (possessive), so that its time is linear in the text.
+_JOINED: Final = re.compile(
+    r"(?<![\w-])--[^\W_][\w-]*+"  # --no-embed
+    r"|\w++(?:(?:\.|::|->)\w++)*+(?:\+\+|\#)?+"  # os.path.join, std::vector, foo_bar, C++, C#
+)
+_WHOLE_WORD: Final = re.compile(r"\w++")
+_CAMEL: Final = re.compile(r"[a-z0-9][A-Z]")
+_CAMEL_BREAK: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def _words_with(joints: tuple[tuple[bytes, bytes], ...], text: str, signs: bytes) -> str:
+    """The words of a text that have one of the joints in them, in order, with blanks between.
+
+    Words with letters beyond Latin-1 are passed over: they are found by their parts.
+    """
+    outline = b" " + text.encode("latin-1", "replace").translate(signs) + b" "
+    ends: dict[int, int] = {}
+    for sign, joint in joints:
+        place = outline.find(joint) if sign in outline else -1
+        while place >= 0:
+            start = outline.rfind(b" ", 0, place + 1) + 1
+            ends[start] = end = outline.find(b" ", place + 1)
+            place = outline.find(joint, end)
+    # The outline is one blank longer in front.
+    return " ".join([text[start - 1 : end - 1] for start, end in sorted(ends.items())])
+
+
+def identifiers_of(text: str) -> tuple[str, ...]:
+    """The identifiers that tokenizers would take apart, in lower case, once each.
+
+    The ``foo_bar`` in ``self.foo_bar`` counts too, after the whole.
+    """
+    words = _words_with(_JOINTS, text, _OUTLINE)
+    if not words:
+        return ()
+    found: list[str] = []
+    for word in _JOINED.findall(words):
+        if not word.isalnum() and _is_identifier(word):
+            found.append(word.lower())
+            if "_" in word:
+                found.extend(part for part in _WHOLE_WORD.findall(word.lower()) if "_" in part)
+    return tuple(word for word in dict.fromkeys(found) if len(word) <= MAX_IDENTIFIER_CHARACTERS)
+
+
+def _is_identifier(word: str) -> bool:
+    """Whether a word with a joint is more than a number, a rule or a note (``3.14``, ``note#``)."""
+    if word.endswith("#"):
+        return len(word) == 2 and word[0].isalpha()
+    return not word[0].isdigit() and any(map(str.isalnum, word))
+
+
+def camel_words_of(text: str) -> list[str]:
+    """The camelCase words of a text, as written."""
+    words = _words_with(_CAMEL_JOINTS, text, _CAMEL_OUTLINE)
+    return [word for word in _WHOLE_WORD.findall(words) if _CAMEL.search(word)] if words else []
+
+
+def camel_parts(words: list[str]) -> str:
+    """The parts of camelCase words, with blanks between."""
+    return " ".join(_CAMEL_BREAK.sub(" ", word) for word in words)
+
+
+_WORD: Final = re.compile(r"[^\W\d_]+")
+
+
+def grams_of(text: str, *, shortest: int) -> list[str]:
+    """The five-letter pieces of the words of at least so many letters, in lower case."""
+    return [
+        word[start : start + GRAM_CHARACTERS]
+        for word in _WORD.findall(text.lower())
+        if len(word) >= shortest
+        for start in range(len(word) - GRAM_CHARACTERS + 1)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A text, ready for the tokenizers of the fields."""
+
+    exact: str
+    stem: str
+    identifiers: tuple[str, ...]
+
+
+def prepare(text: str) -> Prepared:
+    """What the fields get of a text that `clean` returned."""
+    exact, stem = space_pairs(text), space_singles(text)
+    if camel_words := camel_words_of(text):
+        stem = f"{stem} {camel_parts(camel_words)}"
+    return Prepared(exact=exact, stem=stem, identifiers=identifiers_of(exact))
+
+
+def build_schema() -> "tantivy.Schema":
+    """The fields of the index: nothing is stored, the id is a fast field."""
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("id", indexed=True, fast=True)
+    builder.add_text_field("exact", tokenizer_name="exact", index_option="position")
+    builder.add_text_field("stem", tokenizer_name=DEFAULT_LANGUAGE, index_option="freq")
+    builder.add_text_field("gram", tokenizer_name="gram", index_option="freq")
+    builder.add_text_field("language", tokenizer_name="raw", index_option="basic")
+    return builder.build()
+
+
+def build_exact_analyzer() -> "tantivy.TextAnalyzer":
+    """Words as written, without case and accents."""
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    words = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(MAX_WORD_BYTES))
+    return words.filter(Filter.lowercase()).filter(Filter.ascii_fold()).build()
+
+
+def build_gram_analyzer() -> "tantivy.TextAnalyzer":
+    """Pieces of words as they come, without accents."""
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.ascii_fold()).build()
+
+
+def build_stem_analyzer(language: str) -> "tantivy.TextAnalyzer":
+    """Stems, taken before accents are folded, because the stemmers know the accents."""
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    words = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(MAX_WORD_BYTES))
+    stems = words.filter(Filter.lowercase()).filter(Filter.stemmer(language))
+    return stems.filter(Filter.ascii_fold()).build()

@@ -1,0 +1,309 @@
+"""Searching the index: a parsed query becomes one of tantivy's, its hits ids with scores."""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, Self
+
+from filestore.fulltext._analysis import (
+    COMPOUNDING,
+    DEFAULT_LANGUAGE,
+    GRAM_CHARACTERS,
+    LANGUAGES,
+    build_exact_analyzer,
+    build_schema,
+    build_stem_analyzer,
+    camel_words_of,
+    clean,
+    grams_of,
+    identifiers_of,
+    prepare,
+    space_pairs,
+    space_singles,
+)
+from filestore.fulltext._query import Clause, Kind, Need, Query, parse_query, relax
+from filestore.fulltext._stamp import Stamp, TantivyGuard, require_files
+
+if TYPE_CHECKING:
+    import tantivy
+
+MAX_TERMS: Final = 64
+"""Of a longer query the rarest words of each field are searched: they decide the ranking."""
+FREQUENT_SHARE: Final = 0.1
+"""Words in more of the texts than this are ranked by their stems alone: it halves the time of a
+question and its ranking does not suffer."""
+MAX_PHRASE_WORDS: Final = 64
+MAX_EXPANSIONS: Final = 32
+"""So many words that begin with a prefix are ranked by rarity; the rest score alike."""
+_TIE_MARGIN: Final = 16
+_SCORE_DIGITS: Final = 4
+"""Sums of 32-bit floats depend on their order beyond this, and equal texts must tie."""
+
+_EXACT_WEIGHT: Final = 0.5
+_GRAM_WEIGHT: Final = 0.2
+_PHRASE_WEIGHT: Final = 2.0
+_IDENTIFIER_WEIGHT: Final = 2.0
+_PART_WEIGHT: Final = 0.2
+"""The parts of an identifier that the store has as a whole only break ties."""
+
+Hit = tuple[int, float]
+
+
+class Reader:
+    """One commit of the index, which it goes on reading whatever is written afterwards."""
+
+    def __init__(self, searcher: "tantivy.Searcher", schema: "tantivy.Schema", folder: str) -> None:
+        self._guard = TantivyGuard(folder)
+        self._searcher: tantivy.Searcher | None = searcher
+        self._schema = schema
+        self._exact = build_exact_analyzer()
+        present = [lang for lang in LANGUAGES if searcher.doc_freq("language", lang)]
+        self._has_compounds = any(language in COMPOUNDING for language in present)
+        self._stems = [build_stem_analyzer(lang) for lang in (DEFAULT_LANGUAGE, *present)]
+
+    @classmethod
+    def open(cls, folder: str, stamp: Stamp) -> Self:
+        """Open the commit that a stamp describes, once every byte of it was checked.
+
+        Raises:
+            FulltextMissing: The commit is gone, or was made by another analysis.
+            FulltextDamaged: A file is missing or differs from the stamp.
+        """
+        require_files(folder, stamp)
+        import tantivy
+
+        with TantivyGuard(folder), _lockable(folder, stamp) as path:
+            return cls(tantivy.Index.open(path).searcher(), build_schema(), folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._searcher = None
+
+    def ids(self) -> set[int]:
+        """The ids of all documents."""
+        import tantivy
+
+        with self._guard:
+            hits = self._top(tantivy.Query.all_query(), max(1, self._live().num_docs))
+        return {file_id for file_id, _ in hits}
+
+    def search(self, query: str, limit: int) -> list[Hit]:
+        """The best documents for a query.
+
+        Args:
+            query: Anything a user may type; see `parse_query`. It is never an error.
+            limit: How many hits to return at most.
+
+        Returns:
+            Ids and scores, best first, equal scores by id.
+        """
+        parsed = parse_query(query)
+        if limit < 1 or not parsed.wanted():
+            return []
+        with self._guard:
+            hits = self._ranked(self._compile(parsed), limit)
+            if not hits and (relaxed := relax(parsed)) is not None:
+                hits = self._ranked(self._compile(relaxed), limit)
+        return hits
+
+    def _live(self) -> "tantivy.Searcher":
+        if self._searcher is None:
+            raise RuntimeError("this full-text reader is closed")
+        return self._searcher
+
+    def _ranked(self, query: "tantivy.Query | None", limit: int) -> list[Hit]:
+        """Fetch beyond the limit until the scores drop, so that ties are cut by id."""
+        documents = self._live().num_docs
+        if query is None or documents == 0:
+            return []
+        limit = min(limit, documents)
+        fetch = min(documents, limit + _TIE_MARGIN)
+        hits = self._top(query, fetch)
+        while len(hits) == fetch < documents and hits[-1][1] == hits[limit - 1][1]:
+            fetch = min(documents, fetch * 8)
+            hits = self._top(query, fetch)
+        return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
+
+    def _top(self, query: "tantivy.Query", limit: int) -> list[Hit]:
+        searcher = self._live()
+        found = searcher.search(query, limit, count=False).hits
+        ids = searcher.fast_field_values("id", [address for _, address in found])
+        return [
+            (file_id, round(score, _SCORE_DIGITS))
+            for file_id, (score, _) in zip(ids, found, strict=True)
+            if isinstance(file_id, int)
+        ]
+
+    def _compile(self, parsed: Query) -> "tantivy.Query | None":
+        """One boolean query, flat where it can be: tantivy skips faster through a flat one."""
+        from tantivy import Occur
+        from tantivy import Query as TantivyQuery
+
+        occurs = {Need.OPTIONAL: Occur.Should, Need.EXCLUDED: Occur.MustNot}
+        words = [clause.text for clause in parsed.clauses if _is_plain(clause)]
+        parts = [(Occur.Should, query) for query in self._plain_words(words)]
+        for clause in parsed.clauses:
+            query = None if _is_plain(clause) else self._clause(clause)
+            if query is not None:
+                parts.append((occurs.get(clause.need, Occur.Must), query))
+            elif clause.need in (Need.REQUIRED, Need.EXPECTED):
+                return None
+        if all(occur == Occur.MustNot for occur, _ in parts):
+            return None
+        return TantivyQuery.boolean_query(parts)
+
+    def _clause(self, clause: Clause) -> "tantivy.Query | None":
+        """What a clause with an operator matches; None where it has no word."""
+        text = space_pairs(clean(clause.text))
+        if clause.kind is Kind.PREFIX:
+            return self._prefix(text)
+        words = self._exact.analyze(text)[:MAX_PHRASE_WORDS]
+        if clause.kind is Kind.PHRASE:
+            return self._phrase(words)
+        if found := self._present_identifiers(text):
+            return self._term("exact", found[0], _IDENTIFIER_WEIGHT)
+        if len(words) == 1 and clause.need is Need.REQUIRED:
+            stems = [self._term("stem", stem, 1.0) for stem in self._stems_of(text)]
+            return self._any_of([*stems, self._term("exact", words[0], _EXACT_WEIGHT)])
+        return self._phrase(words)
+
+    def _plain_words(self, words: list[str]) -> "list[tantivy.Query]":
+        """The scored terms of the words without operators."""
+        text = clean(" ".join(words))
+        found = self._present_identifiers(space_pairs(text))
+        if not found:
+            return [*self._missing_identifiers(text), *self._scored(text, 1.0)]
+        whole = [self._term("exact", word, _IDENTIFIER_WEIGHT) for word in found[:MAX_TERMS]]
+        parts = [word for word in words if _holds_any(word, found)]
+        rest = [word for word in words if not _holds_any(word, found)]
+        return [
+            *whole,
+            *self._scored(clean(" ".join(rest)), 1.0),
+            *self._scored(clean(" ".join(parts)), _PART_WEIGHT),
+        ]
+
+    def _present_identifiers(self, text: str) -> list[str]:
+        """The identifiers of a query that some document has as a whole."""
+        camel_words = [word.lower() for word in camel_words_of(text)]
+        identifiers = dict.fromkeys([*identifiers_of(text), *camel_words])
+        return [word for word in identifiers if self._frequency("exact", word)]
+
+    def _missing_identifiers(self, text: str) -> "list[tantivy.Query]":
+        """An identifier the store has only within longer ones is found as a phrase."""
+        phrases = [self._exact.analyze(word) for word in identifiers_of(text)[:MAX_TERMS]]
+        queries = [self._phrase(words) for words in phrases if len(words) > 1]
+        return [query for query in queries if query is not None]
+
+    def _scored(self, text: str, weight: float) -> "list[tantivy.Query]":
+        """Terms in all fields for a text, each field cut to its rarest ones."""
+        fields = {
+            "stem": (self._stems_of(text), weight),
+            "exact": (self._exact.analyze(space_pairs(text)), weight * _EXACT_WEIGHT),
+        }
+        if self._has_compounds:
+            grams = grams_of(text, shortest=GRAM_CHARACTERS)
+            fields["gram"] = (self._exact.analyze(" ".join(grams)), weight * _GRAM_WEIGHT)
+        return [
+            self._term(field, term, field_weight)
+            for field, (terms, field_weight) in fields.items()
+            for term in self._rarest(field, terms)
+        ]
+
+    def _stems_of(self, text: str) -> list[str]:
+        """The stems of the words in every language the store has, once each."""
+        stem_text = prepare(text).stem
+        stems = (stem for analyzer in self._stems for stem in analyzer.analyze(stem_text))
+        return list(dict.fromkeys(stems))
+
+    def _rarest(self, field: str, terms: Iterable[str]) -> list[str]:
+        """The terms that occur at all, once each; the rarest where there are too many."""
+        counted = [(self._frequency(field, term), term) for term in dict.fromkeys(terms)]
+        present = [(count, term) for count, term in counted if count]
+        if field == "exact":
+            most = self._live().num_docs * FREQUENT_SHARE
+            present = [pair for pair in present if pair[0] <= most] or present
+        if len(present) > MAX_TERMS:
+            present = sorted(present)[:MAX_TERMS]
+        return [term for _, term in present]
+
+    def _frequency(self, field: str, term: str) -> int:
+        return int(self._live().doc_freq(field, term))
+
+    def _term(self, field: str, term: str, weight: float) -> "tantivy.Query":
+        from tantivy import Query as TantivyQuery
+
+        option = "position" if field == "exact" else "freq"
+        query = TantivyQuery.term_query(self._schema, field, term, index_option=option)
+        return query if weight == 1.0 else TantivyQuery.boost_query(query, weight)
+
+    def _phrase(self, words: list[str]) -> "tantivy.Query | None":
+        """Words in this order, in the form they have; one word is a term."""
+        from tantivy import Query as TantivyQuery
+
+        if not words:
+            return None
+        if len(words) > 1:
+            phrase = TantivyQuery.phrase_query(self._schema, "exact", list(words))
+            return TantivyQuery.boost_query(phrase, _PHRASE_WEIGHT)
+        # Of a script without spaces a single character is a term of the other field only.
+        single = [self._term("stem", words[0], 1.0)] if space_singles(words[0]) != words[0] else []
+        return self._any_of([self._term("exact", words[0], 1.0), *single])
+
+    def _prefix(self, text: str) -> "tantivy.Query | None":
+        """Everything that begins so; after other words, the last of a phrase begins so."""
+        from tantivy import Query as TantivyQuery
+
+        words = self._exact.analyze(space_pairs(text))
+        identifiers = identifiers_of(text)
+        if len(words) > 1 and not identifiers:
+            return TantivyQuery.phrase_prefix_query(self._schema, "exact", list(words))
+        if not words:
+            return None
+        start = identifiers[0] if identifiers else words[0]
+        pattern = re.escape(start) + ".*"
+        everything = TantivyQuery.const_score_query(
+            TantivyQuery.regex_query(self._schema, "exact", pattern), 1.0
+        )
+        expansions = self._live().terms_with_prefix("exact", start, limit=MAX_EXPANSIONS)
+        return self._any_of([everything, *(self._term("exact", t, 1.0) for t, _ in expansions)])
+
+    def _any_of(self, queries: "list[tantivy.Query]") -> "tantivy.Query | None":
+        import tantivy
+
+        if len(queries) < 2:
+            return queries[0] if queries else None
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in queries])
+
+
+@contextmanager
+def _lockable(folder: str, stamp: Stamp) -> Iterator[str]:
+    """The folder of a commit; where it is read-only, links to its files in a temporary one.
+
+    tantivy makes a lock file to open an index. Once open, it needs only the mapped files.
+    """
+    path = os.path.join(folder, stamp.part())
+    if os.access(path, os.W_OK):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as links:
+        for name, _, _ in stamp.files:
+            source = os.path.abspath(os.path.join(folder, name))
+            os.symlink(source, os.path.join(links, os.path.basename(name)))
+        yield links
+
+
+def _is_plain(clause: Clause) -> bool:
+    return clause.kind is Kind.WORD and clause.need is Need.OPTIONAL
+
+
+def _holds_any(word: str, identifiers: list[str]) -> bool:
+    lowered = word.lower()
+    return any(identifier in lowered for identifier in identifiers)

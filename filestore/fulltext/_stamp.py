@@ -1,0 +1,218 @@
+"""The stamp of an index: which generation it holds and which bytes it is made of.
+
+Every commit makes a folder of its own beside the one before, and renaming the stamp is the switch
+between them: a reader sees one commit or the other, whole. No tantivy here.
+"""
+
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import orjson
+
+from filestore.errors import FilestoreError
+from filestore.hashing import file_hash
+
+ANALYSIS: Final = "filestore-1"
+"""The analysis chain: an index made by another one is rebuilt, because its words differ."""
+STAMP_NAME: Final = "stamp.json"
+_REMEDY: Final = "run `filestore sync` to rebuild the full-text index"
+
+
+class FulltextDamaged(FilestoreError):
+    """The full-text index is not what its stamp says; it must not be parsed."""
+
+    def __init__(self, folder: str, detail: str) -> None:
+        super().__init__(
+            f"the full-text index in {folder} is damaged", remedy=_REMEDY, detail=detail
+        )
+
+
+class FulltextMissing(FilestoreError):
+    """There is no full-text index that can be used."""
+
+    def __init__(self, folder: str, detail: str) -> None:
+        super().__init__(f"no usable full-text index in {folder}", remedy=_REMEDY, detail=detail)
+
+
+class TantivyGuard:
+    """Turns what tantivy raises in a ``with`` block into damage, panics included.
+
+    A panic is a BaseException of a class that cannot be imported, hence the test by name.
+    """
+
+    __slots__ = ("_folder",)
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        if kind is None or error is None or issubclass(kind, FilestoreError):
+            return
+        if issubclass(kind, (ValueError, OSError)) or kind.__name__ == "PanicException":
+            raise FulltextDamaged(self._folder, f"{kind.__name__}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What an index reflects, written last, so that a stamp never promises too much."""
+
+    generation: int
+    last_id: int
+    """The highest id the caller had given out at this commit."""
+    documents: int
+    files: tuple[tuple[str, int, str], ...]
+    """Name below the folder, size in bytes, xxh3_128 in hexadecimal; sorted by name."""
+    analysis: str = ANALYSIS
+
+    def part(self) -> str:
+        """The name of the folder that holds the files of this commit."""
+        return self.files[0][0].partition("/")[0]
+
+
+def serialize_stamp(stamp: Stamp) -> bytes:
+    """The stamp as JSON."""
+    return orjson.dumps(asdict(stamp), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def parse_stamp(data: bytes) -> Stamp | None:
+    """The stamp in some bytes, None where they are not one."""
+    try:
+        return _stamp_of(orjson.loads(data))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _stamp_of(record: dict[str, Any]) -> Stamp | None:
+    files = tuple((name, size, digest) for name, size, digest in record["files"])
+    numbers = [record["generation"], record["last_id"], record["documents"]]
+    if not all(type(number) is int for number in numbers + [size for _, size, _ in files]):
+        return None
+    if not files or not isinstance(record["analysis"], str) or not _inside(files):
+        return None
+    generation, last_id, documents = numbers
+    return Stamp(
+        generation=generation,
+        last_id=last_id,
+        documents=documents,
+        files=files,
+        analysis=record["analysis"],
+    )
+
+
+def _inside(files: tuple[tuple[str, int, str], ...]) -> bool:
+    """Whether all names are ``part/name`` with one part: no path out of the folder."""
+    pairs = [name.split("/") for name, _, _ in files]
+    sound = all(len(pair) == 2 and not {"", ".", ".."} & set(pair) for pair in pairs)
+    hexadecimal = all(isinstance(digest, str) for _, _, digest in files)
+    return sound and hexadecimal and len({pair[0] for pair in pairs}) == 1
+
+
+def read_stamp(folder: str) -> Stamp | None:
+    """The stamp of an index folder, None where it is missing or unreadable."""
+    try:
+        with open(os.path.join(folder, STAMP_NAME), "rb") as stream:
+            return parse_stamp(stream.read())
+    except OSError:
+        return None
+
+
+def write_stamp(folder: str, stamp: Stamp) -> None:
+    """Put a stamp in place, whole or not at all, and durably."""
+    descriptor, path = tempfile.mkstemp(prefix=STAMP_NAME, dir=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(serialize_stamp(stamp))
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(path, os.path.join(folder, STAMP_NAME))
+    except BaseException:
+        os.unlink(path)
+        raise
+    sync_folder(folder)
+
+
+def sync_folder(folder: str) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def check_files(folder: str, stamp: Stamp, *, hashes: bool) -> list[str]:
+    """Compare the files of an index with its stamp.
+
+    Args:
+        folder: The index folder.
+        stamp: What the files should be.
+        hashes: Whether to read every byte, rather than only the sizes.
+
+    Returns:
+        One line for each file that is missing, or differs in size or content.
+    """
+    problems = []
+    for name, size_bytes, digest in stamp.files:
+        problem = _check_file(os.path.join(folder, name), size_bytes, digest if hashes else "")
+        if problem:
+            problems.append(f"{name}: {problem}")
+    return problems
+
+
+def _check_file(path: str, size_bytes: int, digest: str) -> str:
+    try:
+        found = os.stat(path).st_size
+        if found != size_bytes:
+            return f"{found} bytes where {size_bytes} were written"
+        if digest and file_hash(path).hex() != digest:
+            return "content differs from what was written"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    return ""
+
+
+def require_files(folder: str, stamp: Stamp) -> None:
+    """Check every byte before anything is parsed.
+
+    Raises:
+        FulltextMissing: The index was made by another analysis, or is no longer there.
+        FulltextDamaged: A file is missing or differs from the stamp.
+    """
+    if stamp.analysis != ANALYSIS:
+        raise FulltextMissing(folder, f"analysis {stamp.analysis}, expected {ANALYSIS}")
+    if not os.path.isdir(os.path.join(folder, stamp.part())):
+        raise FulltextMissing(folder, f"{stamp.part()} is gone")
+    if problems := check_files(folder, stamp, hashes=True):
+        raise FulltextDamaged(folder, "; ".join(problems))
+
+
+def describe_files(
+    folder: str, part: str, known: dict[str, tuple[int, str]]
+) -> tuple[tuple[str, int, str], ...]:
+    """Name, size and hash of every file of a commit.
+
+    Args:
+        folder: The index folder.
+        part: The folder of the commit in it.
+        known: Size and hash by file name of files that are certain to be unchanged.
+
+    Returns:
+        The value of `Stamp.files`.
+    """
+    names = sorted(os.listdir(os.path.join(folder, part)))
+    return tuple(
+        (f"{part}/{name}", *(known.get(name) or _describe_file(os.path.join(folder, part, name))))
+        for name in names
+        if not name.endswith(".lock")
+    )
+
+
+def _describe_file(path: str) -> tuple[int, str]:
+    return os.stat(path).st_size, file_hash(path).hex()

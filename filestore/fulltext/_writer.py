@@ -1,0 +1,277 @@
+"""Writing the index: every commit is a folder of its own, switched to by its stamp.
+
+The files of tantivy never change once written, so that a commit starts from hard links to the files
+of the one before. What is abandoned has touched nothing that a reader can see.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Self
+
+from filestore.fulltext._analysis import (
+    COMPOUNDING,
+    DEFAULT_LANGUAGE,
+    MIN_COMPOUND_CHARACTERS,
+    build_exact_analyzer,
+    build_gram_analyzer,
+    build_schema,
+    build_stem_analyzer,
+    clean,
+    grams_of,
+    language_of,
+    prepare,
+)
+from filestore.fulltext._stamp import (
+    STAMP_NAME,
+    Stamp,
+    TantivyGuard,
+    describe_files,
+    read_stamp,
+    require_files,
+    sync_folder,
+    write_stamp,
+)
+
+if TYPE_CHECKING:
+    import tantivy
+
+_PART_PREFIX: Final = "part-"
+_BULK: Final = {"heap_size": 128_000_000, "num_threads": 2}
+_SMALL: Final = {"heap_size": 32_000_000, "num_threads": 1}
+"""One thread leaves one segment behind, and few changes are not worth a second."""
+_DELETE_BATCH: Final = 1_000
+_TITLE_WEIGHT: Final = 2
+"""A title is indexed as if it stood twice in the text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What is indexed of a chunk."""
+
+    id: int
+    title: str
+    """The headings, joined; may be empty."""
+    text: str
+    """Body and questions."""
+
+
+class Writer:
+    """Adds and deletes documents, and commits once; left without a commit, it changes nothing.
+
+    The caller holds the store's lock: there is one writer at a time.
+    """
+
+    def __init__(self, folder: str, part: str, previous: Stamp | None) -> None:
+        self._folder = folder
+        self._guard = TantivyGuard(folder)
+        self._part = part
+        self._previous = previous
+        self._stems: dict[str, tantivy.TextAnalyzer] = {}
+        self._index: tantivy.Index | None = None
+        with self._guard:
+            self._writer: tantivy.IndexWriter | None = self._open_tantivy()
+
+    @classmethod
+    def open(cls, folder: str, *, rebuild: bool = False) -> Self:
+        """Open the index to change it, or to build it anew.
+
+        Args:
+            folder: The index folder; it is made where there is none.
+            rebuild: Start empty. A folder without a stamp starts empty in any case.
+
+        Raises:
+            FulltextMissing: The index was made by another analysis: rebuild it.
+            FulltextDamaged: The files are not what the stamp says: rebuild it.
+        """
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        current = read_stamp(folder)
+        _drop_leftovers(folder, keep=current.part() if current else "")
+        previous = None if rebuild else current
+        if previous is not None:
+            require_files(folder, previous)
+        part = os.path.basename(tempfile.mkdtemp(prefix=_PART_PREFIX, dir=folder))
+        try:
+            if previous is not None:
+                _link_files(folder, previous, part)
+            return cls(folder, part, previous)
+        except BaseException:
+            shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
+            raise
+
+    def _open_tantivy(self) -> "tantivy.IndexWriter":
+        import tantivy
+
+        path = os.path.join(self._folder, self._part)
+        self._index = tantivy.Index(build_schema(), path)
+        self._index.register_tokenizer("exact", build_exact_analyzer())
+        self._index.register_tokenizer("gram", build_gram_analyzer())
+        self._index.register_tokenizer(DEFAULT_LANGUAGE, build_stem_analyzer(DEFAULT_LANGUAGE))
+        return self._index.writer(**(_SMALL if self._previous else _BULK))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Add documents. An id that may be there already is deleted first by the caller."""
+        writer = self._live_writer()
+        for entry in entries:
+            with self._guard:
+                writer.add_document(self._document(entry))
+
+    def delete(self, ids: Iterable[int]) -> None:
+        """Delete the documents with these ids, as far as there are any."""
+        import tantivy
+
+        writer, schema = self._live_writer(), build_schema()
+        remaining = iter(ids)
+        while batch := list(islice(remaining, _DELETE_BATCH)):
+            with self._guard:
+                # Deleting by term takes a number for a signed one and silently finds nothing.
+                batch_query = tantivy.Query.term_set_query(schema, "id", batch)
+                writer.delete_documents_by_query(batch_query)
+
+    def commit(self, generation: int, last_id: int) -> Stamp:
+        """Make the changes durable and switch readers to them; the writer is then closed.
+
+        Args:
+            generation: The generation of the catalog that the index now reflects.
+            last_id: The highest id the catalog has given out.
+
+        Returns:
+            The stamp that was written.
+        """
+        writer = self._live_writer()
+        with self._guard:
+            writer.commit()
+            # Merges replace files: the stamp names what is left when they are done.
+            writer.wait_merging_threads()
+        self._writer = None
+        stamp = self._stamp(generation, last_id)
+        sync_folder(os.path.join(self._folder, self._part))
+        write_stamp(self._folder, stamp)
+        self._part = ""
+        self._index = None
+        return stamp
+
+    def close(self) -> None:
+        """Abandon what was not committed."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with self._guard:
+                writer.rollback()
+            # Dropping the writer ends its threads before their folder goes.
+            del writer
+        self._index = None
+        if self._part:
+            shutil.rmtree(os.path.join(self._folder, self._part), ignore_errors=True)
+            self._part = ""
+
+    def _live_writer(self) -> "tantivy.IndexWriter":
+        if self._writer is None:
+            raise ValueError("this full-text writer is closed: a writer commits once")
+        return self._writer
+
+    def _stamp(self, generation: int, last_id: int) -> Stamp:
+        index = self._index
+        assert index is not None
+        with self._guard:
+            index.reload()
+            documents = index.searcher().num_docs
+        return Stamp(
+            generation=generation,
+            last_id=last_id,
+            documents=documents,
+            files=describe_files(self._folder, self._part, _known_files(self._previous)),
+        )
+
+    def _document(self, entry: Entry) -> "tantivy.Document":
+        import tantivy
+
+        document = tantivy.Document()
+        document.add_unsigned("id", entry.id)
+        title, text = clean(entry.title), clean(entry.text)
+        language = language_of(f"{title} {text}" if title else text)
+        if title:
+            self._add_piece(document, title, language, _TITLE_WEIGHT)
+        self._add_piece(document, text, language, 1)
+        if language != DEFAULT_LANGUAGE:
+            document.add_text("language", language)
+        return document
+
+    def _add_piece(
+        self, document: "tantivy.Document", text: str, language: str, weight: int
+    ) -> None:
+        prepared = prepare(text)
+        document.add_text("exact", prepared.exact)
+        if prepared.identifiers:
+            document.add_pre_tokenized_text("exact", _whole_tokens(prepared.identifiers))
+        for _ in range(weight):
+            self._add_stems(document, prepared.stem, language)
+        if language in COMPOUNDING:
+            grams = grams_of(text, shortest=MIN_COMPOUND_CHARACTERS)
+            document.add_text("gram", " ".join(grams))
+
+    def _add_stems(self, document: "tantivy.Document", text: str, language: str) -> None:
+        """English is stemmed by tantivy's own threads; the rest, being rarer, here."""
+        if language == DEFAULT_LANGUAGE:
+            document.add_text("stem", text)
+            return
+        if language not in self._stems:
+            self._stems[language] = build_stem_analyzer(language)
+        document.add_pre_tokenized_text("stem", self._stems[language].pre_tokenize(text))
+
+
+def _whole_tokens(words: tuple[str, ...]) -> "tantivy.PreTokenizedString":
+    """Words that no tokenizer takes apart, each two positions on, so that none makes a phrase."""
+    import tantivy
+
+    tokens = [tantivy.Token(word, 2 * place, 0) for place, word in enumerate(words)]
+    return tantivy.PreTokenizedString("", tokens)
+
+
+def _known_files(previous: Stamp | None) -> dict[str, tuple[int, str]]:
+    """Size and hash of tantivy's segment files by name: these alone never change."""
+    files = previous.files if previous else ()
+    return {
+        os.path.basename(name): (size_bytes, digest)
+        for name, size_bytes, digest in files
+        if not name.endswith(".json")
+    }
+
+
+def _link_files(folder: str, previous: Stamp, part: str) -> None:
+    for name, _, _ in previous.files:
+        source = os.path.join(folder, name)
+        target = os.path.join(folder, part, os.path.basename(name))
+        if name.endswith(".json"):
+            shutil.copyfile(source, target)
+        else:
+            _link_or_copy(source, target)
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        # Some file systems have no hard links.
+        shutil.copyfile(source, target)
+
+
+def _drop_leftovers(folder: str, *, keep: str) -> None:
+    """Remove the commits before the current one and what dead writers left.
+
+    The one before the current is kept until now for a reader that had its stamp but not its files.
+    """
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if name.startswith(_PART_PREFIX) and name != keep:
+            shutil.rmtree(path, ignore_errors=True)
+        elif name.startswith(STAMP_NAME) and name != STAMP_NAME:
+            os.unlink(path)

@@ -1,0 +1,88 @@
+"""Documents on their way into the full-text index.
+
+The index is committed after the catalog, so it may lag by a crash: the feed first replays what the
+index has not seen, from the texts the catalog keeps, and then takes the new ones.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from filestore import chunkfile
+from filestore.catalog import Catalog
+from filestore.fulltext import Entry, FulltextDamaged, FulltextMissing, Writer, write_stamp
+from filestore.fulltext_file import usable_stamp
+from filestore.places import Places
+
+
+def entry(identifier: int, chunk: chunkfile.Chunk) -> Entry:
+    """What is indexed of a chunk: its headings as title, its body and questions as text."""
+    text = "\n\n".join((chunk.body, *chunk.questions))
+    return Entry(id=identifier, title=" > ".join(chunk.headings), text=text)
+
+
+class FulltextFeed:
+    """Takes additions and deletions of one commit; opens tantivy only if there are any."""
+
+    def __init__(self, places: Places, catalog: Catalog) -> None:
+        self._folder = places.fulltext
+        self._catalog = catalog
+        self._base = catalog.generation
+        self._stamp = usable_stamp(places)
+        self._writer: Writer | None = None
+
+    @property
+    def seen_generation(self) -> int:
+        """The generation that the index on disk reflects; -1 where it has to be rebuilt."""
+        return -1 if self._stamp is None else self._stamp.generation
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Take documents with ids never seen before."""
+        self._open().add(entries)
+
+    def delete(self, ids: list[int]) -> None:
+        """Take out documents; unknown ids are passed over."""
+        if ids:
+            self._open().delete(ids)
+
+    def catch_up(self) -> None:
+        """Replay what an index behind its catalog lacks; nothing where it is not behind."""
+        if self._stamp is None or self._stamp.generation != self._base:
+            self._open()
+
+    def _open(self) -> Writer:
+        if self._writer is None:
+            try:
+                self._writer = Writer.open(self._folder, rebuild=self._stamp is None)
+            except (FulltextDamaged, FulltextMissing):
+                # Sizes were right and hashes are not: nothing of it is used.
+                self._stamp = None
+                self._writer = Writer.open(self._folder, rebuild=True)
+            since = self.seen_generation
+            if since != self._base:
+                deleted, added = self._catalog.full_text_changes(since, self._base)
+                if since >= 0:
+                    # Adding again what a crash hid behind an old stamp must not double it.
+                    self._writer.delete(deleted + added)
+                self._writer.add(self._kept_entries(added))
+        return self._writer
+
+    def _kept_entries(self, ids: Iterable[int]) -> Iterator[Entry]:
+        for identifier in ids:
+            data = self._catalog.content(identifier)
+            if data is not None:
+                yield entry(identifier, chunkfile.parse(data))
+
+    def commit(self, generation: int) -> None:
+        """Make the index reflect a generation of the catalog that was just committed."""
+        if self._writer is not None:
+            self._writer.commit(generation, 0)
+            self._writer.close()
+            self._writer = None
+        elif self._stamp is not None and self._stamp.generation == self._base:
+            write_stamp(self._folder, replace(self._stamp, generation=generation))
+
+    def abandon(self) -> None:
+        """Forget what was taken; the index stays as it was."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None

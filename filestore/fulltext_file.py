@@ -1,0 +1,32 @@
+"""The files of the full-text index against its stamp and the catalog; loads no tantivy."""
+
+from filestore.catalog import Catalog
+from filestore.findings import Finding
+from filestore.fulltext import ANALYSIS, Stamp, check_files, read_stamp
+from filestore.places import Places
+
+
+def usable_stamp(places: Places) -> Stamp | None:
+    """The stamp of an index that can be added to; None asks for a rebuild."""
+    stamp = read_stamp(places.fulltext)
+    if stamp is None or stamp.analysis != ANALYSIS:
+        return None
+    return None if check_files(places.fulltext, stamp, hashes=False) else stamp
+
+
+def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]:
+    """What is wrong with the full-text index, without parsing it."""
+    path = ".sidecar/fulltext"
+    stamp = read_stamp(places.fulltext)
+    if stamp is None or stamp.analysis != ANALYSIS:
+        if catalog.count("vectors") == 0 and catalog.generation == 0:
+            return []
+        return [Finding(code="fulltext-missing", path=path, detail="no usable stamp")]
+    if problems := check_files(places.fulltext, stamp, hashes=hashes):
+        return [Finding(code="fulltext-damaged", path=path, detail="; ".join(problems[:3]))]
+    if stamp.generation != catalog.generation:
+        detail = (
+            f"it reflects generation {stamp.generation}, the catalog is at {catalog.generation}"
+        )
+        return [Finding(code="fulltext-behind", path=path, detail=detail)]
+    return []

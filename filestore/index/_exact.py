@@ -1,0 +1,53 @@
+"""Exact search in plain numpy: the reference that judges the other indexes."""
+
+from typing import TYPE_CHECKING
+
+from filestore.index.base import VectorIndex, best_first
+
+if TYPE_CHECKING:
+    from numpy import float32, int64
+    from numpy.typing import NDArray
+
+
+class ExactIndex(VectorIndex):
+    """A dictionary of vectors, compared one and all."""
+
+    def __init__(self, dimension: int) -> None:
+        super().__init__(dimension)
+        self._rows: dict[int, NDArray[float32]] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def ids(self) -> "NDArray[int64]":
+        """See the contract."""
+        import numpy
+
+        return numpy.array(sorted(self._rows), dtype=numpy.int64)
+
+    def vectors(self, ids: "NDArray[int64]") -> "NDArray[float32]":
+        """See the contract."""
+        import numpy
+
+        rows = [self._rows[identifier] for identifier in ids.tolist()]
+        return numpy.array(rows, dtype=numpy.float32).reshape(len(rows), self.dimension)
+
+    def add(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
+        """See the contract."""
+        self._check(ids, vectors)
+        self._rows |= dict(zip(ids.tolist(), vectors.copy(), strict=True))
+
+    def remove(self, ids: "NDArray[int64]") -> int:
+        """See the contract."""
+        return sum(self._rows.pop(identifier, None) is not None for identifier in ids.tolist())
+
+    def search(
+        self, vector: "NDArray[float32]", count: int, *, allowed: "NDArray[int64] | None" = None
+    ) -> list[tuple[int, float]]:
+        """See the contract."""
+        import numpy
+
+        ids = self.ids()
+        if allowed is not None:
+            ids = ids[numpy.isin(ids, allowed)]
+        return best_first(ids, self.vectors(ids) @ vector)[:count]

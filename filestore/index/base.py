@@ -1,0 +1,67 @@
+"""The contract of a vector index: ids of our choosing, vectors of length 1, inner product."""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from numpy import float32, int64
+    from numpy.typing import NDArray
+
+
+class VectorIndex(ABC):
+    """Vectors by id. Adding an id that is there replaces its vector."""
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many vectors are held."""
+
+    @abstractmethod
+    def ids(self) -> "NDArray[int64]":
+        """Every id held, ascending: (n,) int64."""
+
+    @abstractmethod
+    def vectors(self, ids: "NDArray[int64]") -> "NDArray[float32]":
+        """The stored vectors of some ids: (n, dimension) float32.
+
+        Raises:
+            KeyError: An id is not held.
+        """
+
+    @abstractmethod
+    def add(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
+        """Hold vectors: (n,) int64 distinct ids and (n, dimension) float32 rows of length 1.
+
+        Raises:
+            ValueError: The shapes do not fit.
+        """
+
+    @abstractmethod
+    def remove(self, ids: "NDArray[int64]") -> int:
+        """Let go of ids; unknown ids are passed over. Returns how many were held."""
+
+    @abstractmethod
+    def search(
+        self, vector: "NDArray[float32]", count: int, *, allowed: "NDArray[int64] | None" = None
+    ) -> list[tuple[int, float]]:
+        """The nearest ids and their inner products, best first, ties by id.
+
+        Args:
+            vector: (dimension,) float32 of length 1.
+            count: At most so many.
+            allowed: Only these ids; None allows all.
+        """
+
+    def _check(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
+        if vectors.ndim != 2 or vectors.shape != (len(ids), self.dimension):
+            raise ValueError(
+                f"expected vectors of shape ({len(ids)}, {self.dimension}), found {vectors.shape}"
+            )
+
+
+def best_first(ids: "NDArray[int64]", scores: "NDArray[float32]") -> list[tuple[int, float]]:
+    """Pairs ordered by score descending, then id ascending."""
+    pairs = zip(ids.tolist(), scores.tolist(), strict=True)
+    return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))

@@ -1,0 +1,332 @@
+"""One commit: observed files into embeddings, catalog, FAISS file and full-text index.
+
+Writes the sidecar only. One rule, the commit order: embeddings, then a FAISS file if one is due,
+then one catalog transaction that names it, then the full-text index. Dying between any two leaves
+the old generation, or the new one with an accelerator that is replayed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self
+
+from filestore import chunkfile, vector_file
+from filestore.catalog import CatalogWriter, FileRow
+from filestore.embed.cache import EmbeddingCache
+from filestore.facts import facts
+from filestore.fulltext_feed import FulltextFeed, entry
+from filestore.hashing import vector_id
+from filestore.observation import INDEXED, RECORD, Observation
+from filestore.observe import interpret_chunk
+from filestore.places import Places
+from filestore.records import Record
+from filestore.scan import pack_folder, stat_entry
+from filestore.settings import Layout
+
+if TYPE_CHECKING:
+    from filestore.embed.base import Embedder
+
+BATCH: Final = 1000
+EMBED_BATCH: Final = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitReport:
+    """What a commit did."""
+
+    generation: int
+    embedded: int
+    """Texts sent to the model."""
+    reused: int
+    """Texts of new or changed files that were embedded before."""
+
+
+class Commit:
+    """Changes of one generation, applied together on `finish` or not at all."""
+
+    def __init__(
+        self,
+        *,
+        places: Places,
+        layout: Layout,
+        catalog: CatalogWriter,
+        embeddings: EmbeddingCache,
+        embedder: "Embedder | None",
+        embed: bool = True,
+        on_embedded: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._places = places
+        self._layout = layout
+        self._catalog = catalog
+        self._embeddings = embeddings
+        self._embedder = embedder
+        self._embed_now = embed
+        self._on_embedded = on_embedded
+        self._stats: dict[str, dict[str, bytes | None]] = {}
+        self._embedded = 0
+        self._reused = 0
+        self._records_changed = False
+        self._index_wanted = False
+
+    def __enter__(self) -> Self:
+        self._catalog.begin()
+        self._feed = FulltextFeed(self._places, self._catalog)
+        self._previous = self._catalog.index_file()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._feed.abandon()
+        self._catalog.rollback()
+
+    def put(self, seen: Sequence[Observation], read_from_ns: int) -> None:
+        """Record files that are new, changed, or now withheld.
+
+        Args:
+            seen: Observations, at most some thousand at once.
+            read_from_ns: A reading of the file system's clock from before they were read.
+        """
+        known = self._catalog.files([look.path for look in seen])
+        fresh: list[Observation] = []
+        replaced: list[FileRow] = []
+        for look in seen:
+            row = known.get(look.path)
+            if row is not None and _same_text(row, look):
+                self._update(row, look)
+            else:
+                fresh.append(look)
+                if row is not None:
+                    replaced.append(row)
+        kept = self._before_replacing(replaced)
+        self._delete(replaced)
+        self._insert(fresh)
+        self._keep_last_good(fresh, kept)
+        self.refresh(seen, read_from_ns)
+
+    def _before_replacing(self, rows: Iterable[FileRow]) -> dict[str, bytes]:
+        """The last good bytes by path; a generated body is kept before an edit hides it."""
+        kept: dict[str, bytes] = {}
+        for row in rows:
+            data = self._catalog.content(row.id)
+            if data is None:
+                continue
+            kept[row.path] = data
+            if row.origin is not None and not row.edited:
+                body = chunkfile.parse(data).body
+                self._catalog.keep_generated(row.origin, body.encode())
+        return kept
+
+    def _keep_last_good(self, fresh: Sequence[Observation], kept: dict[str, bytes]) -> None:
+        withheld = [look.path for look in fresh if look.state != INDEXED and look.path in kept]
+        for path, row in self._catalog.files(withheld).items():
+            self._catalog.put_content(row.id, kept[path])
+
+    def _update(self, row: FileRow, look: Observation) -> None:
+        """The file differs, no embedded text does: same id, new record."""
+        if look.state == RECORD:
+            self._put_record(look)
+        made = self._row(look, row.id, generation=row.generation)
+        if row.file_hash == look.file_hash and row.detail == look.detail:
+            return
+        self._catalog.update(replace(made, resource=made.resource or row.resource))
+        if look.state == INDEXED:
+            self._catalog.put_content(row.id, look.data)
+            self._catalog.replace_facts(row.id, _facts(look, row.id))
+
+    def _insert(self, fresh: Sequence[Observation]) -> None:
+        ids = self._catalog.new_ids(len(fresh))
+        rows = [
+            (look, self._row(look, identifier, generation=self._catalog.next_generation))
+            for look, identifier in zip(fresh, ids, strict=True)
+        ]
+        self._catalog.insert(rows)
+        indexed = [(look, row) for look, row in rows if look.chunk is not None]
+        self._catalog.insert_facts(fact for look, row in indexed for fact in _facts(look, row.id))
+        for look in fresh:
+            if look.state == RECORD:
+                self._put_record(look)
+        self._embed({key: text for look, _ in indexed for key, text in _texts(look)})
+        if indexed:
+            self._feed.add(entry(row.id, look.chunk) for look, row in indexed if look.chunk)
+
+    def _row(self, look: Observation, identifier: int, *, generation: int) -> FileRow:
+        chunk = look.chunk
+        folder, _, name = look.path.rpartition("/")
+        kind = (chunk.kind if chunk else None) or chunkfile.kind_of_name(name) or "chunk"
+        return FileRow(
+            identifier,
+            look.path,
+            look.state,
+            look.detail,
+            look.file_hash,
+            look.text_key,
+            kind if chunk else "",
+            folder.partition("/")[0] if self._layout == "tree" else "",
+            chunk.source if chunk else None,
+            chunk.order if chunk else None,
+            chunk.origin if chunk else None,
+            chunk is not None and chunkfile.hand_edited(chunk),
+            generation,
+        )
+
+    def _put_record(self, look: Observation) -> None:
+        record = look.record
+        if record is None:
+            return
+        self._records_changed = True
+        resource = record.resource or look.path.partition("/")[0]
+        self._catalog.put_record(
+            look.path, resource, record.source, look.data, _record_facts(record)
+        )
+
+    def _embed(self, texts: dict[bytes, str]) -> None:
+        """Embed what was never embedded, and say of all which have their embedding."""
+        if self._embedder is None or not texts:
+            return
+        fingerprint = self._embedder.fingerprint
+        had = self._embeddings.has(fingerprint, list(texts))
+        self._reused += len(had)
+        lacking = [key for key in texts if key not in had]
+        if self._embed_now:
+            for start in range(0, len(lacking), EMBED_BATCH):
+                keys = lacking[start : start + EMBED_BATCH]
+                vectors = self._embedder.embed_documents([texts[key] for key in keys])
+                self._embeddings.put(fingerprint, keys, vectors)
+                self._embedded += len(keys)
+                self._on_embedded(len(keys))
+            had = set(texts)
+        self._catalog.set_embedded(vector_id(key) for key in had)
+
+    def embed_missing(self) -> None:
+        """Embed the texts that are known but were never embedded."""
+        texts: dict[bytes, str] = {}
+        for row in self._catalog.files(self._catalog.paths_without_vectors()).values():
+            data = self._catalog.content(row.id)
+            if data is not None:
+                look = Observation(path=row.path, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
+                interpret_chunk(look)
+                texts |= dict(_texts(look))
+        wanted = {key for _, key in self._catalog.vector_keys(embedded=False)}
+        self._embed({key: text for key, text in texts.items() if key in wanted})
+
+    def forget(self, paths: Sequence[str]) -> None:
+        """Forget files that are gone."""
+        rows = list(self._catalog.files(paths).values())
+        self._before_replacing(row for row in rows if row.state == INDEXED)
+        self._delete(rows)
+        for path in paths:
+            self._note_stat(path, None)
+
+    def _delete(self, rows: Sequence[FileRow]) -> None:
+        for row in rows:
+            if row.state == RECORD:
+                self._records_changed = True
+                self._catalog.delete_record(row.path)
+        self._catalog.delete([row.id for row in rows])
+        self._feed.delete([row.id for row in rows if row.state == INDEXED])
+
+    def move(self, moves: Sequence[tuple[str, Observation]], read_from_ns: int) -> None:
+        """Point files to new names: old path, and the observation at the new one."""
+        known = self._catalog.files([old for old, _ in moves])
+        self._catalog.delete_rows([row.id for row in known.values()])
+        for old, look in moves:
+            row = known[old]
+            made = self._row(look, row.id, generation=row.generation)
+            self._catalog.update(replace(made, resource=made.resource or row.resource))
+            if row.state == RECORD:
+                self._catalog.delete_record(old)
+                self._put_record(look)
+            self._note_stat(old, None)
+        self.refresh([look for _, look in moves], read_from_ns)
+
+    def refresh(self, seen: Iterable[Observation], read_from_ns: int) -> None:
+        """Record the stats of files that were read and are as the catalog knows them."""
+        for look in seen:
+            self._note_stat(look.path, stat_entry(look.values, read_from_ns))
+
+    def _note_stat(self, path: str, packed: bytes | None) -> None:
+        folder, _, name = path.rpartition("/")
+        self._stats.setdefault(folder, {})[name] = packed
+
+    @property
+    def embeds(self) -> bool:
+        """Whether texts without embedding are embedded in this commit."""
+        return self._embed_now and self._embedder is not None
+
+    def want_index(self) -> None:
+        """Write the FAISS file on `finish`, whether or not it is due."""
+        self._index_wanted = True
+
+    def _write_index(self) -> None:
+        if self._embedder is None or self._catalog.count("vectors") == 0:
+            return
+        if self._index_wanted or vector_file.is_due(self._catalog):
+            vector_file.write(self._places, self._catalog, self._embeddings, self._embedder)
+
+    def finish(self) -> CommitReport:
+        """Commit.
+
+        Raises:
+            WriteFailedError: The disk refused; the old generation stays.
+        """
+        self._put_stats()
+        if self._layout == "flat":
+            self._assign_resources()
+        if self._embedder is not None:
+            self._catalog.set_meta("fingerprint", self._embedder.fingerprint)
+        self._write_index()
+        self._feed.catch_up()
+        self._catalog.forget_dead(self._feed.seen_generation)
+        generation = self._catalog.commit()
+        vector_file.collect(self._places, self._catalog, self._previous)
+        self._feed.commit(generation)
+        return CommitReport(generation=generation, embedded=self._embedded, reused=self._reused)
+
+    def _put_stats(self) -> None:
+        known = self._catalog.folders() if self._stats else {}
+        changed = []
+        for folder, notes in self._stats.items():
+            entries = known[folder].entries() if folder in known else {}
+            for name, packed in notes.items():
+                if packed is None:
+                    entries.pop(name, None)
+                else:
+                    entries[name] = packed
+            changed.append((folder, pack_folder(entries)))
+        self._catalog.put_folders(changed)
+
+    def _assign_resources(self) -> None:
+        """In the flat layout the record whose source holds a chunk's source is its resource."""
+        owners = self._catalog.sources_of_resources()
+        rows = self._catalog.all_files() if self._records_changed else self._catalog.files_of("")
+        for row in list(rows):
+            resource = owner(row.source, owners) if row.source else ""
+            if row.state == INDEXED and resource != row.resource:
+                self._catalog.update(replace(row, resource=resource))
+
+
+def owner(source: str, owners: dict[str, str]) -> str:
+    """The resource whose source is this one or a folder around it, "" for none."""
+    while source:
+        if source in owners:
+            return owners[source]
+        source = source.rpartition("/")[0]
+    return ""
+
+
+def _same_text(row: FileRow, look: Observation) -> bool:
+    """Whether the row's id may stay: nothing that the accelerators hold differs."""
+    return row.state == look.state and (look.state != INDEXED or row.text_key == look.text_key)
+
+
+def _texts(look: Observation) -> Iterator[tuple[bytes, str]]:
+    return zip(look.keys, look.texts, strict=True)
+
+
+def _facts(look: Observation, identifier: int) -> Iterator[tuple[str, str, int]]:
+    values = look.chunk.frontmatter if look.chunk else {}
+    return ((key, value, identifier) for key, value in facts(values))
+
+
+def _record_facts(record: Record) -> Iterator[tuple[str, str, str]]:
+    for document in record.documents:
+        for key, value in facts(document.metadata):
+            yield key, value, document.source

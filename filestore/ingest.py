@@ -1,0 +1,522 @@
+"""Ingest: sources into chunk files, and resources out of the store again.
+
+Writes truth files and nothing else; what it wrote and removed is told, and indexed by the caller.
+One rule: a resource changes as a whole or not at all, and the rest goes on.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from filestore import chunking, extract, fileio, records
+from filestore.drift import folded_path, look_at
+from filestore.errors import FilestoreError, RefusedError
+from filestore.extract._folder import documents
+from filestore.extract.base import Document
+from filestore.hashing import source_hash
+from filestore.observation import Observation
+from filestore.originals import keep_originals
+from filestore.places import RECORD_NAME, Places
+from filestore.records import Record, SourceDocument
+from filestore.regeneration import Existing, NewChunk, NewDocument, Regeneration, regenerate
+from filestore.settings import Settings
+from filestore.worktree import work_tree
+
+if TYPE_CHECKING:
+    from filestore.embed.base import Embedder
+
+MAX_SOURCE_BYTES: Final = 256 * 1024 * 1024
+MAX_NAME_BYTES: Final = 255
+
+
+class SourceError(FilestoreError):
+    """A source cannot be read or used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePath:
+    """A source as the user named it, and what it is to be called."""
+
+    path: str
+    """Absolute."""
+    resource: str
+    implied: bool = False
+    """Whether it was found in a folder, not named: the store itself is then passed over."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What became of one source."""
+
+    source: str
+    """As recorded: relative to the store root; as given where it never got that far."""
+    resource: str
+    status: str
+    """``added``, ``updated``, ``unchanged`` or ``failed``."""
+    chunks: int = 0
+    error: FilestoreError | None = None
+    written: list[str] = field(default_factory=list)
+    """Paths below `chunked/` that were written, the record included."""
+    removed: list[str] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
+    """Hand-edited files that were kept although their source changed, to the reason."""
+    generated: dict[str, str] = field(default_factory=dict)
+    """Origin to text of what was generated for the kept files."""
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    """Documents of a folder that were left out, with the reason."""
+    undo: str | None = None
+
+
+def sources_of(path: str, *, into: str | None, each: bool) -> list[SourcePath]:
+    """What one path given to `add` stands for: itself, or with `each` every child of the folder.
+
+    Raises:
+        SourceError: It does not exist or cannot be read.
+    """
+    absolute = os.path.abspath(path)
+    if not os.path.lexists(absolute):
+        raise SourceError(f"no such file or folder: {path}", remedy="check the path")
+    if not each:
+        name = into if into is not None else os.path.basename(absolute)
+        return [SourcePath(path=absolute, resource=name)]
+    if not os.path.isdir(absolute):
+        raise SourceError(f"{path} is not a folder", remedy="leave --each out for a file")
+    try:
+        names = sorted(os.listdir(absolute))
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return [
+        SourcePath(path=os.path.join(absolute, name), resource=name, implied=True)
+        for name in names
+        if not name.startswith(".") and _is_source(os.path.join(absolute, name))
+    ]
+
+
+def _is_source(path: str) -> bool:
+    if os.path.islink(path):
+        return False
+    return os.path.isdir(path) or extract.for_name(path) is not None
+
+
+class Ingest:
+    """Brings sources into one store; holds what stays the same from source to source."""
+
+    def __init__(self, places: Places, settings: Settings, embedder: "Embedder | None") -> None:
+        self._places = places
+        self._settings = settings
+        self._tree = work_tree(places.root)
+        self._count = embedder.count_tokens if embedder is not None else _count_words
+        self._chunker = f"{chunking.CHUNKER}:{settings.budget}"
+
+    def add(self, source: SourcePath) -> Outcome:
+        """Bring one source in, or up to date.
+
+        A source that cannot be used is an outcome with its error, not an exception.
+        """
+        outcome = Outcome(source=source.path, resource=source.resource, status="failed")
+        try:
+            self._check(source)
+            outcome.source = self._reference(source)
+            self._add(source, outcome)
+        except FilestoreError as error:
+            outcome.status, outcome.error = "failed", error
+        except OSError as error:
+            outcome.status, outcome.error = "failed", _unreadable(source.path, error)
+        return outcome
+
+    def _check(self, source: SourcePath) -> None:
+        check_name(source.resource)
+        path, root = os.path.realpath(source.path), os.path.realpath(self._places.root)
+        for derived in (self._places.chunked, self._places.sidecar, self._places.undo):
+            if inside(path, os.path.realpath(derived)):
+                raise SourceError(
+                    f"{source.path} lies in the store's own {os.path.basename(derived)}/",
+                    remedy="add originals; chunk files are followed by 'filestore sync'",
+                )
+        if path == root:
+            raise SourceError(f"{source.path} is the store itself", remedy="add what is around it")
+
+    def _reference(self, source: SourcePath) -> str:
+        """The source as recorded: in place inside the work tree, else its copy under `source/`."""
+        if inside(os.path.realpath(source.path), os.path.realpath(self._tree)):
+            path = os.path.relpath(
+                os.path.realpath(source.path), os.path.realpath(self._places.root)
+            )
+            reference = path.replace(os.sep, "/")
+        else:
+            reference = f"source/{source.resource}"
+        try:
+            reference.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise SourceError(
+                "the name of the source is not valid UTF-8", remedy="rename it, then add it"
+            ) from error
+        return reference
+
+    def _add(self, source: SourcePath, outcome: Outcome) -> None:
+        prefix, record_path = self._names(outcome)
+        before = self._read_record(record_path)
+        if before is not None and before.source != outcome.source:
+            raise RefusedError(
+                f"the name {source.resource!r} is in use for {before.source}",
+                remedy=f"choose another with --into, or remove it: filestore rm {source.resource}",
+            )
+        if before is None:
+            self._check_collision(source.resource, prefix)
+        fresh, skipped = self._read(source, outcome.source)
+        outcome.skipped = skipped
+        if before is not None and self._is_unchanged(before, fresh):
+            outcome.status = "unchanged"
+            outcome.chunks = len(self._existing(prefix, before))
+            return
+        self._write(source, outcome, before, fresh, prefix, record_path)
+        outcome.status = "added" if before is None else "updated"
+
+    def _names(self, outcome: Outcome) -> tuple[str, str]:
+        """Folder of the resource below `chunked/` ("" in the flat layout), and its record."""
+        if self._settings.layout == "tree":
+            return outcome.resource, f"{outcome.resource}/{RECORD_NAME}"
+        from filestore.chunkfile import record_stem
+
+        return "", f"{record_stem(outcome.source)}.json"
+
+    def _read_record(self, path: str) -> Record | None:
+        for look in look_at_existing(self._places, [path], self._settings):
+            if look.record is None:
+                raise SourceError(
+                    f"chunked/{path} is not a usable record: {look.detail}",
+                    remedy="restore it from git, or remove it and add the source again",
+                )
+            return look.record
+        return None
+
+    def _check_collision(self, resource: str, prefix: str) -> None:
+        """Refuse a name that some file systems could not tell from one that is there."""
+        try:
+            names = os.listdir(self._places.chunked)
+        except FileNotFoundError:
+            return
+        if self._settings.layout == "flat":
+            names = [name for name in self._flat_names() if name]
+        for name in names:
+            if folded_path(name) == folded_path(resource):
+                kind = "is in use" if name == resource else "differs only by case or composition"
+                raise RefusedError(
+                    f"the name {resource!r} {kind}: chunked/{name}",
+                    remedy="choose another name with --into",
+                )
+
+    def _flat_names(self) -> Iterable[str | None]:
+        names = [name for name in os.listdir(self._places.chunked) if name.endswith(".json")]
+        for look in look_at_existing(self._places, names, self._settings):
+            yield look.record.resource if look.record else None
+
+    def _read(
+        self, source: SourcePath, reference: str
+    ) -> tuple[dict[str, bytes], list[tuple[str, str]]]:
+        """The bytes of every document by its reference, and what was left out."""
+        if not os.path.isdir(source.path):
+            return {reference: read_source(source.path)}, []
+        listing = documents(source.path, leave_out=self._is_own)
+        found: dict[str, bytes] = {}
+        skipped = list(listing.skipped)
+        for path in listing.paths:
+            try:
+                found[f"{reference}/{path}"] = read_source(os.path.join(source.path, path))
+            except (FilestoreError, OSError) as error:
+                skipped.append((path, str(error)))
+        if not found:
+            raise SourceError(
+                f"no readable document in {source.path}",
+                remedy="add text, Markdown or HTML",
+                detail="; ".join(f"{path}: {reason}" for path, reason in skipped[:5]),
+            )
+        return found, skipped
+
+    def _is_own(self, path: str) -> bool:
+        """Whether a path met while walking a source is the store, or what it made."""
+        places = self._places
+        made = (places.root, places.chunked, places.sidecar, places.undo)
+        return os.path.realpath(path) in {os.path.realpath(folder) for folder in made}
+
+    def _is_unchanged(self, before: Record, fresh: Mapping[str, bytes]) -> bool:
+        known = {document.source: document for document in before.documents}
+        return (
+            before.chunker == self._chunker
+            and set(known) == set(fresh)
+            and all(self._same(known[path], path, data) for path, data in fresh.items())
+        )
+
+    def _same(self, known: SourceDocument, path: str, data: bytes) -> bool:
+        extractor = extract.for_name(path)
+        label = extractor.label if extractor else ""
+        return known.hash == source_hash(data) and known.extractor == label
+
+    def _existing(self, prefix: str, before: Record | None) -> list[Existing]:
+        """The chunk files of a resource that is there."""
+        folder = os.path.join(self._places.chunked, prefix)
+        if before is None or not os.path.isdir(folder):
+            return []
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".md"))
+        paths = [f"{prefix}/{name}" if prefix else name for name in names]
+        sources = {document.source for document in before.documents}
+        return [
+            Existing(name=look.path.rpartition("/")[2], data=look.data, chunk=look.chunk)
+            for look in look_at_existing(self._places, paths, self._settings)
+            if look.chunk is not None and (prefix or look.chunk.source in sources)
+        ]
+
+    def _write(
+        self,
+        source: SourcePath,
+        outcome: Outcome,
+        before: Record | None,
+        fresh: dict[str, bytes],
+        prefix: str,
+        record_path: str,
+    ) -> None:
+        documents, described = self._extract(before, fresh, outcome)
+        existing = self._existing(prefix, before)
+        folder = os.path.isdir(source.path)
+        done = regenerate(
+            existing,
+            documents,
+            layout=self._settings.layout,
+            name_sources=folder,
+            taken=self._taken(prefix),
+        )
+        record = Record(
+            resource=None if prefix else outcome.resource,
+            source=outcome.source,
+            kind="folder" if folder else "file",
+            chunker=self._chunker,
+            documents=tuple(described),
+        )
+        self._copy(source, outcome, fresh)
+        self._apply(outcome, done, {file.name: file.data for file in existing}, prefix)
+        record_data = records.serialize(record)
+        with FolderOfStore(self._places.chunked, prefix) as handle:
+            fileio.write_at(handle, record_path.rpartition("/")[2], record_data)
+            os.fsync(handle)
+        outcome.written.append(record_path)
+        outcome.chunks = done.chunks
+
+    def _taken(self, prefix: str) -> list[str]:
+        try:
+            return os.listdir(os.path.join(self._places.chunked, prefix))
+        except FileNotFoundError:
+            return []
+
+    def _extract(
+        self, before: Record | None, fresh: dict[str, bytes], outcome: Outcome
+    ) -> tuple[list[NewDocument], list[SourceDocument]]:
+        """Extract what changed; a document that fails keeps the chunks it had, if any."""
+        known = {document.source: document for document in before.documents} if before else {}
+        rechunk = before is None or before.chunker != self._chunker
+        documents: list[NewDocument] = []
+        described: list[SourceDocument] = []
+        failures: list[FilestoreError] = []
+        for path, data in fresh.items():
+            had = known.get(path)
+            if had is not None and not rechunk and self._same(had, path, data):
+                documents.append(NewDocument(source=path, chunks=None))
+                described.append(had)
+                continue
+            try:
+                extracted = extract_bytes(data, path)
+            except FilestoreError as error:
+                failures.append(error)
+                outcome.skipped.append((path, error.message))
+                if had is not None:
+                    documents.append(NewDocument(source=path, chunks=None))
+                    described.append(had)
+                continue
+            chunks = self._chunks(extracted)
+            documents.append(NewDocument(source=path, chunks=chunks))
+            described.append(_described(path, data, extracted))
+        if not described or (failures and len(fresh) == 1):
+            raise failures[0]
+        return documents, described
+
+    def _chunks(self, document: Document) -> tuple[NewChunk, ...]:
+        pieces = chunking.split(
+            document.text,
+            syntax=document.syntax,
+            budget=self._settings.budget,
+            count_tokens=self._count,
+        )
+        return tuple(
+            NewChunk(body=document.text[piece.start : piece.end], headings=piece.headings)
+            for piece in pieces
+        )
+
+    def _copy(self, source: SourcePath, outcome: Outcome, fresh: Mapping[str, bytes]) -> None:
+        if not outcome.source.startswith("source/") or inside(
+            os.path.realpath(source.path), os.path.realpath(self._tree)
+        ):
+            return
+        for reference, data in fresh.items():
+            parent, _, name = reference.rpartition("/")
+            with FolderOfStore(self._places.root, parent) as handle:
+                fileio.write_at(handle, name, data)
+                os.fsync(handle)
+
+    def _apply(
+        self, outcome: Outcome, done: Regeneration, before: Mapping[str, bytes], prefix: str
+    ) -> None:
+        """Keep the originals, write all files whole or none, then remove what is no longer made."""
+
+        def path_of(name: str) -> str:
+            return f"{prefix}/{name}" if prefix else name
+
+        changes: dict[str, tuple[bytes | None, bytes | None]] = {
+            path_of(name): (before.get(name), data) for name, data in done.writes.items()
+        }
+        changes |= {path_of(name): (before[name], None) for name in done.deletions}
+        outcome.undo = keep_originals(self._places.undo, f"add {outcome.resource}", changes)
+        with FolderOfStore(self._places.chunked, prefix) as handle:
+            fileio.write_all_at(handle, done.writes)
+            for name in done.deletions:
+                os.unlink(name, dir_fd=handle)
+            os.fsync(handle)
+        outcome.written = [path_of(name) for name in done.writes]
+        outcome.removed = [path_of(name) for name in done.deletions]
+        outcome.kept = {path_of(name): reason for name, reason in done.kept.items()}
+        outcome.generated = done.generated
+
+
+class FolderOfStore:
+    """A folder below a root, made where missing and taken away again if it stays empty."""
+
+    def __init__(self, root: str, path: str) -> None:
+        self._root = root
+        self._path = path
+
+    def __enter__(self) -> int:
+        root = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._handle = fileio.make_folders(root, self._path)
+        finally:
+            os.close(root)
+        return self._handle
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        os.close(self._handle)
+        if kind is not None and self._path:
+            remove_empty_folders(self._root, self._path)
+
+
+def remove_empty_folders(root: str, path: str) -> None:
+    """Remove a folder below a root, and those above it, as long as they are empty."""
+    while path:
+        try:
+            os.rmdir(os.path.join(root, path))
+        except OSError:
+            return
+        path = path.rpartition("/")[0]
+
+
+def check_name(name: str) -> None:
+    """Refuse a resource name that cannot be a folder of the store.
+
+    Raises:
+        SourceError: It cannot.
+    """
+    reason = ""
+    if not name or name in (".", "..") or "/" in name or "\0" in name:
+        reason = "a resource name is one folder name"
+    elif name.startswith("."):
+        reason = "a name that starts with a dot is hidden from the walk"
+    elif len(os.fsencode(name)) > MAX_NAME_BYTES:
+        reason = f"a name has at most {MAX_NAME_BYTES} bytes"
+    else:
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError:
+            reason = "it is not valid UTF-8"
+    if reason:
+        raise SourceError(
+            f"{name!r} cannot name a resource: {reason}", remedy="choose a name with --into"
+        )
+
+
+def read_source(path: str) -> bytes:
+    """The bytes of an original.
+
+    Raises:
+        SourceError: It is no regular file, or too large.
+        OSError: It cannot be read.
+    """
+    if not os.path.isfile(path):
+        raise SourceError(f"{path} is not a regular file", remedy="add a file or a folder")
+    size = os.path.getsize(path)
+    if size > MAX_SOURCE_BYTES:
+        raise SourceError(
+            f"{path} has {size} bytes, the limit is {MAX_SOURCE_BYTES}",
+            remedy="cut it into smaller files",
+        )
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def extract_bytes(data: bytes, path: str) -> Document:
+    """Text and metadata of one original.
+
+    Raises:
+        FilestoreError: No extractor reads it, or it cannot be read.
+    """
+    name = path.rpartition("/")[2]
+    extractor = extract.for_name(name)
+    if extractor is None:
+        raise SourceError(
+            f"{name}: no extractor reads this kind of file",
+            remedy="convert it to text, Markdown or HTML",
+        )
+    return extractor.extract(data, name=name)
+
+
+def _described(path: str, data: bytes, document: Document) -> SourceDocument:
+    return SourceDocument(
+        source=path,
+        hash=source_hash(data),
+        extractor=document.extractor,
+        metadata=document.metadata,
+    )
+
+
+def look_at_existing(places: Places, paths: Sequence[str], settings: Settings) -> list[Observation]:
+    """Observations of the files that are there.
+
+    Raises:
+        OSError: One is there and cannot be read.
+    """
+    if not os.path.isdir(places.chunked):
+        return []
+    found = []
+    for look in look_at(places, paths, settings.layout):
+        if isinstance(look, Observation):
+            found.append(look)
+        elif not isinstance(look[1], FileNotFoundError):
+            raise look[1]
+    return found
+
+
+def inside(path: str, folder: str) -> bool:
+    """Whether an absolute path is a folder or lies below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _count_words(text: str) -> int:
+    """A bound for stores whose model is not here: no model has more tokens than characters."""
+    return (len(text) + 2) // 3
+
+
+def _unreadable(path: str, error: OSError) -> FilestoreError:
+    if isinstance(error, FilestoreError):
+        return error
+    return SourceError(
+        f"cannot read {path}: {error.strerror or error}",
+        remedy="make it readable, then add it again",
+        detail=str(error),
+    )

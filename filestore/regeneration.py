@@ -1,0 +1,291 @@
+"""What a source that is added again does to the chunk files of its resource. Pure.
+
+One rule: a file whose text did not change stays byte for byte, and a file a person edited is never
+overwritten.
+"""
+
+import bisect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from filestore import alignment, chunkfile, frontmatter, ordering
+from filestore.hashing import embedding_key, origin_hash
+from filestore.settings import Layout
+
+_TAG_DIGITS: Final = 5
+_ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewChunk:
+    """One piece of an extracted document."""
+
+    body: str
+    headings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDocument:
+    """One document of a resource, as extracted now."""
+
+    source: str
+    """Relative to the store root."""
+    chunks: tuple[NewChunk, ...] | None
+    """None leaves the document's files as they are: it did not change, or could not be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Existing:
+    """A chunk file that is there."""
+
+    name: str
+    data: bytes
+    chunk: chunkfile.Chunk
+
+
+@dataclass(slots=True, kw_only=True)
+class Regeneration:
+    """The file changes that bring a resource up to date."""
+
+    writes: dict[str, bytes] = field(default_factory=dict)
+    deletions: list[str] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
+    """Name of each hand-edited file whose source text changed or went, to the reason."""
+    generated: dict[str, str] = field(default_factory=dict)
+    """Origin to body of texts that were generated for a file which was kept instead."""
+    chunks: int = 0
+    """How many chunk files of the resource come from its source, afterwards."""
+
+
+def regenerate(
+    existing: Sequence[Existing],
+    documents: Sequence[NewDocument],
+    *,
+    layout: Layout,
+    name_sources: bool,
+    taken: Iterable[str] = (),
+) -> Regeneration:
+    """Plan the changes.
+
+    Args:
+        existing: The resource's chunk files in any order; those without an origin are a person's
+            own and are left alone.
+        documents: Every document of the resource, in reading order.
+        layout: How files are named.
+        name_sources: Whether each chunk names its document, because the resource has several.
+        taken: Names that are in use besides those of `existing`.
+    """
+    work = _Work(existing, layout, name_sources, {*taken, *(file.name for file in existing)})
+    for document in documents:
+        work.take(document)
+    work.drop_documents({document.source for document in documents})
+    return work.result
+
+
+class _Work:
+    def __init__(
+        self, existing: Sequence[Existing], layout: Layout, name_sources: bool, taken: set[str]
+    ) -> None:
+        self.result = Regeneration()
+        self._layout = layout
+        self._name_sources = name_sources or layout == "flat"
+        self._taken = taken
+        ordered = sorted(existing, key=lambda file: chunkfile.sort_key(file.chunk.order, file.name))
+        self._ours = [file for file in ordered if file.chunk.origin is not None]
+        self._keys = sorted({key for file in ordered if (key := _effective_key(file))})
+        self._first = not self._ours
+        self._number = 0
+        self._anchor: Existing | None = None
+
+    def take(self, document: NewDocument) -> None:
+        """Bring one document's files up to date."""
+        old = self._files_of(document.source)
+        if document.chunks is None:
+            self._leave(old)
+        elif self._first:
+            self._number_new(document, document.chunks)
+        else:
+            self._align(document, old, document.chunks)
+
+    def _files_of(self, source: str) -> list[Existing]:
+        if not self._name_sources:
+            return self._ours
+        return [file for file in self._ours if file.chunk.source == source]
+
+    def _leave(self, old: Sequence[Existing]) -> None:
+        self.result.chunks += len(old)
+        if old:
+            self._anchor = old[-1]
+
+    def _number_new(self, document: NewDocument, chunks: Sequence[NewChunk]) -> None:
+        for chunk in chunks:
+            self._number += 1
+            order = ordering.number_key(self._number) if self._layout == "flat" else None
+            name = self._new_name(chunkfile.chunk_name(self._number), document, chunk)
+            self._write(name, document, chunk, order)
+
+    def _new_name(self, tree_name: str, document: NewDocument, chunk: NewChunk) -> str:
+        if self._layout == "flat":
+            name = chunkfile.flat_name(document.source, chunk.body, self._taken)
+        elif tree_name in self._taken:
+            number = chunkfile.number_of_name(tree_name) or 0
+            name = chunkfile.inserted_name(number, chunk.body, self._taken)
+        else:
+            name = tree_name
+        self._taken.add(name)
+        return name
+
+    def _write(self, name: str, document: NewDocument, chunk: NewChunk, order: str | None) -> None:
+        self.result.writes[name] = chunkfile.generate(
+            body=chunk.body,
+            headings=chunk.headings,
+            source=document.source if self._name_sources else None,
+            order=order,
+        )
+        self.result.chunks += 1
+
+    def _align(
+        self, document: NewDocument, old: Sequence[Existing], new: Sequence[NewChunk]
+    ) -> None:
+        matches = alignment.align([_old_piece(file) for file in old], [_new_piece(c) for c in new])
+        moved = _moved(matches, [file.chunk.origin for file in old], new)
+        for match in matches:
+            if isinstance(match, alignment.Keep):
+                self._keep(old[match.old], new[match.new])
+            elif isinstance(match, alignment.Replace):
+                self._replace(old[match.old], new[match.new])
+            elif isinstance(match, alignment.Drop) and match.old not in moved.values():
+                self._drop(old[match.old])
+        before = self._anchor
+        for after, run in _runs(matches):
+            anchor = before if after is None else old[after]
+            files = [old[moved[index]] if index in moved else None for index in run]
+            self._insert(document, anchor, [new[index] for index in run], files)
+        if old:
+            self._anchor = old[-1]
+
+    def _keep(self, file: Existing, chunk: NewChunk) -> None:
+        self.result.chunks += 1
+        if file.chunk.headings != chunk.headings and not chunkfile.hand_edited(file.chunk):
+            self.result.writes[file.name] = chunkfile.update(file.data, headings=chunk.headings)
+
+    def _replace(self, file: Existing, chunk: NewChunk) -> None:
+        self.result.chunks += 1
+        origin = origin_hash(chunk.body)
+        if chunkfile.hand_edited(file.chunk):
+            self.result.kept[file.name] = "edited by hand, and its source text changed too"
+            self.result.generated[origin] = chunk.body
+            return
+        data = chunkfile.update(file.data, headings=chunk.headings, origin=origin)
+        self.result.writes[file.name] = frontmatter.split(data).head + chunk.body.encode()
+
+    def _drop(self, file: Existing) -> None:
+        if chunkfile.hand_edited(file.chunk):
+            self.result.chunks += 1
+            self.result.kept[file.name] = "edited by hand, and its source text is gone"
+        else:
+            self.result.deletions.append(file.name)
+
+    def _insert(
+        self,
+        document: NewDocument,
+        anchor: Existing | None,
+        run: Sequence[NewChunk],
+        moved: Sequence[Existing | None],
+    ) -> None:
+        """Put a run after a file: files that moved here keep their names, the rest is new."""
+        low = _effective_key(anchor) if anchor else None
+        high = self._key_after(low)
+        orders = ordering.between(low, high, tag=_tag(run[0].body), count=len(run))
+        number = chunkfile.number_of_name(anchor.name) if anchor else 0
+        for chunk, order, file in zip(run, orders, moved, strict=True):
+            if file is not None:
+                self._move(file, chunk, order)
+                continue
+            if self._layout == "flat":
+                name = chunkfile.flat_name(document.source, chunk.body, self._taken)
+            else:
+                name = chunkfile.inserted_name(number or 0, chunk.body, self._taken)
+            self._taken.add(name)
+            self._write(name, document, chunk, order)
+        for order in orders:
+            bisect.insort(self._keys, order)
+
+    def _move(self, file: Existing, chunk: NewChunk, order: str) -> None:
+        """The same text elsewhere in its document: only our keys change."""
+        self.result.chunks += 1
+        headings = file.chunk.headings if chunkfile.hand_edited(file.chunk) else chunk.headings
+        self.result.writes[file.name] = chunkfile.update(file.data, order=order, headings=headings)
+
+    def _key_after(self, low: str | None) -> str | None:
+        place = 0 if low is None else bisect.bisect_right(self._keys, low)
+        return self._keys[place] if place < len(self._keys) else None
+
+    def drop_documents(self, sources: set[str]) -> None:
+        """Take out the files of documents that are no longer part of the resource."""
+        if self._name_sources:
+            for file in self._ours:
+                if file.chunk.source not in sources:
+                    self._drop(file)
+
+
+def _effective_key(file: Existing) -> str | None:
+    order = file.chunk.order
+    if order is not None and ordering.valid(order):
+        return order
+    number = chunkfile.number_of_name(file.name)
+    return None if number is None else ordering.number_key(number)
+
+
+def _old_piece(file: Existing) -> alignment.OldPiece:
+    return alignment.OldPiece(
+        key=file.chunk.origin or "",
+        text=file.chunk.body,
+        edited=chunkfile.hand_edited(file.chunk),
+    )
+
+
+def _new_piece(chunk: NewChunk) -> alignment.NewPiece:
+    return alignment.NewPiece(key=origin_hash(chunk.body), text=chunk.body)
+
+
+def _runs(matches: Sequence[alignment.Match]) -> Iterator[tuple[int | None, list[int]]]:
+    """Neighbouring insertions after one old piece, as one run each."""
+    runs: dict[int | None, list[int]] = {}
+    for match in matches:
+        if isinstance(match, alignment.Insert):
+            runs.setdefault(match.after, []).append(match.new)
+    yield from runs.items()
+
+
+def _moved(
+    matches: Sequence[alignment.Match], origins: Sequence[str | None], new: Sequence[NewChunk]
+) -> dict[int, int]:
+    """New piece to the dropped old piece that has its very text: it moved within the document."""
+    dropped: dict[str, list[int]] = {}
+    for match in matches:
+        if isinstance(match, alignment.Drop):
+            dropped.setdefault(origins[match.old] or "", []).append(match.old)
+    found: dict[int, int] = {}
+    for match in matches:
+        if isinstance(match, alignment.Insert):
+            candidates = dropped.get(origin_hash(new[match.new].body))
+            if candidates:
+                found[match.new] = candidates.pop(0)
+    return found
+
+
+def _tag(body: str) -> str:
+    """A short tag of a text over the alphabet of order keys."""
+    number = int.from_bytes(embedding_key(body)[:8], "big")
+    digits = []
+    for _ in range(_TAG_DIGITS):
+        number, digit = divmod(number, len(_ALPHABET))
+        digits.append(_ALPHABET[digit])
+    return "".join(digits)
+
+
+def in_order(files: Mapping[str, str | None]) -> list[str]:
+    """File names with their order keys, in reading order."""
+    return sorted(files, key=lambda name: chunkfile.sort_key(files[name], name))

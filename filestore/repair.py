@@ -1,0 +1,197 @@
+"""Repair: findings into sidecar changes that are safe, and applying them.
+
+`sync` applies every repair that touches only the sidecar; what needs a person is left and said.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from filestore import drift, verify
+from filestore.fileio import FileSystemClock
+from filestore.findings import Finding, worst_first
+from filestore.indexing import BATCH, Commit
+from filestore.observation import Observation
+from filestore.progress import OnProgress, Progress
+
+INDEX_CODES: Final = frozenset({"index-missing", "index-damaged", "index-behind"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncReport:
+    """What `sync` did."""
+
+    generation: int
+    applied: tuple[Finding, ...]
+    remaining: tuple[Finding, ...]
+    embedded: int
+    reused: int
+    mass_missing: bool = False
+
+
+@dataclass(slots=True)
+class _Pass:
+    """One pass over what may differ."""
+
+    applied: list[Finding] = field(default_factory=list)
+    remaining: list[Finding] = field(default_factory=list)
+    written: bool = False
+
+
+def sync(
+    subject: verify.Subject,
+    commit: Commit,
+    *,
+    clock: FileSystemClock,
+    forget_missing: bool,
+    on_progress: OnProgress,
+) -> SyncReport:
+    """Bring the sidecar in step with the files, in the commit that is open.
+
+    Args:
+        subject: The store, its catalog being the one the commit writes to.
+        commit: Entered by the caller; finished here unless nothing is to be written.
+        clock: The file system's.
+        forget_missing: Whether a mass of missing files is meant to be gone.
+        on_progress: Told how many files were looked at.
+    """
+    catalog = subject.catalog
+    seen = drift.detect(
+        subject.places,
+        catalog,
+        layout=subject.layout,
+        committed=(lambda: set()) if forget_missing else subject.committed,
+        processes=subject.processes,
+    )
+    work = _Pass(remaining=list(seen.findings))
+    looked_at = {*seen.look, *seen.gone, *(old for old, _ in seen.moves)}
+    work.remaining += drift.standing_findings(catalog, looked_at)
+    _settle_sidecar(subject, commit, work)
+    _follow_moves(seen, commit, clock, work)
+    _forget(seen, commit, work)
+    _index(subject, seen.look, commit, clock, work, on_progress)
+    embedded = reused = 0
+    generation = catalog.generation
+    if work.written:
+        report = commit.finish()
+        generation, embedded, reused = report.generation, report.embedded, report.reused
+        work.remaining += _not_embedded(subject)
+    return SyncReport(
+        generation=generation,
+        applied=tuple(worst_first(work.applied)),
+        remaining=tuple(worst_first(list(dict.fromkeys(work.remaining)))),
+        embedded=embedded,
+        reused=reused,
+        mass_missing=seen.mass_missing,
+    )
+
+
+def _settle_sidecar(subject: verify.Subject, commit: Commit, work: _Pass) -> None:
+    """Repair the derived files; what hangs on texts is repaired with them."""
+    found = verify.sidecar_findings(subject, hashes=True)
+    codes = {finding.code for finding in found}
+    if codes & INDEX_CODES and subject.embedder is not None:
+        commit.want_index()
+    if "vector-missing" in codes and commit.embeds:
+        commit.embed_missing()
+    for finding in found:
+        needs_model = finding.code in INDEX_CODES and subject.embedder is None
+        needs_embedding = finding.code == "vector-missing" and not commit.embeds
+        if finding.safe and not needs_model and not needs_embedding:
+            work.applied.append(finding)
+            work.written = True
+        else:
+            work.remaining.append(finding)
+
+
+def _follow_moves(seen: drift.Drift, commit: Commit, clock: FileSystemClock, work: _Pass) -> None:
+    if not seen.moves:
+        return
+    stamps = [max(look.values[1:3]) for _, look in seen.moves]
+    commit.move(seen.moves, clock.wait_past(max(stamps)))
+    work.applied += [finding for finding in drift.missing_findings(seen) if finding.code == "moved"]
+    work.written = True
+
+
+def _forget(seen: drift.Drift, commit: Commit, work: _Pass) -> None:
+    found = [finding for finding in drift.missing_findings(seen) if finding.code != "moved"]
+    if seen.mass_missing:
+        work.remaining += found
+    elif seen.gone:
+        commit.forget(seen.gone)
+        work.applied += found
+        work.written = True
+
+
+def _index(
+    subject: verify.Subject,
+    paths: Sequence[str],
+    commit: Commit,
+    clock: FileSystemClock,
+    work: _Pass,
+    on_progress: OnProgress,
+) -> None:
+    done = 0
+    for read_from_ns, looks, failures in settled(subject, paths, clock):
+        known = subject.catalog.files([look.path for look in looks])
+        changed: list[Observation] = []
+        for look in looks:
+            row = known.get(look.path)
+            finding = drift.classify(row, look)
+            if finding is not None:
+                (work.applied if finding.safe else work.remaining).append(finding)
+            if row is not None and drift.is_as_recorded(row, look):
+                commit.refresh([look], read_from_ns)
+            else:
+                changed.append(look)
+        commit.put(changed, read_from_ns)
+        for path, error in failures:
+            work.remaining += verify.unreadable(path, error)
+        work.written = work.written or bool(looks)
+        done += len(looks) + len(failures)
+        on_progress(Progress(stage="indexing", done=done, total=len(paths)))
+
+
+def settled(
+    subject: verify.Subject, paths: Sequence[str], clock: FileSystemClock
+) -> Iterator[tuple[int, list[Observation], list[tuple[str, OSError]]]]:
+    """Read files in batches, each after the clock has moved past every stamp in it.
+
+    Yields:
+        The clock's reading from before the batch was read, the observations, and what failed.
+    """
+    for start in range(0, len(paths), BATCH):
+        batch = paths[start : start + BATCH]
+        read_from_ns = clock.wait_past(_latest_stamp(subject, batch))
+        looks: list[Observation] = []
+        failures: list[tuple[str, OSError]] = []
+        for look in drift.look_at(subject.places, batch, subject.layout):
+            if isinstance(look, Observation):
+                looks.append(look)
+            else:
+                failures.append(look)
+        yield read_from_ns, looks, failures
+
+
+def _latest_stamp(subject: verify.Subject, paths: Sequence[str]) -> int:
+    """The newest stamp that is not far in the future, for which nothing can be waited."""
+    latest = 0
+    horizon = time.time_ns() + 3_000_000_000
+    for path in paths:
+        try:
+            status = os.lstat(os.path.join(subject.places.chunked, path))
+        except OSError:
+            continue
+        stamp = max(status.st_mtime_ns, status.st_ctime_ns)
+        if latest < stamp < horizon:
+            latest = stamp
+    return latest
+
+
+def _not_embedded(subject: verify.Subject) -> list[Finding]:
+    return [
+        Finding(code="vector-missing", path=drift.root_path(path), detail="never embedded")
+        for path in subject.catalog.paths_without_vectors()
+    ]

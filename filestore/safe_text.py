@@ -1,0 +1,62 @@
+r"""Text from files, names, keys and errors, made fit for a terminal.
+
+Whatever could steer a terminal, turn text around or hide in it becomes a visible escape
+(``\x1b``, ``\u202e``, ``\U000e0041``); all else stays as it is. One rule: it is for showing only,
+never read back, since a backslash in the text is not escaped.
+"""
+
+import re
+from typing import Final
+
+# Everything of Unicode's category Cf, so also what joins emoji, and what is zero-width besides.
+_INVISIBLE: Final = (
+    "\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180e"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e007f"
+)
+_SEPARATORS: Final = "\u2028\u2029"
+_SURROGATES: Final = "\ud800-\udfff"
+_NONCHARACTERS: Final = "\ufdd0-\ufdef" + "".join(
+    f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(17)
+)
+_ABOVE_ASCII: Final = f"\x7f-\x9f{_INVISIBLE}{_SEPARATORS}{_SURROGATES}{_NONCHARACTERS}"
+_UNSAFE: Final = re.compile(f"[\x00-\x08\x0b-\x1f{_ABOVE_ASCII}]")
+_UNSAFE_IN_LINE: Final = re.compile(f"[\x00-\x1f{_ABOVE_ASCII}]")
+_UNSAFE_ASCII: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+_UNDECODED: Final = range(0xDC80, 0xDD00)
+"""Where Python puts bytes that are not UTF-8 (PEP 383)."""
+
+
+def safe_text(text: str, *, keep_newlines: bool = True) -> str:
+    """The text with control, bidirectional, invisible and undecodable characters made visible.
+
+    Args:
+        text: Anything, also with lone surrogates.
+        keep_newlines: False for text on one line: line feeds and tabs are escaped too.
+    """
+    if text.isascii():
+        if text.isprintable():
+            return text
+        if keep_newlines:
+            return _UNSAFE_ASCII.sub(_escape, text)
+    return (_UNSAFE if keep_newlines else _UNSAFE_IN_LINE).sub(_escape, text)
+
+
+def shown_path(path: bytes | str) -> str:
+    r"""A path on one line, as it is printed and put in JSON: bytes that are not UTF-8 as ``\xNN``.
+
+    Args:
+        path: The bytes on disk, or the text that Python makes of them.
+    """
+    name = path.decode("utf-8", "surrogateescape") if isinstance(path, bytes) else path
+    return safe_text(name, keep_newlines=False)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code in _UNDECODED:
+        code -= 0xDC00
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

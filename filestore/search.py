@@ -1,0 +1,322 @@
+"""Search: a query into unique files, best first, each checked against the disk as it is returned.
+
+Reads accelerators and the catalog of one generation. One rule: no hit is called fresh that was not
+read just now and found to be what was indexed.
+"""
+
+import fnmatch
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from filestore import fileio, vector_file
+from filestore.catalog import Catalog, FileRow
+from filestore.drift import root_path
+from filestore.embed.cache import EmbeddingCache
+from filestore.errors import UsageError
+from filestore.fulltext import FulltextDamaged, FulltextMissing, Reader, read_stamp
+from filestore.fusion import reciprocal_rank_fusion
+from filestore.hashing import content_hash
+from filestore.index.base import VectorIndex
+from filestore.observation import INDEXED, Observation
+from filestore.observe import interpret_chunk
+from filestore.places import Places
+
+if TYPE_CHECKING:
+    from filestore.embed.base import Embedder
+
+Mode = Literal["hybrid", "vector", "keyword"]
+Freshness = Literal["fresh", "edited", "gone"]
+MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
+LEG_DEPTH: Final = 50
+"""How many files of each leg take part in a fusion, at least."""
+LEXICAL_WEIGHT: Final = 0.35
+"""The say of a vector leg that compares words only, beside the keyword leg that does it better."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """What hits must satisfy."""
+
+    where: tuple[tuple[str, str], ...] = ()
+    """(key, value) pairs that all hold, of the frontmatter or the document's metadata."""
+    source: str | None = None
+    """A glob over the source path or its file name."""
+    kind: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.where or self.source or self.kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One file of an answer."""
+
+    path: str
+    """Relative to the store root."""
+    score: float
+    kind: str
+    resource: str
+    source: str | None
+    freshness: Freshness
+    headings: tuple[str, ...]
+    text: str
+    """The body as it is on disk now; empty for a file that is gone."""
+    why: Mapping[str, Mapping[str, float]]
+    """Leg to its rank, from 1, and score."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer of one generation."""
+
+    query: str
+    mode: Mode
+    """The mode that answered; keyword where vectors cannot."""
+    generation: int
+    hits: tuple[Hit, ...]
+    notes: tuple[str, ...]
+    """What the user should know about this answer."""
+
+
+class Searcher:
+    """The parts of one generation, opened as they are first needed."""
+
+    def __init__(
+        self,
+        *,
+        places: Places,
+        catalog: Catalog,
+        embeddings: EmbeddingCache | None,
+        embedder: "Embedder | None",
+    ) -> None:
+        self._places = places
+        self._catalog = catalog
+        self._embeddings = embeddings
+        self._embedder = embedder
+        self.generation = catalog.generation
+        self._index: VectorIndex | None = None
+        self._reader: Reader | None = None
+        self._sources: dict[str, str] = {}
+        self._chunked: int | None = None
+
+    def close(self) -> None:
+        """Let go of everything that was opened."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        if self._chunked is not None:
+            os.close(self._chunked)
+            self._chunked = None
+
+    def search(self, query: str, *, count: int, mode: Mode, filters: Filters) -> Answer:
+        """Answer a query.
+
+        Args:
+            query: Words, "phrases", prefix*, -excluded, +required; anything is a valid query.
+            count: At most so many files.
+            mode: Which legs are asked.
+            filters: What hits must satisfy.
+
+        Raises:
+            UsageError: The count is not positive.
+        """
+        if count < 1:
+            raise UsageError(f"-k must be at least 1, found {count}")
+        notes: list[str] = []
+        allowed = self._allowed(filters) if filters else None
+        mode = self._possible(mode, notes)
+        depth = count if mode != "hybrid" else max(LEG_DEPTH, count)
+        legs: dict[str, list[tuple[FileRow, float]]] = {}
+        if mode != "keyword" and any(character.isalnum() for character in query):
+            legs["vector"] = self._by_vector(query, depth, allowed)
+        if mode != "vector":
+            legs["keyword"] = self._by_keyword(query, depth, allowed, notes)
+        if self._embedder is not None and self._embedder.lexical and mode == "vector":
+            notes.append("the builtin embedder compares words, not meaning")
+        hits = [self._hit(row, score, why) for row, score, why in self._fuse(legs)[:count]]
+        return Answer(
+            query=query,
+            mode=mode,
+            generation=self.generation,
+            hits=tuple(hits),
+            notes=tuple(notes),
+        )
+
+    def _possible(self, mode: Mode, notes: list[str]) -> Mode:
+        if mode != "keyword" and (self._embedder is None or self._embeddings is None):
+            notes.append("the model of this store is not here: answered by keyword only")
+            return "keyword"
+        return mode
+
+    def _allowed(self, filters: Filters) -> set[int]:
+        """The ids of the files that satisfy the filters."""
+        allowed: set[int] | None = None
+        for key, value in filters.where:
+            matching = self._catalog.files_with_fact(key, value)
+            if key == "kind":
+                matching |= self._catalog.files_of_kind(value)
+            allowed = matching if allowed is None else allowed & matching
+        if filters.kind is not None:
+            matching = self._catalog.files_of_kind(filters.kind)
+            allowed = matching if allowed is None else allowed & matching
+        if filters.source is not None:
+            pattern = filters.source
+            matching = {
+                identifier
+                for identifier, source in self._catalog.sources_of_files()
+                if _matches(source, pattern)
+            }
+            allowed = matching if allowed is None else allowed & matching
+        return allowed or set()
+
+    def _by_vector(
+        self, query: str, depth: int, allowed: set[int] | None
+    ) -> list[tuple[FileRow, float]]:
+        import numpy
+
+        if self._embedder is None or self._embeddings is None:
+            return []
+        if self._index is None:
+            self._index = vector_file.load(
+                self._places, self._catalog, self._embeddings, self._embedder
+            )
+        vectors = None
+        if allowed is not None:
+            vectors = numpy.array(self._catalog.vectors_of_files(allowed), dtype=numpy.int64)
+        vector = self._embedder.embed_query(query)
+        wanted = depth + 8
+        while True:
+            nearest = self._index.search(vector, wanted, allowed=vectors)
+            files = self._files_of(nearest, allowed)
+            if len(files) >= depth or len(nearest) < wanted:
+                return files[:depth]
+            wanted *= 4
+
+    def _files_of(
+        self, nearest: Sequence[tuple[int, float]], allowed: set[int] | None
+    ) -> list[tuple[FileRow, float]]:
+        """Each file once, with the score of its best text."""
+        owners = self._catalog.files_of_vectors([vector for vector, _ in nearest])
+        best: dict[int, float] = {}
+        for vector, score in nearest:
+            for file, _ in owners.get(vector, ()):
+                if allowed is None or file in allowed:
+                    best.setdefault(file, score)
+        rows = self._catalog.files_by_id(list(best))
+        return _ordered((rows[file], score) for file, score in best.items() if file in rows)
+
+    def _by_keyword(
+        self, query: str, depth: int, allowed: set[int] | None, notes: list[str]
+    ) -> list[tuple[FileRow, float]]:
+        reader = self._open_reader(notes)
+        if reader is None:
+            return []
+        wanted = depth + 8
+        while True:
+            found = reader.search(query, wanted)
+            ids = [file for file, _ in found if allowed is None or file in allowed]
+            rows = self._catalog.files_by_id(ids)
+            files = _ordered(
+                (rows[file], score)
+                for file, score in found
+                if file in rows and rows[file].state == INDEXED
+            )
+            if len(files) >= depth or len(found) < wanted:
+                return files[:depth]
+            wanted *= 4
+
+    def _open_reader(self, notes: list[str]) -> Reader | None:
+        if self._reader is not None:
+            return self._reader
+        try:
+            return self._open_stamped(notes)
+        except FulltextMissing:
+            pass
+        try:
+            # Two commits passed between reading the stamp and its files: the new stamp is there.
+            return self._open_stamped(notes)
+        except FulltextMissing as error:
+            notes.append(f"{error.message}: run 'filestore sync'")
+            return None
+
+    def _open_stamped(self, notes: list[str]) -> Reader | None:
+        stamp = read_stamp(self._places.fulltext)
+        if stamp is None:
+            notes.append("there is no full-text index: run 'filestore sync'")
+            return None
+        if stamp.generation != self.generation:
+            notes.append("the full-text index is behind: run 'filestore sync'")
+        try:
+            self._reader = Reader.open(self._places.fulltext, stamp)
+        except FulltextDamaged as error:
+            notes.append(f"{error.message}: run 'filestore sync'")
+            return None
+        return self._reader
+
+    def _fuse(
+        self, legs: Mapping[str, list[tuple[FileRow, float]]]
+    ) -> list[tuple[FileRow, float, dict[str, dict[str, float]]]]:
+        rows = {row.path: row for leg in legs.values() for row, _ in leg}
+        why: dict[str, dict[str, dict[str, float]]] = {path: {} for path in rows}
+        for name, leg in legs.items():
+            for rank, (row, score) in enumerate(leg, start=1):
+                why[row.path][name] = {"rank": rank, "score": score}
+        if not legs:
+            return []
+        if len(legs) == 1:
+            (leg,) = legs.values()
+            return [(row, score, why[row.path]) for row, score in leg]
+        lexical = self._embedder is not None and self._embedder.lexical
+        weights = {"keyword": 1.0, "vector": LEXICAL_WEIGHT if lexical else 1.0}
+        rankings = {name: [row.path for row, _ in leg] for name, leg in legs.items()}
+        fused = reciprocal_rank_fusion(rankings, weights=weights)
+        return [(rows[item.item], item.score, why[item.item]) for item in fused]
+
+    def _hit(self, row: FileRow, score: float, why: dict[str, dict[str, float]]) -> Hit:
+        freshness, look = self._look(row)
+        chunk = look.chunk if look is not None else None
+        return Hit(
+            path=root_path(row.path),
+            score=score,
+            kind=row.kind,
+            resource=row.resource,
+            source=row.source or self._source_of(row),
+            freshness=freshness,
+            headings=chunk.headings if chunk else (),
+            text=chunk.body if chunk else "",
+            why=why,
+        )
+
+    def _source_of(self, row: FileRow) -> str | None:
+        if not self._sources:
+            owners = self._catalog.sources_of_resources()
+            self._sources = {resource: source for source, resource in owners.items()}
+        return self._sources.get(row.resource)
+
+    def _look(self, row: FileRow) -> tuple[Freshness, Observation | None]:
+        """Read the file now: what it says, and whether that is what was indexed."""
+        if self._chunked is None:
+            try:
+                self._chunked = os.open(self._places.chunked, os.O_RDONLY | os.O_DIRECTORY)
+            except OSError:
+                return "gone", None
+        try:
+            data, status = fileio.read_below(self._chunked, row.path)
+        except OSError:
+            return "gone", None
+        look = Observation(
+            path=row.path, values=fileio.stat_values(status), state=INDEXED, data=data
+        )
+        interpret_chunk(look)
+        return ("fresh" if content_hash(data) == row.file_hash else "edited"), look
+
+
+def _ordered(files: Iterable[tuple[FileRow, float]]) -> list[tuple[FileRow, float]]:
+    return sorted(files, key=lambda pair: (-pair[1], pair[0].path))
+
+
+def _matches(source: str, pattern: str) -> bool:
+    name = source.rpartition("/")[2]
+    return fnmatch.fnmatchcase(source, pattern) or fnmatch.fnmatchcase(name, pattern)

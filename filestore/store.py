@@ -1,0 +1,476 @@
+"""The store: opens a root, holds lock, settings and parts, and hands each request to its module."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self
+
+from filestore import fileio, settings, verify
+from filestore.catalog import (
+    Catalog,
+    CatalogDamagedError,
+    CatalogMissingError,
+    CatalogWriter,
+    catalog_errors,
+)
+from filestore.embed import Embedder, UnknownEmbedder, open_embedder
+from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged, EmbeddingsMissing
+from filestore.errors import FilestoreError, RefusedError
+from filestore.findings import Finding, is_clean, worst_first
+from filestore.locking import DEFAULT_WAIT_S, writer_lock
+from filestore.places import Places
+from filestore.progress import OnProgress, ignore
+from filestore.worktree import committed_paths
+
+if TYPE_CHECKING:
+    from filestore.ingest import Outcome, SourcePath
+    from filestore.reconstruction import Reconstruction
+    from filestore.removal import Removed
+    from filestore.repair import SyncReport
+    from filestore.search import Answer, Filters, Mode, Searcher
+
+DEFAULT_FOLDER = "file_index"
+_IGNORED = b".sidecar/\n.undo/\n"
+_ATTRIBUTES = b"*.toml text eol=lf\nchunked/** text eol=lf\nsource/** -text\n"
+
+
+class NoStoreError(FilestoreError, FileNotFoundError):
+    """There is no store where one was expected."""
+
+
+class UnsafeSidecarError(RefusedError):
+    """The sidecar could have been planted by somebody else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """Drift by stat."""
+
+    clean: bool
+    generation: int
+    files: int
+    """Files in the catalog, records included."""
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddReport:
+    """What became of every source."""
+
+    outcomes: tuple["Outcome", ...]
+    embedded: int
+    reused: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One chunk file with what the store knows of it."""
+
+    path: str
+    frontmatter: dict[str, Any]
+    body: str
+    record: dict[str, Any]
+
+
+def find_root(start: str, explicit: str | None = None) -> str:
+    """The root of the store that is meant.
+
+    Args:
+        start: A folder in or around which to look.
+        explicit: A folder named by the user, which is then the only one looked at.
+
+    Raises:
+        NoStoreError: There is none.
+    """
+    for folder in [explicit] if explicit is not None else _ancestors(os.path.abspath(start)):
+        for root in (folder, os.path.join(folder, DEFAULT_FOLDER)):
+            if os.path.isfile(os.path.join(root, settings.SETTINGS_NAME)):
+                return os.path.abspath(root)
+    where = f"in {explicit}" if explicit is not None else f"in {start} or above"
+    raise NoStoreError(
+        f"no store {where}", remedy="make one with 'filestore init', or name one with --store"
+    )
+
+
+def _ancestors(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
+
+
+class Store:
+    """An open store. Use it as a context, or close it."""
+
+    def __init__(self, root: str, *, configuration: str, processes: int = 1) -> None:
+        """Open the store at a root.
+
+        Args:
+            root: The folder with `filestore.toml`.
+            configuration: The user's configuration folder.
+            processes: 2 lets a forked child walk half of a large tree; only for a process
+                without threads.
+
+        Raises:
+            NoStoreError: There is no settings file.
+            SettingsError: The settings cannot be used.
+            UnsafeSidecarError: The sidecar is not ours.
+        """
+        root = os.path.abspath(root)
+        self.places = Places(root=root, sidecar=settings.sidecar_folder(root, configuration))
+        try:
+            with open(self.places.settings, "rb") as file:
+                self.settings = settings.parse(file.read(), name=self.places.settings)
+        except FileNotFoundError as error:
+            raise NoStoreError(f"no store in {root}", remedy="filestore init") from error
+        check_sidecar(self.places.sidecar)
+        self._processes = processes
+        self._searcher: Searcher | None = None
+        self._catalog: Catalog | None = None
+        self._embeddings: EmbeddingCache | None = None
+
+    @classmethod
+    def init(cls, root: str, *, layout: str, embedder: str, configuration: str) -> Self:
+        """Make a store in a new or empty folder, or one that has no store yet.
+
+        Raises:
+            RefusedError: There is a store already, or the folder lies inside one.
+            UnknownEmbedder: There is no such embedder.
+            WriteFailedError: The folder cannot be written.
+        """
+        root = os.path.abspath(root)
+        chosen = settings.Settings(layout=settings.check_layout(layout), embedder=embedder)
+        open_embedder(embedder)
+        for folder in _ancestors(root):
+            if os.path.exists(os.path.join(folder, settings.SETTINGS_NAME)):
+                raise RefusedError(
+                    f"{folder} is a store already"
+                    + ("" if folder == root else "; a store inside a store is not followed"),
+                    remedy="use it with --store, or choose a folder outside it",
+                )
+        files = {
+            ".gitignore": _IGNORED,
+            ".gitattributes": _ATTRIBUTES,
+            settings.SETTINGS_NAME: settings.serialize(chosen),
+        }
+        try:
+            os.makedirs(os.path.join(root, "chunked"), exist_ok=True)
+            for name, data in files.items():
+                path = os.path.join(root, name)
+                if not os.path.exists(path):
+                    fileio.write_path(path, data)
+        except FilestoreError:
+            raise
+        except OSError as error:
+            raise fileio.write_failed(root, error) from error
+        store = cls(root, configuration=configuration)
+        with store._writing("init"):
+            return store
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of every file."""
+        for part in (self._searcher, self._embeddings, self._catalog):
+            if part is not None:
+                part.close()
+        self._searcher = self._embeddings = self._catalog = None
+
+    @property
+    def root(self) -> str:
+        """The folder with `filestore.toml`."""
+        return self.places.root
+
+    @cached_property
+    def embedder(self) -> Embedder | None:
+        """The embedder of the settings; None where it is not installed here."""
+        try:
+            return open_embedder(self.settings.embedder)
+        except UnknownEmbedder:
+            return None
+
+    def _same_model(self, catalog: Catalog) -> Embedder | None:
+        """The embedder, if the catalog's vectors are its own: two models are never mixed."""
+        recorded = catalog.meta("fingerprint")
+        if self.embedder is None or recorded in (None, self.embedder.fingerprint):
+            return self.embedder
+        return None
+
+    def _reading(self) -> Catalog:
+        if self._catalog is None:
+            self._catalog = Catalog.open(self.places.catalog)
+        return self._catalog
+
+    def _open_embeddings(self) -> EmbeddingCache | None:
+        if self._embeddings is None:
+            with contextlib.suppress(EmbeddingsMissing, EmbeddingsDamaged):
+                self._embeddings = EmbeddingCache.open(self.places.embeddings, read_only=True)
+        return self._embeddings
+
+    def _subject(self, catalog: Catalog, embeddings: EmbeddingCache | None) -> verify.Subject:
+        return verify.Subject(
+            places=self.places,
+            layout=self.settings.layout,
+            catalog=catalog,
+            embeddings=embeddings,
+            embedder=self.embedder,
+            committed=partial(committed_paths, self.places.chunked),
+            processes=self._processes,
+        )
+
+    def status(self) -> Status:
+        """Drift by stat, reading only files whose stat differs or cannot be relied on."""
+        try:
+            catalog = self._reading()
+            with catalog.snapshot():
+                found = verify.fast_findings(self._subject(catalog, None))
+                generation, files = catalog.generation, catalog.file_count()
+        except (CatalogMissingError, CatalogDamagedError) as error:
+            found, generation, files = [_catalog_finding(error)], 0, 0
+        return Status(
+            clean=is_clean(found, self.settings.accepted),
+            generation=generation,
+            files=files,
+            findings=tuple(worst_first(found)),
+        )
+
+    def verify(
+        self, *, level: verify.Level = "fast", on_progress: OnProgress = ignore
+    ) -> verify.Checked:
+        """Every drift and damage; changes nothing."""
+        try:
+            catalog = self._reading()
+            with catalog.snapshot():
+                subject = self._subject(catalog, self._open_embeddings())
+                return verify.verify(subject, level=level, on_progress=on_progress)
+        except (CatalogMissingError, CatalogDamagedError) as error:
+            return verify.Checked(
+                level=level,
+                findings=(_catalog_finding(error),),
+                checked=("the catalog",),
+                not_checked=("everything that needs the catalog",),
+            )
+
+    def sync(
+        self,
+        *,
+        embed: bool = True,
+        forget_missing: bool = False,
+        wait_s: float = DEFAULT_WAIT_S,
+        on_progress: OnProgress = ignore,
+    ) -> "SyncReport":
+        """Apply every repair that touches only the sidecar.
+
+        Raises:
+            LockedError: Another writer holds the store.
+            WriteFailedError: The disk refused; the old generation stays.
+        """
+        from filestore import repair
+
+        with self._writing("sync", wait_s=wait_s) as (catalog, embeddings, mended):
+            with self._commit(catalog, embeddings, embed=embed) as commit:
+                report = repair.sync(
+                    self._subject(catalog, embeddings),
+                    commit,
+                    clock=fileio.FileSystemClock(self.places.clock),
+                    forget_missing=forget_missing,
+                    on_progress=on_progress,
+                )
+            return replace(report, applied=(*mended, *report.applied))
+
+    def add(
+        self,
+        sources: "Sequence[SourcePath]",
+        *,
+        wait_s: float = DEFAULT_WAIT_S,
+        on_progress: OnProgress = ignore,
+    ) -> AddReport:
+        """Extract, cut, write chunk files and index them, source by source.
+
+        Raises:
+            LockedError: Another writer holds the store.
+            WriteFailedError: The disk refused the sidecar; the chunk files are there.
+        """
+        from filestore import adding
+
+        root = os.path.realpath(self.root)
+        sources = [
+            source
+            for source in sources
+            if not (source.implied and os.path.realpath(source.path) == root)
+        ]
+        with self._writing("add", wait_s=wait_s) as (catalog, embeddings, _):
+            outcomes, embedded, reused = adding.add_all(
+                self._subject(catalog, embeddings),
+                partial(self._commit, catalog, embeddings, embed=True),
+                self.settings,
+                sources,
+                clock=fileio.FileSystemClock(self.places.clock),
+                on_progress=on_progress,
+            )
+        return AddReport(outcomes=tuple(outcomes), embedded=embedded, reused=reused)
+
+    def remove(self, resource: str, *, wait_s: float = DEFAULT_WAIT_S) -> "Removed":
+        """Remove a resource from the tree and from the sidecar.
+
+        Raises:
+            UnknownResourceError: There is none of this name.
+            LockedError: Another writer holds the store.
+        """
+        from filestore import removal
+
+        with self._writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
+            removed = removal.remove(self.places, catalog, self.resource_named(resource, catalog))
+            with self._commit(catalog, embeddings, embed=False) as commit:
+                commit.forget(removed.paths)
+                commit.finish()
+        return removed
+
+    def search(
+        self, query: str, *, count: int = 10, mode: "Mode" = "hybrid", filters: "Filters"
+    ) -> "Answer":
+        """Unique files, best first; see `Searcher.search`.
+
+        Raises:
+            CatalogMissingError: There is no catalog yet.
+        """
+        catalog = self._reading()
+        with catalog.snapshot():
+            return self._fresh_searcher(catalog).search(
+                query, count=count, mode=mode, filters=filters
+            )
+
+    def _fresh_searcher(self, catalog: Catalog) -> "Searcher":
+        from filestore.search import Searcher
+
+        if self._searcher is not None and self._searcher.generation != catalog.generation:
+            self._searcher.close()
+            self._searcher = None
+        if self._searcher is None:
+            self._searcher = Searcher(
+                places=self.places,
+                catalog=catalog,
+                embeddings=self._open_embeddings(),
+                embedder=self._same_model(catalog),
+            )
+        return self._searcher
+
+    def resources(self) -> list[dict[str, Any]]:
+        """Name, source and number of chunks of every resource."""
+        return [
+            {"resource": name, "source": source or None, "chunks": chunks}
+            for name, source, chunks in self._reading().resources()
+        ]
+
+    def chunks(self, resource: str) -> list[dict[str, Any]]:
+        """The indexed files of a resource, in reading order."""
+        from filestore import browsing
+
+        catalog = self._reading()
+        with catalog.snapshot():
+            return browsing.chunks(catalog, self.resource_named(resource, catalog))
+
+    def show(self, path: str) -> Shown:
+        """One chunk file with its record.
+
+        Args:
+            path: Relative to the store root, to `chunked/`, or absolute.
+
+        Raises:
+            UnknownPathError: There is no such file.
+        """
+        from filestore import browsing
+
+        catalog = self._reading()
+        with catalog.snapshot():
+            return Shown(**browsing.show(self.places, catalog, path))
+
+    def reconstruct(self, resource: str) -> "Reconstruction":
+        """The text of a resource from its chunk files as they are on disk."""
+        from filestore import browsing
+
+        catalog = self._reading()
+        with catalog.snapshot():
+            name = self.resource_named(resource, catalog)
+            return browsing.reconstruct_resource(self.places, catalog, name, self.settings.layout)
+
+    def find_resource(self, name: str) -> str:
+        """The resource meant by a name; see `resource_named`."""
+        return self.resource_named(name, self._reading())
+
+    def resource_named(self, name: str, catalog: Catalog) -> str:
+        """The resource meant by a name: its own, or one that fits only it.
+
+        Raises:
+            UnknownResourceError: None or several fit.
+        """
+        from filestore import browsing
+
+        return browsing.resource_named(catalog, name, self.places)
+
+    @contextlib.contextmanager
+    def _writing(
+        self, command: str, *, wait_s: float = DEFAULT_WAIT_S
+    ) -> Iterator[tuple[CatalogWriter, EmbeddingCache, tuple[Finding, ...]]]:
+        """Hold the writer's lock, with catalog and embeddings open and mended."""
+        from filestore import recovery
+
+        recovery.make_sidecar(self.places)
+        with writer_lock(self.places.lock, command=f"filestore {command}", wait_s=wait_s):
+            parts = recovery.open_parts(self.places, self.embedder)
+            try:
+                with fileio.disk_errors(self.places.sidecar), catalog_errors():
+                    yield parts
+            finally:
+                parts[0].close()
+                parts[1].close()
+
+    def _commit(self, catalog: CatalogWriter, embeddings: EmbeddingCache, *, embed: bool) -> Any:
+        from filestore.indexing import Commit
+
+        return Commit(
+            places=self.places,
+            layout=self.settings.layout,
+            catalog=catalog,
+            embeddings=embeddings,
+            embedder=self._same_model(catalog),
+            embed=embed,
+        )
+
+
+def _catalog_finding(error: FilestoreError) -> Finding:
+    code = "catalog-missing" if isinstance(error, CatalogMissingError) else "catalog-damaged"
+    return Finding(code=code, path=".sidecar/catalog.sqlite", detail=error.message)
+
+
+def check_sidecar(path: str) -> None:
+    """Refuse a sidecar that somebody else could have planted.
+
+    Raises:
+        UnsafeSidecarError: It is a link, another's, or open to everybody's writing.
+    """
+    try:
+        seen = os.lstat(path)
+    except FileNotFoundError:
+        return
+    reason = ""
+    if not stat.S_ISDIR(seen.st_mode):
+        reason = "it is not a folder" if not stat.S_ISLNK(seen.st_mode) else "it is a symbolic link"
+    elif seen.st_uid not in (os.geteuid(), 0):
+        reason = f"it belongs to user {seen.st_uid}"
+    elif seen.st_mode & stat.S_IWOTH:
+        reason = "everybody may write to it"
+    if reason:
+        raise UnsafeSidecarError(
+            f"the sidecar {path} is not safe to open: {reason}",
+            remedy=f"mend its owner and mode, or 'rm -r {path}' and then 'filestore sync'",
+        )

@@ -1,0 +1,122 @@
+"""What every test stands on: a scrubbed environment, the command line, a store in a work tree."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+CHECKOUT: Final = Path(__file__).resolve().parent.parent
+_SCRUBBED: Final = frozenset({"FILESTORE", "LANG", "LANGUAGE", "FORCE_COLOR", "COLUMNS", "LINES"})
+_SCRUBBED_PREFIXES: Final = ("GIT_", "LC_", "XDG_")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A command that ended."""
+
+    code: int
+    stdout: str
+    """Bytes that are not UTF-8 are surrogates."""
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        """The one object on stdout."""
+        return json.loads(self.stdout)
+
+    @property
+    def lines(self) -> list[Any]:
+        """The objects on stdout, one a line."""
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+
+Run = Callable[..., Finished]
+
+
+@pytest.fixture(autouse=True)
+def scrubbed_environment(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[None]:
+    """The same surroundings for every test: no user's settings, no git's, no colours."""
+    home = tmp_path_factory.mktemp("home")
+    kept = {name: value for name, value in os.environ.items() if not _scrubbed(name)}
+    kept |= {
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / "configuration"),
+        "NO_COLOR": "1",
+        "LC_ALL": "C.UTF-8",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name in os.environ.keys() - kept.keys():
+            patch.delenv(name)
+        for name, value in kept.items():
+            patch.setenv(name, value)
+        yield
+
+
+def _scrubbed(name: str) -> bool:
+    return name in _SCRUBBED or name.startswith(_SCRUBBED_PREFIXES)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """The command line in a process of its own: ``run("init", cwd=folder)``.
+
+    The words may hold surrogates for bytes that are not UTF-8. ``env`` adds variables, ``input``
+    is what stdin says, ``timeout_s`` ends a test that hangs.
+    """
+
+    def command(
+        *words: str | os.PathLike[str],
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        input: bytes = b"",
+        timeout_s: float = 120,
+    ) -> Finished:
+        done = subprocess.run(
+            [sys.executable, "-m", "filestore", *words],
+            cwd=tmp_path if cwd is None else cwd,
+            env={**os.environ, "PYTHONPATH": str(CHECKOUT), **(env or {})},
+            input=input,
+            capture_output=True,
+            check=False,
+            timeout=timeout_s,
+        )
+        return Finished(
+            code=done.returncode,
+            stdout=done.stdout.decode("utf-8", "surrogateescape"),
+            stderr=done.stderr.decode("utf-8", "surrogateescape"),
+        )
+
+    return command
+
+
+@pytest.fixture
+def work_tree(tmp_path: Path) -> Path:
+    """An empty git work tree whose commits have an author."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    git = ["git", "-C", str(folder)]
+    subprocess.run([*git, "init", "--quiet", "--initial-branch=main"], check=True)
+    for key, value in (("user.name", "A Person"), ("user.email", "person@example.org")):
+        subprocess.run([*git, "config", key, value], check=True)
+    return folder
+
+
+@pytest.fixture
+def store_folder(run: Run, work_tree: Path) -> Path:
+    """The root of an empty store with default settings, in a git work tree."""
+    done = run("init", cwd=work_tree)
+    assert done.code == 0, done.stderr
+    return work_tree / "file_index"

@@ -1,0 +1,167 @@
+"""HTML: the main content as clean Markdown, and hostile pages harmless."""
+
+import pytest
+from markdown_it import MarkdownIt
+
+from filestore.extract import ExtractionError
+from filestore.extract._html import HtmlExtractor, _tidy
+
+
+def extract(page, encoding="utf-8"):
+    return HtmlExtractor().extract(page.encode(encoding), name="page.html")
+
+
+def text_of(body):
+    return extract(f"<title>t</title><body>{body}</body>").text
+
+
+def test_only_the_main_content_stays():
+    """Navigation, search, scripts, footers, hidden parts and heading marks are gone."""
+    page = """<body><header>SITE</header><nav>MENU</nav><a href="#m">Skip to content</a>
+    <div class="sphinxsidebar">SIDE</div><form role="search">FIND</form>
+    <main id="m"><div class="toc">TOC</div><h1>Heath<a class="headerlink" href="#h">¶</a></h1>
+    <article><header>By Ann</header><p>Peat.</p><footer>Notes</footer></article>
+    <p hidden>GONE</p><p style="display:none">GONE</p><script>GONE</script></main>
+    <footer>IMPRINT</footer></body>"""
+    assert extract(page).text == "# Heath\n\nBy Ann\n\nPeat.\n\nNotes\n"
+
+
+def test_title_beside_the_content_is_kept():
+    """Where the title has a box of its own beside the content, both stay."""
+    page = """<div id="header"><h1>git-add</h1></div>
+    <div id="content"><h2>NAME</h2><p>adds</p></div>
+    <div id="footer">Last updated</div>"""
+    assert text_of(page) == "# git-add\n\n## NAME\n\nadds\n"
+
+
+def test_code_keeps_every_character():
+    """A listing keeps blank lines, indentation and markup characters; its language is named."""
+    page = """<div class="highlight-python3 notranslate"><div class="highlight"><pre>
+<span>def</span> <span>f</span>(*a):
+
+
+    <b>return</b> a_b  # &lt;tag&gt; *x*
+</pre></div></div>"""
+    assert text_of(page) == "```python\ndef f(*a):\n\n\n    return a_b  # <tag> *x*\n```\n"
+
+
+def test_listing_with_fences_in_it_is_fenced_longer():
+    """A listing of Markdown cannot end its own fence."""
+    assert text_of("<pre>```\nx\n```</pre>") == "````\n```\nx\n```\n````\n"
+
+
+def test_lists_and_terms():
+    """Lists nest and number from their start; terms with one definition share a line."""
+    page = """<ol start="3"><li>a<ul><li>b</li></ul></li><li><p>c</p><pre>d</pre></li></ol>
+    <dl><dt>-n</dt><dt><code>--dry</code></dt><dd><p>Try.</p></dd></dl>"""
+    assert text_of(page) == (
+        "3. a\n   - b\n4. c\n\n   ```\n   d\n   ```\n\n**-n**, `--dry`\n\nTry.\n"
+    )
+
+
+def test_tables():
+    """A table of data is a Markdown table, wide cells and bars included; a layout table is not."""
+    data = "<table><tr><th>A<th>B|C</tr><tr><td colspan=2>x<br>y</tr><tr><td></tr></table>"
+    assert text_of(data) == "| A | B\\|C |\n| --- | --- |\n| x y |  |\n"
+    layout = "<table><tr><td><h2>Left</h2></td><td><p>right</p></td></tr></table>"
+    assert text_of(layout) == "## Left\n\nright\n"
+
+
+def test_links():
+    """Links into the web keep their address; anchors, relative and script links only their text."""
+    page = """<p><a href="https://a.b/c (d)">one</a> <a href="#x">two</a> <a href="f.html">three</a>
+    <a href="javascript:x()">four</a> <a href="http://a.b">http://a.b</a></p>"""
+    assert text_of(page).split("\n")[0] == "[one](https://a.b/c%20%28d%29) two three"
+    assert "four <http://a.b>" in text_of(page)
+
+
+@pytest.mark.parametrize(
+    "prose",
+    ["# not a heading", "- no list", "1. no list", "> no quote", "&lt;div&gt;", "---", "~~~"],
+)
+def test_prose_is_not_read_as_markup(prose):
+    """A paragraph that starts like Markdown markup is still a paragraph."""
+    tokens = MarkdownIt("commonmark").parse(text_of(f"<p>{prose}</p>"))
+    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
+
+
+def test_metadata():
+    """Title, author, description, keywords, date and language are taken from the head."""
+    page = """<html lang="en"><head><title> A
+    title </title><meta name="Author" content="Ann"><meta name="keywords" content="a, b ,">
+    <meta property="og:description" content="About"><meta name="date" content="2024-01-02"></head>
+    <body><h1>Other</h1></body></html>"""
+    assert extract(page).metadata == {
+        "title": "A title",
+        "author": "Ann",
+        "keywords": ["a", "b"],
+        "description": "About",
+        "date": "2024-01-02",
+        "language": "en",
+    }
+    assert extract("<h1>Heath <i>x</i></h1>").metadata["title"] == "Heath x"
+
+
+@pytest.mark.parametrize(
+    ("declared", "codec"),
+    [("iso-8859-1", "cp1252"), ("Shift_JIS", "cp932"), ("gb2312", "gb18030"), ("koi8-r", "koi8_r")],
+)
+def test_declared_encoding_is_used(declared, codec):
+    """A page is read in the encoding it declares, and the metadata name it."""
+    word = {"cp1252": "Größe", "cp932": "設定", "gb18030": "一切", "koi8_r": "ДА"}[codec]
+    document = extract(f'<meta charset="{declared}"><p>{word}</p>', codec)
+    assert document.text == word + "\n"
+    assert document.metadata["encoding"] == codec
+
+
+def test_wrong_declaration_does_not_spoil_utf8():
+    """UTF-8 is read as UTF-8 whatever the page declares."""
+    assert extract('<meta charset="iso-8859-1"><p>Größe</p>').text == "Größe\n"
+
+
+def test_redirect_is_refused():
+    """A page that only sends the reader on is no document; the message says where it leads."""
+    page = '<meta http-equiv="Refresh" content="0; url=new.html"><p>Moved.</p>'
+    with pytest.raises(ExtractionError, match=r"new\.html"):
+        extract(page)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div>" * 50_000 + "word",
+        "<div/>" * 50_000 + "word",
+        "<ul><li>" * 5_000 + "word",
+        "".join(f"<b id={number}>" for number in range(50_000)) + "word",
+        "<table><tr><td>" * 5_000 + "word",
+        "<svg><style>" + "<div>" * 50_000 + "word</style>",
+        "<div>" * 300 + "word",
+        "word" + "<script>" * 20_000,
+        "word" + "<!--" * 100_000,
+        "word" + "<div>" * 20_000 + "</p>" * 20_000,
+    ],
+)
+def test_hostile_nesting_gives_a_result(page):
+    """Absurd nesting neither overflows the stack nor hangs; the words are still found."""
+    assert extract(page).text.split() == ["word"]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<ol start='²'><li value='x'>word</ol>",
+        "<table><tr><td colspan='²'>word<td colspan=99999999999>x</table>",
+        "<a href='http://[broken'>word</a>",
+        "<nav><nav><div class=toc><nav></nav></div></nav></nav>word",
+    ],
+)
+def test_odd_attributes_are_harmless(page):
+    """Values that are no numbers or no addresses spoil nothing."""
+    assert "word" in text_of(page)
+
+
+def test_tidying_twice_changes_nothing():
+    """Blank lines and trailing spaces are tidied once and for all, listings are left alone."""
+    untidy = "a  \n\n\n\nb\n\n```\nx  \n\n\ny\n```\n\n\n"
+    assert _tidy(untidy) == "a\n\nb\n\n```\nx  \n\n\ny\n```\n"
+    assert _tidy(_tidy(untidy)) == _tidy(untidy)
