@@ -6,13 +6,13 @@ The public names, loaded as they are first used, so that a command pays only for
 from typing import TYPE_CHECKING, Any
 
 from filestore._version import __version__
+from filestore.safe_text import safe_text, shown_path
 
 if TYPE_CHECKING:
     from filestore.errors import FilestoreError, RefusedError, UsageError
     from filestore.findings import Finding
     from filestore.ingest import SourcePath, sources_of
     from filestore.progress import Progress
-    from filestore.safe_text import safe_text, shown_path
     from filestore.search import Answer, Filters, Hit
     from filestore.store import NoStoreError, Shown, Status, Store, find_root
 
@@ -31,8 +31,6 @@ _HOMES = {
     "Store": "store",
     "UsageError": "errors",
     "find_root": "store",
-    "safe_text": "safe_text",
-    "shown_path": "safe_text",
     "sources_of": "ingest",
 }
 

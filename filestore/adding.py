@@ -63,7 +63,7 @@ def _index(
                 )
         commit.forget([path for outcome in outcomes for path in outcome.removed])
         written = [path for outcome in outcomes for path in outcome.written]
-        for read_from_ns, looks, _ in repair.settled(subject, written, clock):
+        for read_from_ns, looks, _ in repair.settled(subject, written, clock, clock.now_ns()):
             commit.put(looks, read_from_ns)
         report = commit.finish()
     return report.embedded, report.reused

@@ -4,14 +4,13 @@ import os
 from typing import Any
 
 from filestore import chunkfile, drift, fileio, records
-from filestore.catalog import Catalog, FileRow
+from filestore.catalog import Catalog, FileRow, UnknownResourceError
 from filestore.errors import FilestoreError
 from filestore.hashing import content_hash
 from filestore.observation import INDEXED, RECORD, Observation
 from filestore.observe import interpret_chunk
 from filestore.places import Places
 from filestore.reconstruction import Reconstruction, reconstruct
-from filestore.removal import UnknownResourceError
 from filestore.settings import Layout
 
 
@@ -29,7 +28,7 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
         UnknownResourceError: None or several fit.
     """
     known = catalog.resources()
-    names = [resource for resource, _, _ in known if resource]
+    names = [resource for resource, _, _ in known]
     wanted = name.rstrip("/")
     if wanted in names:
         return wanted

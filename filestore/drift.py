@@ -4,6 +4,7 @@ Compares; changes nothing. One rule: nothing is called missing that was not look
 """
 
 import os
+import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +20,11 @@ from filestore.settings import Layout
 MASS_FILES: Final = 50
 MASS_SHARE: Final = 0.2
 PARALLEL_FILES: Final = 5000
+HORIZON_NS: Final = 3_000_000_000
+"""A stamp further in the future than this is not waited for."""
 CHUNKED: Final = "chunked"
 
-CommittedPaths = Callable[[], "set[str] | None"]
+DeletedPaths = Callable[[], set[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,8 @@ class Drift:
     """Whether so much is gone that forgetting it needs a word from the user."""
     known: int
     """How many files the catalog has."""
+    latest_stamp_ns: int
+    """The newest stamp around the paths to be read, to be waited out before they are."""
     findings: tuple[Finding, ...]
     """What could not be looked at."""
 
@@ -57,7 +62,8 @@ def detect(
     catalog: Catalog,
     *,
     layout: Layout,
-    committed: CommittedPaths,
+    deleted: DeletedPaths,
+    mass_allowed: bool = False,
     processes: int = 1,
 ) -> Drift:
     """Walk the tree and compare it with the catalog; reads only what may have moved.
@@ -66,7 +72,8 @@ def detect(
         places: Where the store lies.
         catalog: Inside a snapshot or a transaction.
         layout: How files are named.
-        committed: Asked only when much is gone: the paths that git's HEAD has below `chunked/`.
+        deleted: Asked only when much is gone: paths below `chunked/` that git's HEAD no longer has.
+        mass_allowed: Whether much may be gone at once.
         processes: 2 lets a forked child walk half of a large tree.
     """
     known = catalog.file_count()
@@ -76,11 +83,14 @@ def detect(
     arrived = {look.path for _, look in moves}
     departed = {old for old, _ in moves}
     gone = tuple(path for path in found.gone if path not in departed)
+    look = tuple(sorted((set(found.added) - arrived) | set(found.changed)))
     return Drift(
-        look=tuple(sorted((set(found.added) - arrived) | set(found.changed))),
+        look=look,
+        latest_stamp_ns=scan.latest_stamp(tree, look, time.time_ns() + HORIZON_NS),
         moves=tuple(moves),
         gone=gone,
-        mass_missing=is_mass(gone, known, emptied=not tree.folders, committed=committed),
+        mass_missing=not mass_allowed
+        and is_mass(gone, known, emptied=not (tree.folders or tree.problems), deleted=deleted),
         known=known,
         findings=tuple(
             Finding(code="unreadable", path=root_path(path), detail=reason)
@@ -99,16 +109,16 @@ def walk(places: Places, *, processes: int) -> scan.TreeScan:
         return scan.TreeScan(problems={"": error.strerror or str(error)})
 
 
-def is_mass(gone: Sequence[str], known: int, *, emptied: bool, committed: CommittedPaths) -> bool:
+def is_mass(gone: Sequence[str], known: int, *, emptied: bool, deleted: DeletedPaths) -> bool:
     """Whether so many files are gone at once that it looks like an accident.
 
-    What git's HEAD no longer has either was deleted in git, on purpose, and is not counted.
+    What git's HEAD no longer has either went on purpose, and is not counted.
     """
     limit = max(MASS_FILES, MASS_SHARE * known)
     if not gone or (len(gone) <= limit and not emptied):
         return False
-    head = committed()
-    counted = len(gone) if head is None else sum(path in head for path in gone)
+    meant = deleted()
+    counted = sum(path not in meant for path in gone)
     return counted > limit or (emptied and counted > 0)
 
 

@@ -7,7 +7,6 @@ directory handle and no symbolic link is followed.
 import contextlib
 import errno
 import os
-import secrets
 import sqlite3
 import stat
 import time
@@ -170,9 +169,12 @@ def write_all_at(handle: int, files: Mapping[str, bytes]) -> None:
 
 def _stage(handle: int, name: str, data: bytes) -> str:
     """Write and sync a temporary file that may take a name's place."""
-    temporary = f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
+    temporary = f"{TEMPORARY_PREFIX}{os.urandom(8).hex()}"
     try:
-        mode = stat.S_IMODE(os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode)
+        there = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
+        if stat.S_ISDIR(there):
+            raise IsADirectoryError(errno.EISDIR, "a folder stands in its place", name)
+        mode = stat.S_IMODE(there)
     except FileNotFoundError:
         mode = None
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -260,6 +262,16 @@ def sync_path(path: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def remove_empty_folders(root: str, path: str) -> None:
+    """Remove a folder below a root, and those above it, as long as they are empty."""
+    while path:
+        try:
+            os.rmdir(os.path.join(root, path))
+        except OSError:
+            return
+        path = path.rpartition("/")[0]
 
 
 class FileSystemClock:

@@ -27,7 +27,7 @@ class Finding:
 
     code: str
     path: str
-    """Relative to `chunked/`; "" where the whole store is meant."""
+    """Relative to the store root; the damaged file or folder where no chunk file is meant."""
     detail: str = ""
     other: str = ""
     """The second path of a finding about two: where a moved file was."""
@@ -90,7 +90,7 @@ CODES: Final[dict[str, Code]] = {
     "fulltext-behind": Code("W", "replay what it has not seen", True),
     "fulltext-mismatch": Code("E", "build the full-text index again", True),
     "bit-rot": Code("E", "restore the file from git or a backup; it is not indexed again", False),
-    "model-changed": Code("E", "embed again with the model of the settings", False),
+    "model-changed": Code("E", "name the old model, or delete the catalog and sync", False),
     "model-missing": Code("W", "install the model; until then only keyword search answers", False),
 }
 """Every code that can be found today; the order is the order of print."""

@@ -1,35 +1,49 @@
 """Frontmatter: the bytes before a chunk's body, and the mapping they hold.
 
 Two readers give the same values. Blocks of ``key: <JSON value>`` lines, which is what we write, are
-read line by line; whatever that reader is not sure about goes to a reader built on YAML events,
-which takes a small, safe part of YAML. Plain scalars follow JSON in both: ``true``, ``false``,
-``null`` and numbers are what they are in JSON, an empty value is null, all else is text, also
-``no``, ``010`` and ``2024-01-01``. A number that does not fit (an integer beyond 64 bits with its
-sign, an infinite float) is text too, as it was written. Which keys mean something is not known
-here. One rule: a byte that need not change does not change.
+read line by line; whatever that reader is not sure about goes to the one of YAML events, in
+`filestore.frontmatter_yaml`. Which keys mean something is not known here. One rule: a byte that
+need not change does not change.
 """
 
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias
+from typing import Final
 
 import orjson
 
-from filestore.errors import FilestoreError
+from filestore.frontmatter_yaml import (
+    INTEGERS,
+    MAX_DEPTH,
+    MAX_EVENTS,
+    NOT_RAW,
+    Entry,
+    MalformedFrontmatter,
+    Value,
+    read_yaml,
+    refuse,
+)
 
-if TYPE_CHECKING:
-    from yaml import Event, ScalarEvent
-
-Value: TypeAlias = "bool | int | float | str | Sequence[Value] | Mapping[str, Value] | None"
+__all__ = [
+    "MAX_BLOCK_BYTES",
+    "MAX_DEPTH",
+    "MAX_EVENTS",
+    "MalformedFrontmatter",
+    "Split",
+    "Value",
+    "parse",
+    "parse_block",
+    "serialize",
+    "serialize_block",
+    "split",
+    "with_keys",
+]
 
 MAX_BLOCK_BYTES: Final = 64 * 1024
-MAX_EVENTS: Final = 20_000
-MAX_DEPTH: Final = 8
-"""Mappings and lists within each other, the outermost mapping counted."""
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _OPENING: Final = re.compile(rb"---[ \t]*(?:\r?\n|\Z)")
@@ -47,32 +61,13 @@ _SIMPLE_KEY_BYTES: Final = re.compile(_SIMPLE_KEY.pattern.encode())
 _NOT_TEXT_IN_YAML: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 _VALUE_STARTS: Final = frozenset(b"%c" % start for start in b"[{-0123456789tfn")
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_INTEGERS: Final = range(-(2**63), 2**63)
-_WORDS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null": None, "": None}
 
-_NOT_RAW: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""What YAML refuses, drops or takes for a line end when it is not escaped."""
 _NOT_RAW_BYTES: Final = re.compile(
     rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef(?:\xbb\xbf|\xbf[\xbe\xbf])"
 )
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+"""`NOT_RAW` in UTF-8, but for what JSON refuses as well."""
 _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _COLON: Final = re.compile(r"[ \t]*:")
-
-
-class MalformedFrontmatter(FilestoreError, ValueError):
-    """Frontmatter that cannot be read within the limits, or not be edited in place."""
-
-    def __init__(self, message: str, *, line: int, column: int) -> None:
-        super().__init__(
-            f"malformed frontmatter, line {line}, column {column}: {message}",
-            remedy="correct that line in an editor; text in double quotes is always understood",
-        )
-        self.line = line
-        """1-based, in the file."""
-        self.column = column
-        """1-based, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +131,7 @@ def parse_block(block: bytes, first_line: int) -> dict[str, Value]:
         MalformedFrontmatter: It cannot be read within the limits.
     """
     values = _read_lines(block)
-    return _read_yaml(block, first_line).values if values is None else values
+    return read_yaml(block, first_line).values if values is None else values
 
 
 def serialize(mapping: Mapping[str, Value], body: bytes) -> bytes:
@@ -284,214 +279,6 @@ def _check_members(text: bytes) -> None:
     json.loads(text, object_pairs_hook=unique)
 
 
-# The YAML reader
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
-    """Where a top-level key and its value stand, in characters of the block."""
-
-    key_start: int
-    key_end: int
-    value_start: int
-    value_end: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Document:
-    values: dict[str, Value]
-    entries: dict[str, _Entry]
-    indent: int
-    """The column of the outermost mapping."""
-    is_flow: bool
-    """Whether the outermost mapping is written in braces."""
-
-
-_NO_DOCUMENT: Final = _Document(values={}, entries={}, indent=0, is_flow=False)
-
-
-def _read_yaml(block: bytes, first_line: int) -> _Document:
-    return _YamlReader(_decode(block, first_line), first_line).document()
-
-
-def _decode(block: bytes, first_line: int) -> str:
-    try:
-        text = block.decode()
-    except UnicodeDecodeError as error:
-        before = block[: error.start].decode()
-        _refuse(before, len(before), first_line, f"not UTF-8: {error.reason}")
-    raw = _NOT_RAW.search(text)
-    if raw is not None:
-        message = f"U+{ord(raw[0]):04X} must be written as an escape in double quotes"
-        _refuse(text, raw.start(), first_line, message)
-    return text
-
-
-def _refuse(text: str, index: int, first_line: int, message: str) -> NoReturn:
-    line_start = text.rfind("\n", 0, index) + 1
-    line = first_line + text.count("\n", 0, index)
-    raise MalformedFrontmatter(message, line=line, column=index - line_start + 1)
-
-
-class _YamlReader:
-    """Values from YAML events: nothing is resolved, constructed or merged."""
-
-    def __init__(self, text: str, first_line: int) -> None:
-        self._text = text
-        self._first_line = first_line
-        self._events = iter(self._bounded_events())
-        self._flow: list[bool] = []
-        self._content_end = 0
-        """Where the last thing that is seen ended; a block ends only where the next begins."""
-
-    def document(self) -> _Document:
-        """The one mapping of the block, or none in a block of comments.
-
-        Raises:
-            MalformedFrontmatter: There is anything else.
-        """
-        from yaml import MappingStartEvent
-
-        root = next(self._events, None)
-        if root is None:
-            return _NO_DOCUMENT
-        if not isinstance(root, MappingStartEvent):
-            self._refuse(root, "expected 'key: value' lines")
-        self._enter(root)
-        values: dict[str, Value] = {}
-        entries: dict[str, _Entry] = {}
-        for key, key_event in self._keys(values):
-            value_event = next(self._events)
-            values[key] = self._value(value_event)
-            entries[key] = _Entry(
-                key_start=_start(key_event),
-                key_end=_end(key_event),
-                value_start=_start(value_event),
-                value_end=self._content_end,
-            )
-        indent = root.start_mark.column if root.start_mark else 0
-        return _Document(
-            values=values, entries=entries, indent=indent, is_flow=bool(root.flow_style)
-        )
-
-    def _bounded_events(self) -> list["Event"]:
-        """The events between the start and the end of the document, stopped at the limits.
-
-        libyaml and its Python twin each have their own ways to fail; all of them end here.
-        """
-        import yaml
-
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        events: list[Event] = []
-        depth = 0
-        try:
-            for event in yaml.parse(self._text, Loader=loader):
-                depth += isinstance(event, yaml.CollectionStartEvent)
-                depth -= isinstance(event, yaml.CollectionEndEvent)
-                events.append(event)
-                self._check(event, len(events), depth)
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            self._refuse_at(mark.index if mark else 0, error.problem or "not YAML")
-        except MalformedFrontmatter:
-            raise
-        except (yaml.YAMLError, ArithmeticError, LookupError, ValueError) as error:
-            self._refuse_at(0, f"not YAML: {error}")
-        return events[2:-2]
-
-    def _check(self, event: "Event", count: int, depth: int) -> None:
-        import yaml
-
-        if count > MAX_EVENTS:
-            self._refuse(event, f"more than {MAX_EVENTS:,} values")
-        if depth > MAX_DEPTH:
-            self._refuse(event, f"nested more than {MAX_DEPTH} deep")
-        if isinstance(event, yaml.AliasEvent):
-            self._refuse(event, "aliases ('*name') are not allowed; quote the text")
-        if getattr(event, "anchor", None) is not None:
-            self._refuse(event, "anchors ('&name') are not allowed; quote the text")
-        if getattr(event, "tag", None) is not None:
-            self._refuse(event, "tags ('!name') are not allowed; quote the text")
-        if isinstance(event, yaml.DocumentStartEvent | yaml.DocumentEndEvent) and event.explicit:
-            self._refuse(event, "a second document is not allowed")
-
-    def _value(self, event: "Event") -> Value:
-        from yaml import MappingStartEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
-
-        if isinstance(event, ScalarEvent):
-            return self._scalar(event)
-        self._enter(event)
-        if isinstance(event, MappingStartEvent):
-            members: dict[str, Value] = {}
-            for key, _ in self._keys(members):
-                members[key] = self._value(next(self._events))
-            return members
-        assert isinstance(event, SequenceStartEvent)
-        items: list[Value] = []
-        while not isinstance(item := next(self._events), SequenceEndEvent):
-            items.append(self._value(item))
-        self._leave(item)
-        return items
-
-    def _keys(self, members: Mapping[str, Value]) -> Iterator[tuple[str, "ScalarEvent"]]:
-        """The keys of a mapping; the caller reads each value and adds it to ``members``."""
-        from yaml import MappingEndEvent, ScalarEvent
-
-        while not isinstance(event := next(self._events), MappingEndEvent):
-            if not isinstance(event, ScalarEvent):
-                self._refuse(event, "a key must be text")
-            if event.implicit[0] and event.value == "<<":
-                self._refuse(event, "merge keys ('<<') are not allowed")
-            if event.value in members:
-                self._refuse(event, f"the key {event.value!r} appears twice")
-            self._scalar(event)
-            yield event.value, event
-        self._leave(event)
-
-    def _scalar(self, event: "ScalarEvent") -> Value:
-        self._content_end = _end(event)
-        if event.implicit[0]:
-            return _plain(event.value)
-        if not event.value.isascii() and _SURROGATE.search(event.value):
-            self._refuse(event, "half a surrogate pair is no character; write the character itself")
-        return str(event.value)
-
-    def _enter(self, event: "Event") -> None:
-        self._flow.append(bool(getattr(event, "flow_style", False)))
-
-    def _leave(self, event: "Event") -> None:
-        if self._flow.pop():
-            self._content_end = _end(event)
-
-    def _refuse(self, event: "Event", message: str) -> NoReturn:
-        self._refuse_at(_start(event), message)
-
-    def _refuse_at(self, index: int, message: str) -> NoReturn:
-        _refuse(self._text, index, self._first_line, message)
-
-
-def _start(event: "Event") -> int:
-    return event.start_mark.index if event.start_mark else 0
-
-
-def _end(event: "Event") -> int:
-    return event.end_mark.index if event.end_mark else 0
-
-
-def _plain(text: str) -> Value:
-    """The value of an unquoted scalar, by JSON's rules."""
-    if text in _WORDS:
-        return _WORDS[text]
-    number = _NUMBER.fullmatch(text)
-    if number is None:
-        return text
-    if number.lastindex is None:
-        # The length is looked at first because Python refuses to convert thousands of digits.
-        return int(text) if len(text) <= 20 and int(text) in _INTEGERS else text
-    value = float(text)
-    return value if math.isfinite(value) else text
-
-
 # Writing
 
 
@@ -544,7 +331,7 @@ def _json_text(text: str) -> str:
         quoted = orjson.dumps(text).decode()
     except TypeError as error:
         raise ValueError(f"frontmatter cannot hold {text!r}: {error}") from error
-    return _NOT_RAW.sub(lambda raw: f"\\u{ord(raw[0]):04x}", quoted)
+    return NOT_RAW.sub(lambda raw: f"\\u{ord(raw[0]):04x}", quoted)
 
 
 def _json_number(value: int | float) -> str:
@@ -554,7 +341,7 @@ def _json_number(value: int | float) -> str:
         digits, exponent, power = repr(value).partition("e")
         # Readers of YAML 1.1 take 1e+16 for text and 1.0e+16 for a number.
         return digits + (".0" if exponent and "." not in digits else "") + exponent + power
-    if value not in _INTEGERS:
+    if value not in INTEGERS:
         raise ValueError(f"frontmatter cannot hold the integer {value}: more than 64 bits")
     return str(value)
 
@@ -584,10 +371,10 @@ def _newline(data: bytes) -> bytes:
 
 def _edited(parts: Split, wanted: Mapping[str, Value], newline: str) -> bytes:
     text = parts.block.decode()
-    document = _read_yaml(parts.block, parts.block_line)
+    document = read_yaml(parts.block, parts.block_line)
     if document.is_flow:
         message = "keys between braces cannot be edited in place; write 'key: value' lines"
-        _refuse(text, 0, parts.block_line, message)
+        refuse(text, 0, parts.block_line, message)
     indent = " " * document.indent
     # From the last to the first, so that the places of those before stay right.
     for key, entry in reversed(document.entries.items()):
@@ -599,13 +386,13 @@ def _edited(parts: Split, wanted: Mapping[str, Value], newline: str) -> bytes:
     return text.encode()
 
 
-def _with_entry(text: str, entry: _Entry, value: Value, newline: str, first_line: int) -> str:
+def _with_entry(text: str, entry: Entry, value: Value, newline: str, first_line: int) -> str:
     """The block with the lines of one key replaced, or removed for None."""
     start = text.rfind("\n", 0, entry.key_start) + 1
     indent = text[start : entry.key_start]
     colon = _COLON.match(text, entry.key_end)
     if colon is None or indent.strip(" "):
-        _refuse(text, entry.key_start, first_line, "this key cannot be edited in place")
+        refuse(text, entry.key_start, first_line, "this key cannot be edited in place")
     # A block scalar ends after its last line end, everything else before it.
     end = max(text.find("\n", max(entry.value_end - 1, colon.end())) + 1, entry.value_end)
     if value is None:

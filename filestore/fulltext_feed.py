@@ -9,8 +9,16 @@ from dataclasses import replace
 
 from filestore import chunkfile
 from filestore.catalog import Catalog
-from filestore.fulltext import Entry, FulltextDamaged, FulltextMissing, Writer, write_stamp
-from filestore.fulltext_file import usable_stamp
+from filestore.fulltext import (
+    Entry,
+    FulltextDamaged,
+    FulltextMissing,
+    Stamp,
+    Writer,
+    check_files,
+    write_stamp,
+)
+from filestore.fulltext_file import own_stamp
 from filestore.places import Places
 
 
@@ -27,7 +35,9 @@ class FulltextFeed:
         self._folder = places.fulltext
         self._catalog = catalog
         self._base = catalog.generation
-        self._stamp = usable_stamp(places)
+        stamp = own_stamp(places, catalog)
+        damaged = stamp is None or check_files(places.fulltext, stamp, hashes=False)
+        self._stamp: Stamp | None = None if damaged else stamp
         self._writer: Writer | None = None
 
     @property
@@ -43,6 +53,11 @@ class FulltextFeed:
         """Take out documents; unknown ids are passed over."""
         if ids:
             self._open().delete(ids)
+
+    def rebuild(self) -> None:
+        """Use nothing of the index that is there."""
+        self.abandon()
+        self._stamp = None
 
     def catch_up(self) -> None:
         """Replay what an index behind its catalog lacks; nothing where it is not behind."""
@@ -75,7 +90,7 @@ class FulltextFeed:
     def commit(self, generation: int) -> None:
         """Make the index reflect a generation of the catalog that was just committed."""
         if self._writer is not None:
-            self._writer.commit(generation, 0)
+            self._writer.commit(generation, self._catalog.identity)
             self._writer.close()
             self._writer = None
         elif self._stamp is not None and self._stamp.generation == self._base:

@@ -6,19 +6,19 @@ from filestore.fulltext import ANALYSIS, Stamp, check_files, read_stamp
 from filestore.places import Places
 
 
-def usable_stamp(places: Places) -> Stamp | None:
-    """The stamp of an index that can be added to; None asks for a rebuild."""
+def own_stamp(places: Places, catalog: Catalog) -> Stamp | None:
+    """The stamp of an index of this catalog and of our analysis; None for any other."""
     stamp = read_stamp(places.fulltext)
-    if stamp is None or stamp.analysis != ANALYSIS:
+    if stamp is None or stamp.analysis != ANALYSIS or stamp.catalog != catalog.identity:
         return None
-    return None if check_files(places.fulltext, stamp, hashes=False) else stamp
+    return stamp
 
 
 def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]:
     """What is wrong with the full-text index, without parsing it."""
     path = ".sidecar/fulltext"
-    stamp = read_stamp(places.fulltext)
-    if stamp is None or stamp.analysis != ANALYSIS:
+    stamp = own_stamp(places, catalog)
+    if stamp is None:
         if catalog.count("vectors") == 0 and catalog.generation == 0:
             return []
         return [Finding(code="fulltext-missing", path=path, detail="no usable stamp")]
@@ -29,4 +29,7 @@ def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]
             f"it reflects generation {stamp.generation}, the catalog is at {catalog.generation}"
         )
         return [Finding(code="fulltext-behind", path=path, detail=detail)]
+    if stamp.documents != catalog.indexed_count():
+        detail = f"it holds {stamp.documents} files, the catalog {catalog.indexed_count()}"
+        return [Finding(code="fulltext-mismatch", path=path, detail=detail)]
     return []

@@ -5,16 +5,16 @@ then one catalog transaction that names it, then the full-text index. Dying betw
 the old generation, or the new one with an accelerator that is replayed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self
 
 from filestore import chunkfile, vector_file
 from filestore.catalog import CatalogWriter, FileRow
 from filestore.embed.cache import EmbeddingCache
+from filestore.embedding_feed import EmbeddingFeed
 from filestore.facts import facts
 from filestore.fulltext_feed import FulltextFeed, entry
-from filestore.hashing import vector_id
 from filestore.observation import INDEXED, RECORD, Observation
 from filestore.observe import interpret_chunk
 from filestore.places import Places
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
 
 BATCH: Final = 1000
-EMBED_BATCH: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,18 +51,21 @@ class Commit:
         embeddings: EmbeddingCache,
         embedder: "Embedder | None",
         embed: bool = True,
-        on_embedded: Callable[[int], None] = lambda _: None,
+        processes: int = 1,
     ) -> None:
         self._places = places
         self._layout = layout
         self._catalog = catalog
         self._embeddings = embeddings
         self._embedder = embedder
-        self._embed_now = embed
-        self._on_embedded = on_embedded
+        self._texts = EmbeddingFeed(
+            catalog=catalog,
+            embeddings=embeddings,
+            embedder=embedder,
+            embed=embed,
+            processes=processes,
+        )
         self._stats: dict[str, dict[str, bytes | None]] = {}
-        self._embedded = 0
-        self._reused = 0
         self._records_changed = False
         self._index_wanted = False
 
@@ -74,6 +76,7 @@ class Commit:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._texts.close()
         self._feed.abandon()
         self._catalog.rollback()
 
@@ -97,7 +100,7 @@ class Commit:
                     replaced.append(row)
         kept = self._before_replacing(replaced)
         self._delete(replaced)
-        self._insert(fresh)
+        self._insert(fresh, {row.path: row.resource for row in replaced})
         self._keep_last_good(fresh, kept)
         self.refresh(seen, read_from_ns)
 
@@ -131,19 +134,22 @@ class Commit:
             self._catalog.put_content(row.id, look.data)
             self._catalog.replace_facts(row.id, _facts(look, row.id))
 
-    def _insert(self, fresh: Sequence[Observation]) -> None:
+    def _insert(self, fresh: Sequence[Observation], resources: Mapping[str, str]) -> None:
         ids = self._catalog.new_ids(len(fresh))
-        rows = [
-            (look, self._row(look, identifier, generation=self._catalog.next_generation))
-            for look, identifier in zip(fresh, ids, strict=True)
-        ]
+        rows = []
+        for look, identifier in zip(fresh, ids, strict=True):
+            row = self._row(look, identifier, generation=self._catalog.next_generation)
+            if not row.resource and look.chunk is None and resources.get(look.path):
+                # In the flat layout a file that cannot be read tells no resource.
+                row = replace(row, resource=resources[look.path])
+            rows.append((look, row))
         self._catalog.insert(rows)
         indexed = [(look, row) for look, row in rows if look.chunk is not None]
         self._catalog.insert_facts(fact for look, row in indexed for fact in _facts(look, row.id))
         for look in fresh:
             if look.state == RECORD:
                 self._put_record(look)
-        self._embed({key: text for look, _ in indexed for key, text in _texts(look)})
+        self._texts.take({key: text for look, _ in indexed for key, text in _texts(look)})
         if indexed:
             self._feed.add(entry(row.id, look.chunk) for look, row in indexed if look.chunk)
 
@@ -177,24 +183,6 @@ class Commit:
             look.path, resource, record.source, look.data, _record_facts(record)
         )
 
-    def _embed(self, texts: dict[bytes, str]) -> None:
-        """Embed what was never embedded, and say of all which have their embedding."""
-        if self._embedder is None or not texts:
-            return
-        fingerprint = self._embedder.fingerprint
-        had = self._embeddings.has(fingerprint, list(texts))
-        self._reused += len(had)
-        lacking = [key for key in texts if key not in had]
-        if self._embed_now:
-            for start in range(0, len(lacking), EMBED_BATCH):
-                keys = lacking[start : start + EMBED_BATCH]
-                vectors = self._embedder.embed_documents([texts[key] for key in keys])
-                self._embeddings.put(fingerprint, keys, vectors)
-                self._embedded += len(keys)
-                self._on_embedded(len(keys))
-            had = set(texts)
-        self._catalog.set_embedded(vector_id(key) for key in had)
-
     def embed_missing(self) -> None:
         """Embed the texts that are known but were never embedded."""
         texts: dict[bytes, str] = {}
@@ -205,7 +193,20 @@ class Commit:
                 interpret_chunk(look)
                 texts |= dict(_texts(look))
         wanted = {key for _, key in self._catalog.vector_keys(embedded=False)}
-        self._embed({key: text for key, text in texts.items() if key in wanted})
+        self._texts.take({key: text for key, text in texts.items() if key in wanted}, sound=True)
+
+    def note_lost_embeddings(self) -> bool:
+        """Whether embeddings that the catalog counts on are gone; their vectors then lack them."""
+        if self._embedder is None:
+            return False
+        fingerprint = self._embedder.fingerprint
+        if self._embeddings.count(fingerprint) >= self._catalog.count("vectors"):
+            return False
+        keys = dict(self._catalog.vector_keys())
+        had = self._embeddings.has(fingerprint, list(keys.values()))
+        lost = [vector for vector, key in keys.items() if key not in had]
+        self._catalog.set_embedded(lost, embedded=False)
+        return bool(lost)
 
     def forget(self, paths: Sequence[str]) -> None:
         """Forget files that are gone."""
@@ -249,7 +250,7 @@ class Commit:
     @property
     def embeds(self) -> bool:
         """Whether texts without embedding are embedded in this commit."""
-        return self._embed_now and self._embedder is not None
+        return self._texts.embeds
 
     def want_index(self) -> None:
         """Write the FAISS file on `finish`, whether or not it is due."""
@@ -258,8 +259,14 @@ class Commit:
     def _write_index(self) -> None:
         if self._embedder is None or self._catalog.count("vectors") == 0:
             return
-        if self._index_wanted or vector_file.is_due(self._catalog):
-            vector_file.write(self._places, self._catalog, self._embeddings, self._embedder)
+        if not self._index_wanted and not vector_file.is_due(self._catalog):
+            return
+        written = (self._places, self._catalog, self._embeddings, self._embedder)
+        if vector_file.write(*written) and self.embeds:
+            # Damaged rows came to light: what they held is embedded again before the file is.
+            self.embed_missing()
+            self._texts.settle()
+            vector_file.write(*written)
 
     def finish(self) -> CommitReport:
         """Commit.
@@ -267,18 +274,32 @@ class Commit:
         Raises:
             WriteFailedError: The disk refused; the old generation stays.
         """
+        self._texts.settle()
         self._put_stats()
         if self._layout == "flat":
             self._assign_resources()
         if self._embedder is not None:
             self._catalog.set_meta("fingerprint", self._embedder.fingerprint)
         self._write_index()
+        self._texts.close()
         self._feed.catch_up()
         self._catalog.forget_dead(self._feed.seen_generation)
         generation = self._catalog.commit()
         vector_file.collect(self._places, self._catalog, self._previous)
         self._feed.commit(generation)
-        return CommitReport(generation=generation, embedded=self._embedded, reused=self._reused)
+        return CommitReport(
+            generation=generation, embedded=self._texts.embedded, reused=self._texts.reused
+        )
+
+    def want_fulltext(self) -> None:
+        """Build the full-text index again on `finish`; asked for before anything is put."""
+        self._feed.rebuild()
+
+    def replay(self) -> None:
+        """Bring a full-text index that a crash left behind to the catalog's generation, no more."""
+        self._feed.catch_up()
+        self._catalog.rollback()
+        self._feed.commit(self._catalog.generation)
 
     def _put_stats(self) -> None:
         known = self._catalog.folders() if self._stats else {}

@@ -5,15 +5,15 @@ One rule: a resource changes as a whole or not at all, and the rest goes on.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from filestore import chunking, extract, fileio, records
 from filestore.drift import folded_path, look_at
 from filestore.errors import FilestoreError, RefusedError
-from filestore.extract._folder import documents
 from filestore.extract.base import Document
+from filestore.extract.folder import documents
 from filestore.hashing import source_hash
 from filestore.observation import Observation
 from filestore.originals import keep_originals
@@ -108,6 +108,7 @@ class Ingest:
         self._tree = work_tree(places.root)
         self._count = embedder.count_tokens if embedder is not None else _count_words
         self._chunker = f"{chunking.CHUNKER}:{settings.budget}"
+        self._in_use: dict[str, str] | None = None
 
     def add(self, source: SourcePath) -> Outcome:
         """Bring one source in, or up to date.
@@ -163,7 +164,7 @@ class Ingest:
                 remedy=f"choose another with --into, or remove it: filestore rm {source.resource}",
             )
         if before is None:
-            self._check_collision(source.resource, prefix)
+            self._check_collision(source.resource)
         fresh, skipped = self._read(source, outcome.source)
         outcome.skipped = skipped
         if before is not None and self._is_unchanged(before, fresh):
@@ -172,6 +173,7 @@ class Ingest:
             return
         self._write(source, outcome, before, fresh, prefix, record_path)
         outcome.status = "added" if before is None else "updated"
+        self._names_in_use()[folded_path(source.resource)] = source.resource
 
     def _names(self, outcome: Outcome) -> tuple[str, str]:
         """Folder of the resource below `chunked/` ("" in the flat layout), and its record."""
@@ -191,26 +193,29 @@ class Ingest:
             return look.record
         return None
 
-    def _check_collision(self, resource: str, prefix: str) -> None:
+    def _check_collision(self, resource: str) -> None:
         """Refuse a name that some file systems could not tell from one that is there."""
-        try:
-            names = os.listdir(self._places.chunked)
-        except FileNotFoundError:
-            return
-        if self._settings.layout == "flat":
-            names = [name for name in self._flat_names() if name]
-        for name in names:
-            if folded_path(name) == folded_path(resource):
-                kind = "is in use" if name == resource else "differs only by case or composition"
-                raise RefusedError(
-                    f"the name {resource!r} {kind}: chunked/{name}",
-                    remedy="choose another name with --into",
-                )
+        other = self._names_in_use().get(folded_path(resource))
+        if other is not None:
+            kind = "is in use" if other == resource else "differs only by case or composition from"
+            raise RefusedError(
+                f"the name {resource!r} {kind} chunked/{other}",
+                remedy="choose another name with --into",
+            )
 
-    def _flat_names(self) -> Iterable[str | None]:
-        names = [name for name in os.listdir(self._places.chunked) if name.endswith(".json")]
-        for look in look_at_existing(self._places, names, self._settings):
-            yield look.record.resource if look.record else None
+    def _names_in_use(self) -> dict[str, str]:
+        """Names of resources by what a file system that ignores case makes of them."""
+        if self._in_use is None:
+            try:
+                names = os.listdir(self._places.chunked)
+            except FileNotFoundError:
+                names = []
+            if self._settings.layout == "flat":
+                records_there = [name for name in names if name.endswith(".json")]
+                looks = look_at_existing(self._places, records_there, self._settings)
+                names = [look.record.resource or "" for look in looks if look.record]
+            self._in_use = {folded_path(name): name for name in names}
+        return self._in_use
 
     def _read(
         self, source: SourcePath, reference: str
@@ -404,17 +409,7 @@ class FolderOfStore:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         os.close(self._handle)
         if kind is not None and self._path:
-            remove_empty_folders(self._root, self._path)
-
-
-def remove_empty_folders(root: str, path: str) -> None:
-    """Remove a folder below a root, and those above it, as long as they are empty."""
-    while path:
-        try:
-            os.rmdir(os.path.join(root, path))
-        except OSError:
-            return
-        path = path.rpartition("/")[0]
+            fileio.remove_empty_folders(self._root, self._path)
 
 
 def check_name(name: str) -> None:

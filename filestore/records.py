@@ -12,7 +12,6 @@ import orjson
 from filestore.errors import FilestoreError
 
 RECORD_FORMAT: Final = 1
-MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
 
 
 class RecordInvalidError(FilestoreError, ValueError):
@@ -78,9 +77,9 @@ def _build(table: Any) -> Record:
             source=_text(item["source"]),
             hash=_text(item["hash"]),
             extractor=_text(item["extractor"]),
-            metadata=dict(item.get("metadata", {})),
+            metadata=_mapping(item.get("metadata", {})),
         )
-        for item in table["documents"]
+        for item in _list(table["documents"])
     )
     resource = table.get("resource")
     return Record(
@@ -90,6 +89,18 @@ def _build(table: Any) -> Record:
         chunker=_text(table["chunker"]),
         documents=documents,
     )
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"expected a mapping, found {value!r}")
+    return value
+
+
+def _list(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"expected a list, found {value!r}")
+    return value
 
 
 def _text(value: object) -> str:

@@ -97,6 +97,7 @@ class _Work:
         self._first = not self._ours
         self._number = 0
         self._anchor: Existing | None = None
+        self._end: str | None = None
 
     def take(self, document: NewDocument) -> None:
         """Bring one document's files up to date."""
@@ -115,8 +116,18 @@ class _Work:
 
     def _leave(self, old: Sequence[Existing]) -> None:
         self.result.chunks += len(old)
+        self._pass(old)
+
+    def _pass(self, old: Sequence[Existing]) -> None:
+        """Remember where the document ends, so that what follows is put after all of it."""
         if old:
             self._anchor = old[-1]
+        for file in old:
+            self._extend(_effective_key(file))
+
+    def _extend(self, key: str | None) -> None:
+        if key is not None and (self._end is None or key > self._end):
+            self._end = key
 
     def _number_new(self, document: NewDocument, chunks: Sequence[NewChunk]) -> None:
         for chunk in chunks:
@@ -157,13 +168,13 @@ class _Work:
                 self._replace(old[match.old], new[match.new])
             elif isinstance(match, alignment.Drop) and match.old not in moved.values():
                 self._drop(old[match.old])
-        before = self._anchor
+        before, end = self._anchor, self._end
         for after, run in _runs(matches):
             anchor = before if after is None else old[after]
+            low = end if after is None else _effective_key(old[after])
             files = [old[moved[index]] if index in moved else None for index in run]
-            self._insert(document, anchor, [new[index] for index in run], files)
-        if old:
-            self._anchor = old[-1]
+            self._insert(document, anchor, low, [new[index] for index in run], files)
+        self._pass(old)
 
     def _keep(self, file: Existing, chunk: NewChunk) -> None:
         self.result.chunks += 1
@@ -191,11 +202,11 @@ class _Work:
         self,
         document: NewDocument,
         anchor: Existing | None,
+        low: str | None,
         run: Sequence[NewChunk],
         moved: Sequence[Existing | None],
     ) -> None:
         """Put a run after a file: files that moved here keep their names, the rest is new."""
-        low = _effective_key(anchor) if anchor else None
         high = self._key_after(low)
         orders = ordering.between(low, high, tag=_tag(run[0].body), count=len(run))
         number = chunkfile.number_of_name(anchor.name) if anchor else 0
@@ -211,6 +222,7 @@ class _Work:
             self._write(name, document, chunk, order)
         for order in orders:
             bisect.insort(self._keys, order)
+            self._extend(order)
 
     def _move(self, file: Existing, chunk: NewChunk, order: str) -> None:
         """The same text elsewhere in its document: only our keys change."""

@@ -4,19 +4,10 @@ import os
 from dataclasses import dataclass
 
 from filestore import fileio
-from filestore.catalog import Catalog
-from filestore.errors import FilestoreError
-from filestore.ingest import remove_empty_folders
+from filestore.catalog import Catalog, UnknownResourceError
 from filestore.observation import INDEXED, RECORD
 from filestore.originals import keep_originals
 from filestore.places import Places
-
-
-class UnknownResourceError(FilestoreError, KeyError):
-    """No resource has this name."""
-
-    def __str__(self) -> str:
-        return self.message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,5 +59,5 @@ def remove(places: Places, catalog: Catalog, resource: str) -> Removed:
     finally:
         os.close(handle)
     for parent in {path.rpartition("/")[0] for path in paths}:
-        remove_empty_folders(places.chunked, parent)
+        fileio.remove_empty_folders(places.chunked, parent)
     return Removed(resource=resource, paths=tuple(paths), undo=undo)

@@ -3,8 +3,6 @@
 `sync` applies every repair that touches only the sidecar; what needs a person is left and said.
 """
 
-import os
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -62,7 +60,8 @@ def sync(
         subject.places,
         catalog,
         layout=subject.layout,
-        committed=(lambda: set()) if forget_missing else subject.committed,
+        deleted=subject.deleted,
+        mass_allowed=forget_missing,
         processes=subject.processes,
     )
     work = _Pass(remaining=list(seen.findings))
@@ -71,7 +70,7 @@ def sync(
     _settle_sidecar(subject, commit, work)
     _follow_moves(seen, commit, clock, work)
     _forget(seen, commit, work)
-    _index(subject, seen.look, commit, clock, work, on_progress)
+    _index(subject, seen, commit, clock, work, on_progress)
     embedded = reused = 0
     generation = catalog.generation
     if work.written:
@@ -94,6 +93,10 @@ def _settle_sidecar(subject: verify.Subject, commit: Commit, work: _Pass) -> Non
     codes = {finding.code for finding in found}
     if codes & INDEX_CODES and subject.embedder is not None:
         commit.want_index()
+    if codes & {"fulltext-damaged", "fulltext-mismatch"}:
+        commit.want_fulltext()
+    if commit.note_lost_embeddings():
+        codes.add("vector-missing")
     if "vector-missing" in codes and commit.embeds:
         commit.embed_missing()
     for finding in found:
@@ -127,14 +130,14 @@ def _forget(seen: drift.Drift, commit: Commit, work: _Pass) -> None:
 
 def _index(
     subject: verify.Subject,
-    paths: Sequence[str],
+    seen: drift.Drift,
     commit: Commit,
     clock: FileSystemClock,
     work: _Pass,
     on_progress: OnProgress,
 ) -> None:
     done = 0
-    for read_from_ns, looks, failures in settled(subject, paths, clock):
+    for read_from_ns, looks, failures in settled(subject, seen.look, clock, seen.latest_stamp_ns):
         known = subject.catalog.files([look.path for look in looks])
         changed: list[Observation] = []
         for look in looks:
@@ -151,20 +154,22 @@ def _index(
             work.remaining += verify.unreadable(path, error)
         work.written = work.written or bool(looks)
         done += len(looks) + len(failures)
-        on_progress(Progress(stage="indexing", done=done, total=len(paths)))
+        on_progress(Progress(stage="indexing", done=done, total=len(seen.look)))
 
 
 def settled(
-    subject: verify.Subject, paths: Sequence[str], clock: FileSystemClock
+    subject: verify.Subject, paths: Sequence[str], clock: FileSystemClock, latest_stamp_ns: int
 ) -> Iterator[tuple[int, list[Observation], list[tuple[str, OSError]]]]:
-    """Read files in batches, each after the clock has moved past every stamp in it.
+    """Read files in batches, after the clock has moved past their newest stamp.
+
+    A file that is written meanwhile is remembered as one to be read again.
 
     Yields:
         The clock's reading from before the batch was read, the observations, and what failed.
     """
     for start in range(0, len(paths), BATCH):
         batch = paths[start : start + BATCH]
-        read_from_ns = clock.wait_past(_latest_stamp(subject, batch))
+        read_from_ns = clock.wait_past(latest_stamp_ns)
         looks: list[Observation] = []
         failures: list[tuple[str, OSError]] = []
         for look in drift.look_at(subject.places, batch, subject.layout):
@@ -173,21 +178,6 @@ def settled(
             else:
                 failures.append(look)
         yield read_from_ns, looks, failures
-
-
-def _latest_stamp(subject: verify.Subject, paths: Sequence[str]) -> int:
-    """The newest stamp that is not far in the future, for which nothing can be waited."""
-    latest = 0
-    horizon = time.time_ns() + 3_000_000_000
-    for path in paths:
-        try:
-            status = os.lstat(os.path.join(subject.places.chunked, path))
-        except OSError:
-            continue
-        stamp = max(status.st_mtime_ns, status.st_ctime_ns)
-        if latest < stamp < horizon:
-            latest = stamp
-    return latest
 
 
 def _not_embedded(subject: verify.Subject) -> list[Finding]:

@@ -6,6 +6,7 @@ never read back, since a backslash in the text is not escaped.
 """
 
 import re
+from functools import cache
 from typing import Final
 
 # Everything of Unicode's category Cf, so also what joins emoji, and what is zero-width besides.
@@ -21,9 +22,9 @@ _NONCHARACTERS: Final = "\ufdd0-\ufdef" + "".join(
     f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(17)
 )
 _ABOVE_ASCII: Final = f"\x7f-\x9f{_INVISIBLE}{_SEPARATORS}{_SURROGATES}{_NONCHARACTERS}"
-_UNSAFE: Final = re.compile(f"[\x00-\x08\x0b-\x1f{_ABOVE_ASCII}]")
-_UNSAFE_IN_LINE: Final = re.compile(f"[\x00-\x1f{_ABOVE_ASCII}]")
-_UNSAFE_ASCII: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+_UNSAFE: Final = f"[\x00-\x08\x0b-\x1f{_ABOVE_ASCII}]"
+_UNSAFE_IN_LINE: Final = f"[\x00-\x1f{_ABOVE_ASCII}]"
+_UNSAFE_ASCII: Final = "[\x00-\x08\x0b-\x1f\x7f]"
 _UNDECODED: Final = range(0xDC80, 0xDD00)
 """Where Python puts bytes that are not UTF-8 (PEP 383)."""
 
@@ -39,8 +40,28 @@ def safe_text(text: str, *, keep_newlines: bool = True) -> str:
         if text.isprintable():
             return text
         if keep_newlines:
-            return _UNSAFE_ASCII.sub(_escape, text)
-    return (_UNSAFE if keep_newlines else _UNSAFE_IN_LINE).sub(_escape, text)
+            return _pattern(_UNSAFE_ASCII).sub(_escape, text)
+    return _pattern(_UNSAFE if keep_newlines else _UNSAFE_IN_LINE).sub(_escape, text)
+
+
+def safe_json(data: bytes) -> bytes:
+    """JSON with whatever could steer a terminal as JSON escapes; the value is the same."""
+    text = data.decode("utf-8")
+    if text.isascii() and "\x7f" not in text:
+        return data
+    return _pattern(f"[{_ABOVE_ASCII}]").sub(_json_escape, text).encode("utf-8")
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be")
+    pairs = (units[start : start + 2] for start in range(0, len(units), 2))
+    return "".join(f"\\u{int.from_bytes(pair, 'big'):04x}" for pair in pairs)
+
+
+@cache
+def _pattern(expression: str) -> re.Pattern[str]:
+    """Compiled on first use: that takes milliseconds, and plain text needs none of it."""
+    return re.compile(expression)
 
 
 def shown_path(path: bytes | str) -> str:

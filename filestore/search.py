@@ -6,28 +6,31 @@ read just now and found to be what was indexed.
 
 import fnmatch
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from filestore import fileio, vector_file
+from filestore import chunkfile, fileio, fulltext_file, vector_file
 from filestore.catalog import Catalog, FileRow
+from filestore.chunkfile import Chunk
 from filestore.drift import root_path
-from filestore.embed.cache import EmbeddingCache
-from filestore.errors import UsageError
-from filestore.fulltext import FulltextDamaged, FulltextMissing, Reader, read_stamp
+from filestore.errors import FilestoreError, UsageError
+from filestore.fulltext import FulltextDamaged, FulltextMissing, Reader
 from filestore.fusion import reciprocal_rank_fusion
 from filestore.hashing import content_hash
-from filestore.index.base import VectorIndex
-from filestore.observation import INDEXED, Observation
-from filestore.observe import interpret_chunk
 from filestore.places import Places
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
+    from filestore.embed.cache import EmbeddingCache
+    from filestore.index.base import VectorIndex
 
 Mode = Literal["hybrid", "vector", "keyword"]
 Freshness = Literal["fresh", "edited", "gone"]
+Leg = list[tuple[str, float]]
+"""Path and score of files, best first."""
+Why = dict[str, dict[str, float]]
+"""Leg to rank and score."""
 MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
 LEG_DEPTH: Final = 50
 """How many files of each leg take part in a fusion, at least."""
@@ -88,7 +91,7 @@ class Searcher:
         *,
         places: Places,
         catalog: Catalog,
-        embeddings: EmbeddingCache | None,
+        embeddings: "EmbeddingCache | None",
         embedder: "Embedder | None",
     ) -> None:
         self._places = places
@@ -128,14 +131,16 @@ class Searcher:
         allowed = self._allowed(filters) if filters else None
         mode = self._possible(mode, notes)
         depth = count if mode != "hybrid" else max(LEG_DEPTH, count)
-        legs: dict[str, list[tuple[FileRow, float]]] = {}
+        legs: dict[str, Leg] = {}
         if mode != "keyword" and any(character.isalnum() for character in query):
             legs["vector"] = self._by_vector(query, depth, allowed)
         if mode != "vector":
             legs["keyword"] = self._by_keyword(query, depth, allowed, notes)
         if self._embedder is not None and self._embedder.lexical and mode == "vector":
             notes.append("the builtin embedder compares words, not meaning")
-        hits = [self._hit(row, score, why) for row, score, why in self._fuse(legs)[:count]]
+        best = self._fuse(legs)[:count]
+        rows = self._catalog.files([path for path, _, _ in best])
+        hits = [self._hit(rows[path], score, why) for path, score, why in best]
         return Answer(
             query=query,
             mode=mode,
@@ -171,9 +176,7 @@ class Searcher:
             allowed = matching if allowed is None else allowed & matching
         return allowed or set()
 
-    def _by_vector(
-        self, query: str, depth: int, allowed: set[int] | None
-    ) -> list[tuple[FileRow, float]]:
+    def _by_vector(self, query: str, depth: int, allowed: set[int] | None) -> Leg:
         import numpy
 
         if self._embedder is None or self._embeddings is None:
@@ -194,9 +197,7 @@ class Searcher:
                 return files[:depth]
             wanted *= 4
 
-    def _files_of(
-        self, nearest: Sequence[tuple[int, float]], allowed: set[int] | None
-    ) -> list[tuple[FileRow, float]]:
+    def _files_of(self, nearest: Sequence[tuple[int, float]], allowed: set[int] | None) -> Leg:
         """Each file once, with the score of its best text."""
         owners = self._catalog.files_of_vectors([vector for vector, _ in nearest])
         best: dict[int, float] = {}
@@ -204,28 +205,29 @@ class Searcher:
             for file, _ in owners.get(vector, ()):
                 if allowed is None or file in allowed:
                     best.setdefault(file, score)
-        rows = self._catalog.files_by_id(list(best))
-        return _ordered((rows[file], score) for file, score in best.items() if file in rows)
+        return self._ordered(list(best.items()))
 
     def _by_keyword(
         self, query: str, depth: int, allowed: set[int] | None, notes: list[str]
-    ) -> list[tuple[FileRow, float]]:
+    ) -> Leg:
         reader = self._open_reader(notes)
         if reader is None:
             return []
         wanted = depth + 8
         while True:
             found = reader.search(query, wanted)
-            ids = [file for file, _ in found if allowed is None or file in allowed]
-            rows = self._catalog.files_by_id(ids)
-            files = _ordered(
-                (rows[file], score)
-                for file, score in found
-                if file in rows and rows[file].state == INDEXED
+            files = self._ordered(
+                [(file, score) for file, score in found if allowed is None or file in allowed]
             )
             if len(files) >= depth or len(found) < wanted:
                 return files[:depth]
             wanted *= 4
+
+    def _ordered(self, scored: Sequence[tuple[int, float]]) -> Leg:
+        """File ids as path and score, best first, ties by path; ids of no indexed file go."""
+        paths = self._catalog.indexed_paths([file for file, _ in scored])
+        leg = [(paths[file], score) for file, score in scored if file in paths]
+        return sorted(leg, key=lambda pair: (-pair[1], pair[0]))
 
     def _open_reader(self, notes: list[str]) -> Reader | None:
         if self._reader is not None:
@@ -242,11 +244,11 @@ class Searcher:
             return None
 
     def _open_stamped(self, notes: list[str]) -> Reader | None:
-        stamp = read_stamp(self._places.fulltext)
+        stamp = fulltext_file.own_stamp(self._places, self._catalog)
         if stamp is None:
             notes.append("there is no full-text index: run 'filestore sync'")
             return None
-        if stamp.generation != self.generation:
+        if stamp.generation < self.generation:
             notes.append("the full-text index is behind: run 'filestore sync'")
         try:
             self._reader = Reader.open(self._places.fulltext, stamp)
@@ -255,28 +257,25 @@ class Searcher:
             return None
         return self._reader
 
-    def _fuse(
-        self, legs: Mapping[str, list[tuple[FileRow, float]]]
-    ) -> list[tuple[FileRow, float, dict[str, dict[str, float]]]]:
-        rows = {row.path: row for leg in legs.values() for row, _ in leg}
-        why: dict[str, dict[str, dict[str, float]]] = {path: {} for path in rows}
+    def _fuse(self, legs: Mapping[str, Leg]) -> list[tuple[str, float, Why]]:
+        """Paths with their fused score and the part each leg had in it, best first."""
+        why: dict[str, Why] = {}
         for name, leg in legs.items():
-            for rank, (row, score) in enumerate(leg, start=1):
-                why[row.path][name] = {"rank": rank, "score": score}
+            for rank, (path, score) in enumerate(leg, start=1):
+                why.setdefault(path, {})[name] = {"rank": rank, "score": score}
         if not legs:
             return []
         if len(legs) == 1:
             (leg,) = legs.values()
-            return [(row, score, why[row.path]) for row, score in leg]
+            return [(path, score, why[path]) for path, score in leg]
         lexical = self._embedder is not None and self._embedder.lexical
         weights = {"keyword": 1.0, "vector": LEXICAL_WEIGHT if lexical else 1.0}
-        rankings = {name: [row.path for row, _ in leg] for name, leg in legs.items()}
+        rankings = {name: [path for path, _ in leg] for name, leg in legs.items()}
         fused = reciprocal_rank_fusion(rankings, weights=weights)
-        return [(rows[item.item], item.score, why[item.item]) for item in fused]
+        return [(item.item, item.score, why[item.item]) for item in fused]
 
-    def _hit(self, row: FileRow, score: float, why: dict[str, dict[str, float]]) -> Hit:
-        freshness, look = self._look(row)
-        chunk = look.chunk if look is not None else None
+    def _hit(self, row: FileRow, score: float, why: Why) -> Hit:
+        freshness, chunk = self._look(row)
         return Hit(
             path=root_path(row.path),
             score=score,
@@ -295,7 +294,7 @@ class Searcher:
             self._sources = {resource: source for source, resource in owners.items()}
         return self._sources.get(row.resource)
 
-    def _look(self, row: FileRow) -> tuple[Freshness, Observation | None]:
+    def _look(self, row: FileRow) -> tuple[Freshness, Chunk | None]:
         """Read the file now: what it says, and whether that is what was indexed."""
         if self._chunked is None:
             try:
@@ -303,18 +302,14 @@ class Searcher:
             except OSError:
                 return "gone", None
         try:
-            data, status = fileio.read_below(self._chunked, row.path)
+            data, _ = fileio.read_below(self._chunked, row.path)
         except OSError:
             return "gone", None
-        look = Observation(
-            path=row.path, values=fileio.stat_values(status), state=INDEXED, data=data
-        )
-        interpret_chunk(look)
-        return ("fresh" if content_hash(data) == row.file_hash else "edited"), look
-
-
-def _ordered(files: Iterable[tuple[FileRow, float]]) -> list[tuple[FileRow, float]]:
-    return sorted(files, key=lambda pair: (-pair[1], pair[0].path))
+        freshness: Freshness = "fresh" if content_hash(data) == row.file_hash else "edited"
+        try:
+            return freshness, chunkfile.parse(data)
+        except FilestoreError:
+            return freshness, None
 
 
 def _matches(source: str, pattern: str) -> bool:

@@ -149,9 +149,12 @@ def sidecar_folder(root: str, configuration: str) -> str:
     try:
         with open(path, "rb") as file:
             table = tomllib.loads(file.read().decode("utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return default
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path} cannot be read: {error}", remedy=f"mend {path}") from error
     folders = _value(table, "sidecar", dict, {}, path)
-    return os.path.abspath(os.path.expanduser(str(folders.get(root, default))))
+    chosen: str = os.path.expanduser(_value(folders, root, str, default, path))
+    if not os.path.isabs(chosen):
+        raise _wrong(path, f"sidecar.{root}", "an absolute path", chosen)
+    return os.path.normpath(chosen)

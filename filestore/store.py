@@ -2,30 +2,32 @@
 
 import contextlib
 import os
+import sqlite3
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
-from filestore import fileio, settings, verify
+from filestore import fileio, fulltext_file, settings, verify
 from filestore.catalog import (
     Catalog,
     CatalogDamagedError,
     CatalogMissingError,
-    CatalogWriter,
     catalog_errors,
 )
 from filestore.embed import Embedder, UnknownEmbedder, open_embedder
-from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged, EmbeddingsMissing
 from filestore.errors import FilestoreError, RefusedError
 from filestore.findings import Finding, is_clean, worst_first
-from filestore.locking import DEFAULT_WAIT_S, writer_lock
+from filestore.locking import DEFAULT_WAIT_S, LockedError, writer_lock
 from filestore.places import Places
 from filestore.progress import OnProgress, ignore
-from filestore.worktree import committed_paths
+from filestore.worktree import deleted_paths
 
 if TYPE_CHECKING:
+    from filestore.catalog import CatalogWriter
+    from filestore.embed.cache import EmbeddingCache
+    from filestore.indexing import Commit
     from filestore.ingest import Outcome, SourcePath
     from filestore.reconstruction import Reconstruction
     from filestore.removal import Removed
@@ -146,28 +148,8 @@ class Store:
         root = os.path.abspath(root)
         chosen = settings.Settings(layout=settings.check_layout(layout), embedder=embedder)
         open_embedder(embedder)
-        for folder in _ancestors(root):
-            if os.path.exists(os.path.join(folder, settings.SETTINGS_NAME)):
-                raise RefusedError(
-                    f"{folder} is a store already"
-                    + ("" if folder == root else "; a store inside a store is not followed"),
-                    remedy="use it with --store, or choose a folder outside it",
-                )
-        files = {
-            ".gitignore": _IGNORED,
-            ".gitattributes": _ATTRIBUTES,
-            settings.SETTINGS_NAME: settings.serialize(chosen),
-        }
-        try:
-            os.makedirs(os.path.join(root, "chunked"), exist_ok=True)
-            for name, data in files.items():
-                path = os.path.join(root, name)
-                if not os.path.exists(path):
-                    fileio.write_path(path, data)
-        except FilestoreError:
-            raise
-        except OSError as error:
-            raise fileio.write_failed(root, error) from error
+        _refuse_inside_store(root)
+        _write_first_files(root, chosen)
         store = cls(root, configuration=configuration)
         with store._writing("init"):
             return store
@@ -207,23 +189,31 @@ class Store:
 
     def _reading(self) -> Catalog:
         if self._catalog is None:
-            self._catalog = Catalog.open(self.places.catalog)
+            try:
+                self._catalog = Catalog.open(self.places.catalog)
+            except sqlite3.OperationalError as error:
+                raise FilestoreError(
+                    f"the catalog cannot be opened: {error}",
+                    remedy=f"make {self.places.sidecar} readable, or wait for its writer",
+                ) from error
         return self._catalog
 
-    def _open_embeddings(self) -> EmbeddingCache | None:
+    def _open_embeddings(self) -> "EmbeddingCache | None":
+        from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged, EmbeddingsMissing
+
         if self._embeddings is None:
             with contextlib.suppress(EmbeddingsMissing, EmbeddingsDamaged):
                 self._embeddings = EmbeddingCache.open(self.places.embeddings, read_only=True)
         return self._embeddings
 
-    def _subject(self, catalog: Catalog, embeddings: EmbeddingCache | None) -> verify.Subject:
+    def _subject(self, catalog: Catalog, embeddings: "EmbeddingCache | None") -> verify.Subject:
         return verify.Subject(
             places=self.places,
             layout=self.settings.layout,
             catalog=catalog,
             embeddings=embeddings,
             embedder=self.embedder,
-            committed=partial(committed_paths, self.places.chunked),
+            deleted=partial(deleted_paths, self.places.chunked),
             processes=self._processes,
         )
 
@@ -344,10 +334,25 @@ class Store:
             CatalogMissingError: There is no catalog yet.
         """
         catalog = self._reading()
+        self._replay_fulltext(catalog)
         with catalog.snapshot():
             return self._fresh_searcher(catalog).search(
                 query, count=count, mode=mode, filters=filters
             )
+
+    def _replay_fulltext(self, catalog: Catalog) -> None:
+        """Bring a full-text index that a crash left behind up to date, if nobody is writing."""
+        if self._searcher is not None and self._searcher.generation == catalog.generation:
+            return
+        stamp = fulltext_file.own_stamp(self.places, catalog)
+        if stamp is None or stamp.generation >= catalog.generation:
+            return
+        with (
+            contextlib.suppress(LockedError, fileio.WriteFailedError),
+            self._writing("search", wait_s=0) as (writer, embeddings, _),
+            self._commit(writer, embeddings, embed=False) as commit,
+        ):
+            commit.replay()
 
     def _fresh_searcher(self, catalog: Catalog) -> "Searcher":
         from filestore.search import Searcher
@@ -420,21 +425,26 @@ class Store:
     @contextlib.contextmanager
     def _writing(
         self, command: str, *, wait_s: float = DEFAULT_WAIT_S
-    ) -> Iterator[tuple[CatalogWriter, EmbeddingCache, tuple[Finding, ...]]]:
+    ) -> "Iterator[tuple[CatalogWriter, EmbeddingCache, tuple[Finding, ...]]]":
         """Hold the writer's lock, with catalog and embeddings open and mended."""
         from filestore import recovery
 
         recovery.make_sidecar(self.places)
-        with writer_lock(self.places.lock, command=f"filestore {command}", wait_s=wait_s):
+        with (
+            fileio.disk_errors(self.places.sidecar),
+            writer_lock(self.places.lock, command=f"filestore {command}", wait_s=wait_s),
+        ):
             parts = recovery.open_parts(self.places, self.embedder)
             try:
-                with fileio.disk_errors(self.places.sidecar), catalog_errors():
+                with catalog_errors():
                     yield parts
             finally:
                 parts[0].close()
                 parts[1].close()
 
-    def _commit(self, catalog: CatalogWriter, embeddings: EmbeddingCache, *, embed: bool) -> Any:
+    def _commit(
+        self, catalog: "CatalogWriter", embeddings: "EmbeddingCache", *, embed: bool
+    ) -> "Commit":
         from filestore.indexing import Commit
 
         return Commit(
@@ -444,7 +454,32 @@ class Store:
             embeddings=embeddings,
             embedder=self._same_model(catalog),
             embed=embed,
+            processes=self._processes,
         )
+
+
+def _refuse_inside_store(root: str) -> None:
+    for folder in _ancestors(root):
+        if os.path.exists(os.path.join(folder, settings.SETTINGS_NAME)):
+            inside = "" if folder == root else "; a store inside a store is not followed"
+            raise RefusedError(
+                f"{folder} is a store already{inside}",
+                remedy="use it with --store, or choose a folder outside it",
+            )
+
+
+def _write_first_files(root: str, chosen: settings.Settings) -> None:
+    files = {
+        ".gitignore": _IGNORED,
+        ".gitattributes": _ATTRIBUTES,
+        settings.SETTINGS_NAME: settings.serialize(chosen),
+    }
+    with fileio.disk_errors(root):
+        os.makedirs(os.path.join(root, "chunked"), exist_ok=True)
+        for name, data in files.items():
+            path = os.path.join(root, name)
+            if not os.path.exists(path):
+                fileio.write_path(path, data)
 
 
 def _catalog_finding(error: FilestoreError) -> Finding:

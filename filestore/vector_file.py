@@ -42,8 +42,11 @@ def is_behind(catalog: Catalog) -> bool:
 
 def write(
     places: Places, catalog: "CatalogWriter", embeddings: "EmbeddingCache", embedder: "Embedder"
-) -> None:
+) -> bool:
     """Write a FAISS file of every embedded vector and name it in the running transaction.
+
+    Returns:
+        Whether an embedding that should be there was not, or was damaged.
 
     Raises:
         WriteFailedError: The disk refused; the old file stays.
@@ -69,6 +72,7 @@ def write(
             os.unlink(temporary)
         raise fileio.write_failed(path, error) from error
     catalog.name_index(named)
+    return bool(lacking)
 
 
 def _fill(

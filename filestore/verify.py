@@ -47,7 +47,7 @@ class Subject:
     catalog: Catalog
     embeddings: "EmbeddingCache | None"
     embedder: "Embedder | None"
-    committed: drift.CommittedPaths
+    deleted: drift.DeletedPaths
     processes: int = 1
 
 
@@ -90,7 +90,7 @@ def fast_findings(subject: Subject) -> list[Finding]:
         places,
         catalog,
         layout=subject.layout,
-        committed=subject.committed,
+        deleted=subject.deleted,
         processes=subject.processes,
     )
     found = [*seen.findings, *drift.missing_findings(seen)]
@@ -187,66 +187,72 @@ def _hold_against(catalog: Catalog, row: FileRow, look: Observation) -> Iterator
 
 def _vector_findings(subject: Subject) -> list[Finding]:
     found = vector_file.findings(subject.places, subject.catalog, hashes=True)
-    if subject.embedder is None or subject.embeddings is None:
+    if subject.embedder is None or subject.catalog.count("vectors") == 0:
         return found
+    if subject.embeddings is None:
+        return [*found, _embeddings_damaged("the file of embeddings cannot be read")]
     damaged = subject.embeddings.verify(subject.embedder.fingerprint)
     if damaged:
-        detail = f"{len(damaged)} rows fail their checksum"
-        path = ".sidecar/embeddings.sqlite"
-        found.append(Finding(code="embeddings-damaged", path=path, detail=detail))
+        found.append(_embeddings_damaged(f"{len(damaged)} rows fail their checksum"))
     if any(finding.code in ("index-missing", "index-damaged") for finding in found):
         return found
-    return found + _compare_rows(subject, subject.embedder, subject.embeddings)
+    return found + _compare_vectors(subject, subject.embedder, subject.embeddings)
 
 
-def _compare_rows(
+def _embeddings_damaged(detail: str) -> Finding:
+    return Finding(code="embeddings-damaged", path=".sidecar/embeddings.sqlite", detail=detail)
+
+
+def _compare_vectors(
     subject: Subject, embedder: "Embedder", embeddings: "EmbeddingCache"
 ) -> list[Finding]:
     """Hold the FAISS rows against the catalog's ids and the stored embeddings, bit for bit."""
     import numpy
 
-    path = ".sidecar"
     index = vector_file.load(subject.places, subject.catalog, embeddings, embedder)
-    wanted = subject.catalog.vector_keys()
-    ids = numpy.array([identifier for identifier, _ in wanted], dtype=numpy.int64)
+    keys = dict(subject.catalog.vector_keys())
+    ids = numpy.array(list(keys), dtype=numpy.int64)
     held = index.ids()
-    orphans = numpy.setdiff1d(held, ids)
-    lacking = numpy.setdiff1d(ids, held)
-    found = []
-    if len(orphans):
-        detail = f"{len(orphans)} vectors have no file, the first is {orphans[0]}"
-        found.append(Finding(code="vector-orphan", path=path, detail=detail))
-    if len(lacking):
-        detail = f"{len(lacking)} vectors are not in the index, the first is {lacking[0]}"
-        found.append(Finding(code="vector-missing", path=path, detail=detail))
-    keys = dict(wanted)
+    tally = {
+        "vector-orphan": len(numpy.setdiff1d(held, ids)),
+        "vector-missing": len(numpy.setdiff1d(ids, held)),
+        "vector-mismatch": 0,
+        "vector-invalid": 0,
+        "embeddings-damaged": 0,
+    }
     both = numpy.intersect1d(ids, held)
     for start in range(0, len(both), 4096):
         block = both[start : start + 4096]
+        rows = index.vectors(block)
         stored, present = embeddings.get(
             embedder.fingerprint, [keys[identifier] for identifier in block.tolist()]
         )
-        rows = index.vectors(block)
-        differ = (rows != stored).any(axis=1) & present
-        if differ.any():
-            first = block[differ][0]
-            detail = f"{int(differ.sum())} rows differ from their embeddings, the first is {first}"
-            found.append(Finding(code="vector-mismatch", path=path, detail=detail))
+        tally["embeddings-damaged"] += int((~present).sum())
+        if present.any():
+            tally["vector-mismatch"] += int((rows != stored).any(axis=1)[present].sum())
         lengths = numpy.linalg.norm(rows, axis=1)
-        wrong = ~(numpy.abs(lengths - 1) < TOLERANCE)
-        if wrong.any():
-            detail = (
-                f"{int(wrong.sum())} vectors are not of length 1, the first is {block[wrong][0]}"
-            )
-            found.append(Finding(code="vector-invalid", path=path, detail=detail))
-    return found
+        tally["vector-invalid"] += int((~(numpy.abs(lengths - 1) < TOLERANCE)).sum())
+    return [
+        Finding(code=code, path=".sidecar", detail=_TOLD[code].format(count))
+        for code, count in tally.items()
+        if count
+    ]
+
+
+_TOLD: Final = {
+    "vector-orphan": "{} vectors belong to no file",
+    "vector-missing": "{} vectors are not in the index",
+    "vector-mismatch": "{} rows of the index differ from their embeddings",
+    "vector-invalid": "{} vectors are not of length 1",
+    "embeddings-damaged": "{} embeddings are gone or damaged",
+}
 
 
 def _fulltext_findings(subject: Subject) -> list[Finding]:
-    from filestore.fulltext import FulltextDamaged, FulltextMissing, Reader, read_stamp
+    from filestore.fulltext import FulltextDamaged, FulltextMissing, Reader
 
     found = fulltext_file.findings(subject.places, subject.catalog, hashes=True)
-    stamp = read_stamp(subject.places.fulltext)
+    stamp = fulltext_file.own_stamp(subject.places, subject.catalog)
     if found or stamp is None:
         return found
     path = ".sidecar/fulltext"

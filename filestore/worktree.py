@@ -21,24 +21,34 @@ def work_tree(root: str) -> str:
         folder = parent
 
 
-def committed_paths(folder: str) -> set[str] | None:
-    """The paths below a folder that git's HEAD has, relative to it.
+def deleted_paths(folder: str) -> set[str]:
+    """The paths below a folder that some commit has and git's HEAD does not, relative to it.
 
-    Returns:
-        None where there is no git, no repository or no commit, or where HEAD has nothing below the
-        folder: then git is no witness that files are meant to be gone.
+    They went on purpose: by a commit, a merge, or a change of branch. Empty where there is no git.
     """
+    ever = _git(folder, "log", "--all", "--format=", "--name-only", "--relative", "-z", "--", ".")
+    head = _git(folder, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", ".")
+    return ever - head
+
+
+def _git(folder: str, *words: str) -> set[str]:
+    """The names that a git command prints; none where it fails."""
     import subprocess
 
-    command = ["git", "-C", folder, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", "."]
     try:
         done = subprocess.run(
-            command, capture_output=True, check=False, timeout=_TIMEOUT_S, env=_quiet_environment()
+            ["git", "-C", folder, *words],
+            capture_output=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+            env=_quiet_environment(),
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
+        return set()
+    if done.returncode != 0:
+        return set()
     names = done.stdout.decode("utf-8", "surrogateescape").split("\0")
-    return {name for name in names if name} if done.returncode == 0 and done.stdout else None
+    return {name.strip("\n") for name in names} - {""}
 
 
 def _quiet_environment() -> dict[str, str]:

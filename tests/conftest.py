@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -42,6 +42,7 @@ class Finished:
 
 
 Run = Callable[..., Finished]
+Script = Callable[..., Finished]
 
 
 @pytest.fixture(autouse=True)
@@ -84,22 +85,57 @@ def run(tmp_path: Path) -> Run:
         input: bytes = b"",
         timeout_s: float = 120,
     ) -> Finished:
-        done = subprocess.run(
+        return _finish(
             [sys.executable, "-m", "filestore", *words],
             cwd=tmp_path if cwd is None else cwd,
-            env={**os.environ, "PYTHONPATH": str(CHECKOUT), **(env or {})},
+            env=env or {},
             input=input,
-            capture_output=True,
-            check=False,
-            timeout=timeout_s,
-        )
-        return Finished(
-            code=done.returncode,
-            stdout=done.stdout.decode("utf-8", "surrogateescape"),
-            stderr=done.stderr.decode("utf-8", "surrogateescape"),
+            timeout_s=timeout_s,
         )
 
     return command
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Script:
+    """Python code in a process of its own, where it may fork, drop privileges or set limits."""
+
+    def python(
+        code: str, *words: str | os.PathLike[str], cwd: str | os.PathLike[str] | None = None
+    ) -> Finished:
+        return _finish(
+            [sys.executable, "-c", code, *words],
+            cwd=tmp_path if cwd is None else cwd,
+            env={},
+            input=b"",
+            timeout_s=120,
+        )
+
+    return python
+
+
+def _finish(
+    command: Sequence[str | os.PathLike[str]],
+    *,
+    cwd: str | os.PathLike[str],
+    env: Mapping[str, str],
+    input: bytes,
+    timeout_s: float,
+) -> Finished:
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT), **env},
+        input=input,
+        capture_output=True,
+        check=False,
+        timeout=timeout_s,
+    )
+    return Finished(
+        code=done.returncode,
+        stdout=done.stdout.decode("utf-8", "surrogateescape"),
+        stderr=done.stderr.decode("utf-8", "surrogateescape"),
+    )
 
 
 @pytest.fixture

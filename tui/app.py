@@ -102,13 +102,13 @@ class Reading:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, lambda: question(self._open()))
 
-    async def let_go(self) -> None:
-        """Close the store; the next question opens it again, as it is then."""
-        await asyncio.get_running_loop().run_in_executor(self._executor, self._close)
+    def let_go(self) -> None:
+        """Have the store closed; the next question opens it again, as it is then."""
+        self._executor.submit(self._close)
 
     async def end(self) -> None:
-        """Close the store for good."""
-        await self.let_go()
+        """Close the store for good, once the question under way is answered."""
+        await asyncio.get_running_loop().run_in_executor(self._executor, self._close)
         self._executor.shutdown(wait=False)
 
     def _open(self) -> Store:
@@ -136,7 +136,7 @@ class StartScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "app.retry", "try again"),
-        Binding("q", "app.quit", "quit"),
+        Binding("q", "give_up", "quit"),
     ]
 
     def __init__(self, error: FilestoreError) -> None:
@@ -148,6 +148,10 @@ class StartScreen(ModalScreen[None]):
         lines = present.start_lines(self._error, absent=isinstance(self._error, NoStoreError))
         yield Static(as_text(lines), id="start", classes="box")
 
+    def action_give_up(self) -> None:
+        """Quit with the exit code of what went wrong."""
+        self.app.exit(return_code=self._error.exit_code)
+
 
 class HelpScreen(ModalScreen[None]):
     """The keys."""
@@ -158,8 +162,7 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """The keys and what they do."""
-        with VerticalScroll(classes="box"):
-            yield Static(as_text(present.help_lines()), id="help")
+        yield Static(as_text(present.help_lines()), id="help", classes="box")
 
 
 class Inspector(App[None]):
@@ -290,6 +293,8 @@ class Inspector(App[None]):
         self._search()
 
     def _unusable(self, error: FilestoreError) -> None:
+        self._put("summary", ())
+        self._put("drift", ())
         self.push_screen(StartScreen(error))
 
     # Showing what it answered
@@ -423,7 +428,7 @@ class Inspector(App[None]):
 
     def _show_answer(self, answer: Answer) -> None:
         self._part("message", Static).remove_class("open")
-        self._put("answer", present.answer_lines(answer))
+        self._put("answer", present.answer_lines(answer, limit=HITS))
         hits = self._part("hits", OptionList)
         # The answer's paths, and no others, can be highlighted: the list holds them in its order.
         self._hits = [hit.path for hit in answer.hits]
@@ -476,9 +481,9 @@ class Inspector(App[None]):
         active = self._part("right", TabbedContent).active
         self._show_tab("chunk-tab" if active == "drift-tab" else "drift-tab")
 
-    async def action_refresh(self) -> None:
+    def action_refresh(self) -> None:
         """Look at the store again, also where its index was made anew."""
-        await self._reading.let_go()
+        self._reading.let_go()
         self._look()
 
     def action_retry(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 # The function, not the module of the same name that the package also has.
-from filestore.safe_text import safe_text, shown_path
+from filestore import safe_text, shown_path
 
 if TYPE_CHECKING:
     from filestore import Answer, FilestoreError, Finding, Hit, Shown, Status
@@ -21,7 +21,6 @@ MAX_BODY_CHARACTERS: Final = 50_000
 MAX_PATHS: Final = 200
 """Paths listed under one code; the rest is counted."""
 _MAX_VALUE_CHARACTERS: Final = 300
-_EXCERPT_CHARACTERS: Final = 80
 _LABEL_WIDTH: Final = 11
 _OWN_KEYS: Final = frozenset({"headings", "origin", "source", "kind"})
 """Keys of the frontmatter that are shown in words of their own, or mean nothing to a reader."""
@@ -60,13 +59,14 @@ def summary(status: "Status | None", *, root: str, checked_at: str) -> list[Line
         checked_at: The time of day at which `status` was found out.
     """
     if status is None:
-        return [Line(text=f"{shown_path(root)} · checking …", role="quiet")]
+        return [Line(text=f"checking … · {shown_path(root)}", role="quiet")]
     state, role = _state(status)
+    # The state first: a narrow screen cuts what comes last.
     parts = [
-        shown_path(root),
+        f"{state} at {checked_at}",
         count(status.files, "file"),
         f"generation {status.generation:,}",
-        f"{state} at {checked_at}",
+        shown_path(root),
     ]
     return [Line(text=" · ".join(parts), role=role)]
 
@@ -211,9 +211,12 @@ def _group(members: Sequence["Finding"]) -> list[Line]:
         Line(text=f"{word}: {first.code} ({len(members):,})", role=role),
         Line(text=f"  repair: {one_line(first.repair)}", role="quiet"),
     ]
+    details = {finding.detail for finding in members}
+    if len(details) == 1 and first.detail:
+        lines.insert(1, Line(text=f"  {one_line(first.detail)}", role="quiet"))
     for finding in members[:MAX_PATHS]:
-        detail = f"  {one_line(finding.detail)}" if finding.detail else ""
-        lines.append(Line(text=f"  {shown_path(finding.path) or 'the whole store'}{detail}"))
+        detail = f"  {one_line(finding.detail)}" if len(details) > 1 else ""
+        lines.append(Line(text=f"    {shown_path(finding.path) or 'the whole store'}{detail}"))
     if len(members) > MAX_PATHS:
         lines.append(
             Line(text=f"  … {len(members) - MAX_PATHS:,} more: filestore status --json", role=role)
@@ -254,10 +257,17 @@ def mode_line(mode: str) -> list[Line]:
     return [Line(text=f"{mode} search (ctrl+t: {other})", role="quiet")]
 
 
-def answer_lines(answer: "Answer") -> list[Line]:
-    """Above the hits: how many there are, by which mode, and what to know about them."""
+def answer_lines(answer: "Answer", *, limit: int) -> list[Line]:
+    """Above the hits: how many there are, by which mode, and what to know about them.
+
+    Args:
+        answer: What the store found.
+        limit: How many files it was asked for; there may be more.
+    """
     found = count(len(answer.hits), "file") if answer.hits else "nothing found"
-    lines = [Line(text=f"{found} · {one_line(answer.mode)} · escape returns")]
+    if len(answer.hits) >= limit:
+        found = f"the best {found}"
+    lines = [Line(text=f"{found} · {one_line(answer.mode)} · esc returns")]
     return lines + [Line(text=one_line(note), role="warning") for note in answer.notes]
 
 
@@ -268,8 +278,9 @@ def hit_lines(number: int, hit: "Hit") -> list[Line]:
     if hit.freshness != "fresh":
         words = {"edited": "edited since it was indexed", "gone": "the file is gone"}
         lines.append(Line(text=f"   {words[hit.freshness]}", role="warning"))
-    about = " > ".join(hit.headings) or hit.source or "no source"
-    lines.append(Line(text=f"   {one_line(_cut(about, _EXCERPT_CHARACTERS))}", role="quiet"))
+    # The innermost headings tell hits of one document apart, and there is little room.
+    about = " > ".join(hit.headings[-2:]) or hit.source or "no source"
+    lines.append(Line(text=f"   {one_line(about)}", role="quiet"))
     return lines
 
 

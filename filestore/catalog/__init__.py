@@ -18,6 +18,7 @@ from filestore.catalog._schema import (
     CatalogDamagedError,
     CatalogMissingError,
     CatalogNewerError,
+    UnknownResourceError,
 )
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = [
     "CatalogWriter",
     "FileRow",
     "IndexFile",
+    "UnknownResourceError",
     "VectorCollisionError",
     "catalog_errors",
     "decode_path",

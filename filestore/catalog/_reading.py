@@ -158,6 +158,11 @@ class Catalog:
         """How many times the catalog was committed to."""
         return int(self.meta("generation", 0))
 
+    @property
+    def identity(self) -> str:
+        """Tells this catalog from every other: file ids mean nothing outside their own."""
+        return str(self.meta("identity", ""))
+
     def index_file(self) -> IndexFile | None:
         """The FAISS file, where one was written."""
         name = self.meta("index_name")
@@ -177,8 +182,12 @@ class Catalog:
         return int(self.rows(f"SELECT count(*) FROM {table}")[0][0])
 
     def file_count(self) -> int:
-        """How many files are known, withheld ones and records included."""
-        return self.count("files")
+        """How many files are known, withheld ones and records included; counted at each commit."""
+        return int(self.meta("files", 0))
+
+    def indexed_count(self) -> int:
+        """How many files are in answers; counted at each commit."""
+        return int(self.meta("indexed", 0))
 
     def states(self) -> list[tuple[str, str, str]]:
         """Path, state and detail of every file that is not an indexed chunk."""
@@ -191,6 +200,15 @@ class Catalog:
         for batch in in_batches([encode_path(path) for path in paths]):
             where = f"path IN ({placeholders(batch)})"
             found |= {row.path: row for row in self._files(where, batch)}
+        return found
+
+    def indexed_paths(self, ids: Sequence[int]) -> dict[int, str]:
+        """The paths of those file ids that are in answers."""
+        found: dict[int, str] = {}
+        for batch in in_batches(ids):
+            statement = f"SELECT id, path FROM files WHERE id IN ({placeholders(batch)})"
+            for identifier, path in self.connection.execute(f"{statement} AND state = ''", batch):
+                found[identifier] = decode_path(path)
         return found
 
     def files_by_id(self, ids: Sequence[int]) -> dict[int, FileRow]:

@@ -3,7 +3,6 @@
 import os
 import sqlite3
 from typing import Final
-from urllib.parse import quote
 
 from filestore.errors import FilestoreError
 
@@ -73,6 +72,13 @@ class CatalogNewerError(FilestoreError):
     """The catalog was written by a newer filestore."""
 
 
+class UnknownResourceError(FilestoreError, KeyError):
+    """No resource has this name."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
 def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
     """Open the catalog and check that it is one.
 
@@ -85,34 +91,46 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
         raise CatalogMissingError("the store has no catalog yet", remedy="filestore sync")
     try:
         connection = _open(path)
-        _check(connection, create=create)
+        try:
+            _check(connection, create=create)
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.OperationalError:
+        raise
     except sqlite3.DatabaseError as error:
         raise damaged(error) from error
     return connection
 
 
 def _open(path: str) -> sqlite3.Connection:
+    address, is_uri = _address(path)
     connection = sqlite3.connect(
-        _address(path), uri=True, isolation_level=None, check_same_thread=False, timeout=10
+        address, uri=is_uri, isolation_level=None, check_same_thread=False, timeout=10
     )
     connection.executescript("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;")
     return connection
 
 
-def _address(path: str) -> str:
-    """A writable store opens as it is; a read-only one in place where it can, else as a copy."""
+def _address(path: str) -> tuple[str, bool]:
+    """What to open, and whether it is a URI.
+
+    A writable store opens as it is; a read-only one in place where that is safe, else as a copy.
+    """
     if os.access(os.path.dirname(path), os.W_OK):
-        return f"file:{quote(path)}"
+        return path, False
     log = f"{path}-wal"
     if not os.path.exists(log) or os.path.getsize(log) == 0:
-        return f"file:{quote(path)}?immutable=1"
+        from urllib.parse import quote
+
+        return f"file:{quote(path)}?immutable=1", True
     import shutil
     import tempfile
 
     copy = tempfile.mkdtemp(prefix="filestore-")
     for name in (path, log):
         shutil.copy(name, copy)
-    return f"file:{quote(os.path.join(copy, os.path.basename(path)))}"
+    return os.path.join(copy, os.path.basename(path)), False
 
 
 def _check(connection: sqlite3.Connection, *, create: bool) -> None:
@@ -124,7 +142,8 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
         connection.executescript(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE;"
             f"{TABLES} PRAGMA application_id = {APPLICATION_ID};"
-            f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+            f"PRAGMA user_version = {SCHEMA_VERSION};"
+            f"INSERT INTO meta VALUES ('identity', '{os.urandom(16).hex()}'); COMMIT;"
         )
         return
     if application != APPLICATION_ID:

@@ -28,6 +28,10 @@ class CatalogWriter(Catalog):
 
     def commit(self) -> int:
         """Make the changes the new generation."""
+        files = self.count("files")
+        (others,) = self.rows("SELECT count(*) FROM files WHERE state <> ''")[0]
+        self.set_meta("files", files)
+        self.set_meta("indexed", files - others)
         self.set_meta("generation", self.next_generation)
         self.connection.execute("COMMIT")
         return self.next_generation

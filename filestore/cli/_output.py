@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from filestore.findings import Finding
-from filestore.safe_text import safe_text, shown_path
+from filestore.safe_text import safe_json, safe_text, shown_path
 
 _SHOWN = 10
 """Paths listed under one code; the rest is counted."""
@@ -18,7 +18,7 @@ def write_json(value: dict[str, Any]) -> None:
     """Print one JSON object."""
     data = orjson.dumps(_encodable(value), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     sys.stdout.flush()
-    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.write(safe_json(data))
     sys.stdout.buffer.flush()
 
 

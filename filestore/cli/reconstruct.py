@@ -23,7 +23,8 @@ def run(options: Any) -> int:
         done = store.reconstruct(options.resource)
     data = done.text.encode("utf-8", "surrogatepass")
     if options.output is not None:
-        fileio.write_path(os.path.abspath(options.output), data)
+        with fileio.disk_errors(options.output):
+            fileio.write_path(os.path.abspath(options.output), data)
     if options.json:
         report: dict[str, Any] = {
             "chunks": done.chunks,

@@ -1,6 +1,8 @@
 """Ask a question: words, "phrases", prefix*, -excluded, +required. Every hit is checked on disk."""
 
 import argparse
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = 'filestore search "renamed files" -k 5 --where tags=git'
 _WIDTH = 96
+"""Columns of an excerpt where no terminal says how many it has."""
 _LINES = 3
 
 
@@ -90,13 +93,20 @@ def _words(answer: "Answer") -> None:
         legs = [f"{leg} #{int(why['rank'])}" for leg, why in hit.why.items()]
         origin = shown_path(hit.source) if hit.source else "no source"
         _output.line(f"   {' > '.join(hit.headings) or origin}  ({', '.join(legs)})", style="2")
-        for text in _excerpt(hit.text):
+        for text in _excerpt(hit.text, _columns()):
             _output.line(f"   {text}")
     if not answer.hits:
         _output.line("nothing found")
 
 
-def _excerpt(text: str) -> list[str]:
+def _columns() -> int:
+    try:
+        return max(20, os.get_terminal_size(sys.stdout.fileno()).columns - 4)
+    except OSError:
+        return _WIDTH
+
+
+def _excerpt(text: str, width: int) -> list[str]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     shown = [line for line in lines if not line.startswith("#")] or lines
-    return [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in shown[:_LINES]]
+    return [line if len(line) <= width else line[: width - 1] + "…" for line in shown[:_LINES]]

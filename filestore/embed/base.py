@@ -59,6 +59,11 @@ class Embedder(ABC):
     def lexical(self) -> bool:
         """True when only words and characters are compared, not meaning: the user is told."""
 
+    @property
+    def single_threaded(self) -> bool:
+        """True where embedding keeps one core busy, so that a second process helps."""
+        return False
+
     @abstractmethod
     def count_tokens(self, text: str) -> int:
         """How many tokens a text has: the same answer everywhere, cheap, 0 for an empty text."""

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import urllib.parse
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
-from xxhash import xxh3_64_digest, xxh3_64_intdigest
-
+from filestore.embed._database import connect, is_sound, model_checksum, row_checksum, seed_of
+from filestore.embed._salvage import open_damaged, salvaged_rows
 from filestore.errors import FilestoreError
 
 if TYPE_CHECKING:
@@ -39,8 +38,6 @@ _CHECKPOINT_PAGES: Final = 4_096
 _BUSY_TIMEOUT_S: Final = 10.0
 _KEYS_PER_QUERY: Final = 500
 _FLOAT_BYTES: Final = 4
-_LEAST_ROW_BYTES: Final = 48
-"""A key, a checksum and what SQLite needs for a row."""
 
 _SCHEMA: Final = (
     "CREATE TABLE models("
@@ -56,7 +53,6 @@ _SCHEMA: Final = (
 _INSERT: Final = "INSERT OR IGNORE INTO vectors(model, key, checksum, vector) VALUES (?, ?, ?, ?)"
 _UPDATE: Final = "UPDATE vectors SET checksum = ?, vector = ? WHERE model = ? AND key = ?"
 _SELECT_MODEL: Final = "SELECT id, dimension, checksum FROM models WHERE fingerprint = ?"
-_SELECT_ROW: Final = "SELECT model, key, checksum, vector FROM vectors WHERE id = ?"
 
 
 class EmbeddingsMissing(FilestoreError, FileNotFoundError):
@@ -111,7 +107,7 @@ class _Model:
 
     def sound(self, key: bytes, checksum: bytes, vector: bytes) -> bool:
         """Whether a row is what was once written."""
-        return _sound(self.seed, key, checksum, vector) and len(vector) == self.vector_bytes
+        return is_sound(self.seed, key, checksum, vector) and len(vector) == self.vector_bytes
 
 
 class EmbeddingCache:
@@ -140,8 +136,9 @@ class EmbeddingCache:
         """
         if read_only and not os.path.exists(path):
             raise EmbeddingsMissing(path)
+        mode = _read_mode(path) if read_only else "mode=rwc"
         with _explained(path):
-            connection = _connect(path, _read_mode(path) if read_only else "mode=rwc")
+            connection = connect(path, mode, timeout_s=_BUSY_TIMEOUT_S)
             try:
                 _prepare(connection, path, read_only=read_only)
             except BaseException:
@@ -275,11 +272,11 @@ class EmbeddingCache:
         models: dict[str, _Model] = {}
         kept = 0
         with (
-            _salvage_connection(damaged_path) as source,
+            open_damaged(damaged_path, timeout_s=_BUSY_TIMEOUT_S) as source,
             _explained(self._path),
             _transaction(self._connection),
         ):
-            for fingerprint, key, vector in _salvaged_rows(source, damaged_path, fingerprints):
+            for fingerprint, key, vector in salvaged_rows(source, damaged_path, fingerprints):
                 model = models.get(fingerprint)
                 if model is None:
                     dimension = len(vector) // _FLOAT_BYTES
@@ -299,15 +296,15 @@ class EmbeddingCache:
         if row is None:
             return None
         identifier, dimension, checksum = row
-        seed = _seed(fingerprint)
-        if checksum != _model_checksum(seed, dimension):
+        seed = seed_of(fingerprint)
+        if checksum != model_checksum(seed, dimension):
             raise EmbeddingsDamaged(self._path, f"the record of model {fingerprint} is damaged")
         return _Model(identifier=identifier, dimension=dimension, seed=seed)
 
     def _model_to_write(self, fingerprint: str, dimension: int) -> _Model:
         self._connection.execute(
             "INSERT OR IGNORE INTO models(fingerprint, dimension, checksum) VALUES (?, ?, ?)",
-            (fingerprint, dimension, _model_checksum(_seed(fingerprint), dimension)),
+            (fingerprint, dimension, model_checksum(seed_of(fingerprint), dimension)),
         )
         # Not remembered before the commit: a rollback would leave a number that means nothing.
         model = self._read_model(fingerprint)
@@ -324,14 +321,14 @@ class EmbeddingCache:
         sound = {key for key, _ in self._sound_rows(fingerprint, vectors)}
         mended = [key for key in vectors if key not in sound]
         for key in mended:
-            checksum = xxh3_64_digest(key + vectors[key], model.seed)
+            checksum = row_checksum(model.seed, key, vectors[key])
             self._connection.execute(_UPDATE, (checksum, vectors[key], model.identifier, key))
             self._damaged.discard((fingerprint, key))
         return inserted + len(mended)
 
     def _insert(self, model: _Model, pairs: Iterable[tuple[bytes, bytes]]) -> int:
         rows = (
-            (model.identifier, key, xxh3_64_digest(key + vector, model.seed), vector)
+            (model.identifier, key, row_checksum(model.seed, key, vector), vector)
             for key, vector in pairs
         )
         before = self._connection.total_changes
@@ -359,26 +356,6 @@ class EmbeddingCache:
             query = f"SELECT {columns} FROM vectors WHERE model = ? AND key IN ({marks})"
             with _explained(self._path):
                 yield from self._connection.execute(query, (model.identifier, *some))
-
-
-def _seed(fingerprint: str) -> int:
-    return xxh3_64_intdigest(fingerprint.encode("utf-8", "surrogatepass"))
-
-
-def _model_checksum(seed: int, dimension: object) -> bytes:
-    return xxh3_64_digest(str(dimension).encode(), seed)
-
-
-def _sound(seed: int, key: bytes, checksum: bytes, vector: bytes) -> bool:
-    try:
-        return checksum == xxh3_64_digest(key + vector, seed)
-    except TypeError:  # a flipped type byte turns a blob into a number, a text or NULL
-        return False
-
-
-def _connect(path: str, mode: str) -> sqlite3.Connection:
-    address = f"file:{urllib.parse.quote(os.fsencode(os.path.abspath(path)))}?{mode}"
-    return sqlite3.connect(address, uri=True, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
 
 
 def _read_mode(path: str) -> str:
@@ -454,57 +431,3 @@ def _explained(path: str) -> Iterator[None]:
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise EmbeddingsBusy(path) from error
         raise
-
-
-def _salvage_connection(path: str) -> AbstractContextManager[sqlite3.Connection | None]:
-    """A reader that tolerates a truncated file; None where SQLite will not even look."""
-    if not os.path.isfile(path):
-        return nullcontext()
-    try:
-        # Nobody writes a damaged file; without a log, immutable leaves no files beside it.
-        logged = os.path.exists(f"{path}-wal")
-        connection = _connect(path, "mode=ro" if logged else "mode=ro&immutable=1")
-        # Lets SQLite open a file that is shorter than its header says.
-        connection.execute("PRAGMA writable_schema = ON")
-        connection.text_factory = lambda data: data.decode("utf-8", "replace")
-    except sqlite3.Error:
-        return nullcontext()
-    return closing(connection)
-
-
-def _salvaged_rows(
-    source: sqlite3.Connection | None, path: str, fingerprints: Iterable[str]
-) -> Iterator[tuple[str, bytes, bytes]]:
-    """Fingerprint, key and vector of each row whose checksum holds; the rest is stepped over."""
-    if source is None:
-        return
-    owners = _salvaged_owners(source)
-    others = [(fingerprint, _seed(fingerprint)) for fingerprint in fingerprints]
-    for identifier in range(1, _last_row(source, path) + 1):
-        with suppress(sqlite3.Error):
-            row = source.execute(_SELECT_ROW, (identifier,)).fetchone()
-            if row is None:
-                continue
-            owner, key, checksum, vector = row
-            for fingerprint, seed in [*owners.get(owner, ()), *others]:
-                if _sound(seed, key, checksum, vector):
-                    yield fingerprint, key, vector
-                    break
-
-
-def _salvaged_owners(source: sqlite3.Connection) -> dict[object, list[tuple[str, int]]]:
-    owners: dict[object, list[tuple[str, int]]] = {}
-    with suppress(sqlite3.Error):
-        for identifier, fingerprint in source.execute("SELECT id, fingerprint FROM models"):
-            if isinstance(fingerprint, str):
-                owners[identifier] = [(fingerprint, _seed(fingerprint))]
-    return owners
-
-
-def _last_row(source: sqlite3.Connection, path: str) -> int:
-    """The highest row number, or a bound for it where the end of the table cannot be read."""
-    sizes = [os.path.getsize(name) for name in (path, f"{path}-wal") if os.path.exists(name)]
-    bound = sum(sizes) // _LEAST_ROW_BYTES
-    with suppress(sqlite3.Error):
-        return min(bound, int(source.execute("SELECT max(id) FROM vectors").fetchone()[0] or 0))
-    return bound

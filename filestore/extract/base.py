@@ -27,11 +27,14 @@ class ExtractionError(FilestoreError, ValueError):
     """A file cannot be read as the document its name promises."""
 
 
-class DepthError(ValueError):
+class DepthError(ExtractionError):
     """Metadata nested deeper than `MAX_DEPTH`."""
 
     def __init__(self) -> None:
-        super().__init__(f"nested deeper than {MAX_DEPTH} levels")
+        super().__init__(
+            f"nested deeper than {MAX_DEPTH} levels",
+            remedy="flatten the metadata of the file, or leave the file out",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

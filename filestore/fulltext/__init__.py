@@ -6,8 +6,8 @@ caller drops them from the hits. Its one rule: nothing is parsed before its size
 the stamp. Importing this package loads no tantivy.
 """
 
-from filestore.fulltext._query import Clause, Kind, Need, Query, parse_query
-from filestore.fulltext._reader import Reader
+from typing import TYPE_CHECKING, Any
+
 from filestore.fulltext._stamp import (
     ANALYSIS,
     FulltextDamaged,
@@ -17,7 +17,22 @@ from filestore.fulltext._stamp import (
     read_stamp,
     write_stamp,
 )
-from filestore.fulltext._writer import Entry, Writer
+
+if TYPE_CHECKING:
+    from filestore.fulltext._query import Clause, Kind, Need, Query, parse_query
+    from filestore.fulltext._reader import Reader
+    from filestore.fulltext._writer import Entry, Writer
+
+_HOMES = {
+    "Clause": "_query",
+    "Entry": "_writer",
+    "Kind": "_query",
+    "Need": "_query",
+    "Query": "_query",
+    "Reader": "_reader",
+    "Writer": "_writer",
+    "parse_query": "_query",
+}
 
 __all__ = [
     "ANALYSIS",
@@ -36,3 +51,13 @@ __all__ = [
     "read_stamp",
     "write_stamp",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what reads or writes the index on first use; the stamp is enough for `status`."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -5,12 +5,12 @@ between them: a reader sees one commit or the other, whole. No tantivy here.
 """
 
 import os
-import tempfile
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import orjson
 
+from filestore import fileio
 from filestore.errors import FilestoreError
 from filestore.hashing import file_hash
 
@@ -64,8 +64,8 @@ class Stamp:
     """What an index reflects, written last, so that a stamp never promises too much."""
 
     generation: int
-    last_id: int
-    """The highest id the caller had given out at this commit."""
+    catalog: str
+    """The identity of the catalog whose file ids these are."""
     documents: int
     files: tuple[tuple[str, int, str], ...]
     """Name below the folder, size in bytes, xxh3_128 in hexadecimal; sorted by name."""
@@ -91,15 +91,16 @@ def parse_stamp(data: bytes) -> Stamp | None:
 
 def _stamp_of(record: dict[str, Any]) -> Stamp | None:
     files = tuple((name, size, digest) for name, size, digest in record["files"])
-    numbers = [record["generation"], record["last_id"], record["documents"]]
+    numbers = [record["generation"], record["documents"]]
     if not all(type(number) is int for number in numbers + [size for _, size, _ in files]):
         return None
-    if not files or not isinstance(record["analysis"], str) or not _inside(files):
+    names = (record["analysis"], record["catalog"])
+    if not files or not all(isinstance(name, str) for name in names) or not _inside(files):
         return None
-    generation, last_id, documents = numbers
+    generation, documents = numbers
     return Stamp(
         generation=generation,
-        last_id=last_id,
+        catalog=record["catalog"],
         documents=documents,
         files=files,
         analysis=record["analysis"],
@@ -125,26 +126,7 @@ def read_stamp(folder: str) -> Stamp | None:
 
 def write_stamp(folder: str, stamp: Stamp) -> None:
     """Put a stamp in place, whole or not at all, and durably."""
-    descriptor, path = tempfile.mkstemp(prefix=STAMP_NAME, dir=folder)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(serialize_stamp(stamp))
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(path, os.path.join(folder, STAMP_NAME))
-    except BaseException:
-        os.unlink(path)
-        raise
-    sync_folder(folder)
-
-
-def sync_folder(folder: str) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    fileio.write_path(os.path.join(folder, STAMP_NAME), serialize_stamp(stamp))
 
 
 def check_files(folder: str, stamp: Stamp, *, hashes: bool) -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 
+from filestore import fileio
 from filestore.fulltext._analysis import (
     COMPOUNDING,
     DEFAULT_LANGUAGE,
@@ -26,13 +27,11 @@ from filestore.fulltext._analysis import (
     prepare,
 )
 from filestore.fulltext._stamp import (
-    STAMP_NAME,
     Stamp,
     TantivyGuard,
     describe_files,
     read_stamp,
     require_files,
-    sync_folder,
     write_stamp,
 )
 
@@ -137,12 +136,12 @@ class Writer:
                 batch_query = tantivy.Query.term_set_query(schema, "id", batch)
                 writer.delete_documents_by_query(batch_query)
 
-    def commit(self, generation: int, last_id: int) -> Stamp:
+    def commit(self, generation: int, catalog: str) -> Stamp:
         """Make the changes durable and switch readers to them; the writer is then closed.
 
         Args:
             generation: The generation of the catalog that the index now reflects.
-            last_id: The highest id the catalog has given out.
+            catalog: The identity of the catalog whose file ids these are.
 
         Returns:
             The stamp that was written.
@@ -153,8 +152,8 @@ class Writer:
             # Merges replace files: the stamp names what is left when they are done.
             writer.wait_merging_threads()
         self._writer = None
-        stamp = self._stamp(generation, last_id)
-        sync_folder(os.path.join(self._folder, self._part))
+        stamp = self._stamp(generation, catalog)
+        fileio.sync_path(os.path.join(self._folder, self._part))
         write_stamp(self._folder, stamp)
         self._part = ""
         self._index = None
@@ -178,7 +177,7 @@ class Writer:
             raise ValueError("this full-text writer is closed: a writer commits once")
         return self._writer
 
-    def _stamp(self, generation: int, last_id: int) -> Stamp:
+    def _stamp(self, generation: int, catalog: str) -> Stamp:
         index = self._index
         assert index is not None
         with self._guard:
@@ -186,7 +185,7 @@ class Writer:
             documents = index.searcher().num_docs
         return Stamp(
             generation=generation,
-            last_id=last_id,
+            catalog=catalog,
             documents=documents,
             files=describe_files(self._folder, self._part, _known_files(self._previous)),
         )
@@ -273,5 +272,5 @@ def _drop_leftovers(folder: str, *, keep: str) -> None:
         path = os.path.join(folder, name)
         if name.startswith(_PART_PREFIX) and name != keep:
             shutil.rmtree(path, ignore_errors=True)
-        elif name.startswith(STAMP_NAME) and name != STAMP_NAME:
+        elif name.startswith(fileio.TEMPORARY_PREFIX):
             os.unlink(path)

@@ -5,34 +5,19 @@ import itertools
 import os
 import random
 import subprocess
+import sys
 
 from filestore import chunkfile
 from filestore.settings import Settings, serialize
 
-SYLLABLES = [
-    "ka",
-    "lo",
-    "mi",
-    "ten",
-    "ra",
-    "su",
-    "ver",
-    "in",
-    "ost",
-    "pel",
-    "gra",
-    "du",
-    "no",
-    "fi",
-    "shem",
-    "bar",
-    "qui",
-    "tor",
-    "el",
-    "wa",
-    "zin",
-    "pro",
-]
+FREQUENT = (
+    "the of and to in a is that for it as was with be by on not he his but at are this have from or"
+    " had an they which one you were all her she there would their we him been has when who will"
+    " more no if out so said what up its about into than them can only other new some could time"
+    " these two may then do first any my now such like our over man me even most made after also"
+)
+"""Real words in front, so that the texts are English to whoever looks for stop words."""
+SYLLABLES = "ka lo mi ten ra su ver in ost pel gra du no fi shem bar qui tor el wa zin pro"
 VOCABULARY = 30_000
 WORDS = 120
 
@@ -42,7 +27,7 @@ def vocabulary(count: int = VOCABULARY) -> list[str]:
     words = [
         "".join(parts)
         for length in (1, 2, 3, 4)
-        for parts in itertools.islice(itertools.product(SYLLABLES, repeat=length), count)
+        for parts in itertools.islice(itertools.product(SYLLABLES.split(), repeat=length), count)
     ]
     return words[:count]
 
@@ -52,8 +37,9 @@ class TextMaker:
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
-        self._words = vocabulary()
-        self._random.shuffle(self._words)
+        made_up = vocabulary()
+        self._random.shuffle(made_up)
+        self._words = [*FREQUENT.split(), *made_up]
         weights = itertools.accumulate(1 / (rank + 2) for rank in range(len(self._words)))
         self._cumulative = list(weights)
 
@@ -94,8 +80,19 @@ def commit_tree(root: str) -> None:
     for words in (
         ["init", "-q", "."],
         ["add", "-A"],
+        ["config", "gc.auto", "0"],
         ["-c", "user.name=b", "-c", "user.email=b@localhost", "commit", "-qm", "all"],
         ["gc", "-q"],
         ["status"],
     ):
         subprocess.run(["git", "-C", root, *words], check=True, stdout=subprocess.DEVNULL)
+
+
+def main() -> None:
+    """Make a tree: ``python stores.py ROOT FILES FOLDERS``."""
+    root, files, folders = sys.argv[1:]
+    make_tree(root, int(files), int(folders))
+
+
+if __name__ == "__main__":
+    main()

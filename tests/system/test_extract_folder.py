@@ -5,7 +5,7 @@ import os
 import pytest
 
 from filestore.extract import for_name
-from filestore.extract._folder import documents
+from filestore.extract.folder import documents
 
 GIT_PAGES = "/usr/share/doc/git/html"
 

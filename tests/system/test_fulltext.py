@@ -45,7 +45,7 @@ TEXTS = {
 def build(folder, entries, *, generation=1, rebuild=True):
     with Writer.open(folder, rebuild=rebuild) as writer:
         writer.add(entries)
-        return writer.commit(generation, 100)
+        return writer.commit(generation, "a catalog")
 
 
 def texts(mapping):
@@ -247,9 +247,9 @@ def test_adding_and_deleting_is_seen_after_reopening(tmp_path):
     with Writer.open(folder) as writer:
         writer.delete([2, 999])
         writer.add([Entry(id=50, title="", text="A purple fox.")])
-        second = writer.commit(2, 50)
+        second = writer.commit(2, "a catalog")
     assert (first.generation, first.documents) == (1, len(TEXTS))
-    assert (second.generation, second.last_id, second.documents) == (2, 50, len(TEXTS))
+    assert (second.generation, second.catalog, second.documents) == (2, "a catalog", len(TEXTS))
     assert read_stamp(folder) == second
     assert check_files(folder, second, hashes=True) == []
     assert set(search(folder, "fox")) == {3, 50}
@@ -265,7 +265,7 @@ def test_replaying_a_commit_changes_nothing(tmp_path):
         with Writer.open(folder) as writer:
             writer.delete(TEXTS)
             writer.add(texts(TEXTS))
-            stamp = writer.commit(generation, 18)
+            stamp = writer.commit(generation, "a catalog")
     assert stamp.documents == len(TEXTS)
     assert search(folder, "jumping") == [2]
 
@@ -301,7 +301,7 @@ def test_failing_writer_leaves_the_previous_state(tmp_path):
 def test_writer_commits_once(tmp_path):
     """A writer is done after its commit and says so."""
     writer = Writer.open(str(tmp_path))
-    writer.commit(1, 0)
+    writer.commit(1, "a catalog")
     with pytest.raises(ValueError, match="closed"):
         writer.add([])
     writer.close()

@@ -4,7 +4,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from filestore.extract import ExtractionError
-from filestore.extract._html import HtmlExtractor, _tidy
+from filestore.extract._html import HtmlExtractor
+from filestore.extract._html_markdown import tidy
 
 
 def extract(page, encoding="utf-8"):
@@ -163,5 +164,5 @@ def test_odd_attributes_are_harmless(page):
 def test_tidying_twice_changes_nothing():
     """Blank lines and trailing spaces are tidied once and for all, listings are left alone."""
     untidy = "a  \n\n\n\nb\n\n```\nx  \n\n\ny\n```\n\n\n"
-    assert _tidy(untidy) == "a\n\nb\n\n```\nx  \n\n\ny\n```\n"
-    assert _tidy(_tidy(untidy)) == _tidy(untidy)
+    assert tidy(untidy) == "a\n\nb\n\n```\nx  \n\n\ny\n```\n"
+    assert tidy(tidy(untidy)) == tidy(untidy)

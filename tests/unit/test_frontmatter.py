@@ -231,7 +231,7 @@ def assert_readers_agree(block) -> None:
     """Whatever the line reader takes, the YAML reader reads as the same values."""
     values = frontmatter._read_lines(block)
     if values is not None:
-        assert exact(values) == exact(frontmatter._read_yaml(block, 2).values)
+        assert exact(values) == exact(frontmatter.read_yaml(block, 2).values)
 
 
 @given(st.dictionaries(SIMPLE_KEYS, VALUES, max_size=4), st.booleans(), st.booleans())

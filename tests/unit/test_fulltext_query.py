@@ -246,7 +246,7 @@ NAMES = st.text(alphabet="abcdef0123456789.", min_size=3).filter(lambda name: se
 STAMPS = st.builds(
     Stamp,
     generation=NUMBERS,
-    last_id=NUMBERS,
+    catalog=st.text(),
     documents=NUMBERS,
     files=st.lists(
         st.tuples(NAMES.map("part-x/{}".format), NUMBERS, st.text(alphabet="abcdef")), min_size=1
@@ -267,10 +267,10 @@ def test_stamp_round_trips(stamp):
         b"",
         b"[]",
         b"{}",
-        b'{"generation":1,"last_id":1,"documents":1,"analysis":"x","files":[]}',
-        b'{"generation":1,"last_id":1,"documents":1,"analysis":"x","files":[["../x",1,"a"]]}',
-        b'{"generation":1,"last_id":1,"documents":1,"analysis":"x","files":[["a/b/c",1,"a"]]}',
-        b'{"generation":"1","last_id":1,"documents":1,"analysis":"x","files":[["a/b",1,"a"]]}',
+        b'{"generation":1,"catalog":"c","documents":1,"analysis":"x","files":[]}',
+        b'{"generation":1,"catalog":"c","documents":1,"analysis":"x","files":[["../x",1,"a"]]}',
+        b'{"generation":1,"catalog":"c","documents":1,"analysis":"x","files":[["a/b/c",1,"a"]]}',
+        b'{"generation":"1","catalog":"c","documents":1,"analysis":"x","files":[["a/b",1,"a"]]}',
     ],
 )
 def test_what_is_no_stamp_is_none(data):

@@ -1,0 +1,115 @@
+"""Texts on their way into the embeddings: what is known is reused, what is new is embedded once.
+
+Embeddings are kept as they are made, batch by batch, so that an interrupted commit loses none.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from filestore.catalog import CatalogWriter, in_batches
+from filestore.embed.cache import EmbeddingCache
+from filestore.embed.process import EmbeddingProcess
+from filestore.hashing import vector_id
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from filestore.embed.base import Embedder
+
+EMBED_BATCH: Final = 256
+AHEAD_FROM: Final = 500
+"""So many texts at once are worth a second process, which takes its time to start."""
+
+
+class EmbeddingFeed:
+    """Takes texts by embedding key and notes in the catalog which vectors have their embedding."""
+
+    def __init__(
+        self,
+        *,
+        catalog: CatalogWriter,
+        embeddings: EmbeddingCache,
+        embedder: "Embedder | None",
+        embed: bool,
+        processes: int,
+    ) -> None:
+        self._catalog = catalog
+        self._embeddings = embeddings
+        self._embedder = embedder
+        self._ahead: EmbeddingProcess | None = None
+        self._sent: dict[bytes, str] = {}
+        self._may_run_ahead = processes > 1
+        self.embeds = embed and embedder is not None
+        """Whether texts without embedding are embedded now."""
+        self.embedded = 0
+        """Texts sent to the model so far."""
+        self.reused = 0
+        """Texts that had their embedding already."""
+
+    def take(self, texts: Mapping[bytes, str], *, sound: bool = False) -> None:
+        """Take texts whose vectors are in the catalog.
+
+        Args:
+            texts: By embedding key.
+            sound: Rely only on embeddings whose checksum holds; this reads them.
+        """
+        if self._embedder is None or not texts:
+            return
+        had = (
+            self._sound(texts) if sound else self._embeddings.has(self._embedder.fingerprint, texts)
+        )
+        self.reused += len(had)
+        self._catalog.set_embedded(vector_id(key) for key in had)
+        had |= self._sent.keys()
+        lacking = {key: text for key, text in texts.items() if key not in had}
+        if self.embeds and lacking:
+            self._embed(self._embedder, lacking)
+
+    def _sound(self, texts: Mapping[bytes, str]) -> set[bytes]:
+        assert self._embedder is not None
+        keys = list(texts)
+        _, found = self._embeddings.get(self._embedder.fingerprint, keys)
+        return {key for key, sound in zip(keys, found.tolist(), strict=True) if sound}
+
+    def _embed(self, embedder: "Embedder", texts: dict[bytes, str]) -> None:
+        """Embed here, or send ahead to a second process while this one goes on."""
+        self.settle()
+        if self._ahead is None and self._may_run_ahead and len(texts) >= AHEAD_FROM:
+            self._may_run_ahead = embedder.single_threaded
+            self._ahead = EmbeddingProcess(embedder) if embedder.single_threaded else None
+        if self._ahead is None:
+            for keys in in_batches(list(texts), EMBED_BATCH):
+                self._keep(embedder, keys, embedder.embed_documents([texts[key] for key in keys]))
+            return
+        self._sent = texts
+        try:
+            self._ahead.send(list(texts.values()))
+        except OSError:
+            self.settle()
+
+    def settle(self) -> None:
+        """Wait for the batch that was sent ahead; embed it here if its process failed."""
+        if self._embedder is None or self._ahead is None or not self._sent:
+            return
+        texts, self._sent = self._sent, {}
+        try:
+            vectors = self._ahead.receive()
+        except OSError:
+            self.close()
+            self._may_run_ahead = False
+            vectors = self._embedder.embed_documents(list(texts.values()))
+        self._keep(self._embedder, list(texts), vectors)
+
+    def _keep(
+        self, embedder: "Embedder", keys: Sequence[bytes], vectors: "NDArray[float32]"
+    ) -> None:
+        self._embeddings.put(embedder.fingerprint, keys, vectors)
+        self._catalog.set_embedded(vector_id(key) for key in keys)
+        self.embedded += len(keys)
+
+    def close(self) -> None:
+        """End the second process, if there is one."""
+        if self._ahead is not None:
+            self._ahead.close()
+            self._ahead = None

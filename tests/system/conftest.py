@@ -1,0 +1,229 @@
+"""What the tests of the command line share: a work tree with a store, and a hand to drive it.
+
+`workspace` runs commands in this process, because starting Python for each of some hundred commands
+takes minutes; output is caught at the file descriptors and what escapes as an exception is no exit
+code but a failed test. Tests about the process itself use `run`, which starts one.
+"""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A command that ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        """The one object on standard output."""
+        return json.loads(self.stdout)
+
+
+class Workspace:
+    """A git work tree with a store in `file_index/`, driven as a person would."""
+
+    def __init__(
+        self,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capture: "pytest.CaptureFixture[bytes]",
+    ) -> None:
+        self.folder = folder
+        self.store = folder / "file_index"
+        self.chunked = self.store / "chunked"
+        self.sidecar = self.store / ".sidecar"
+        self._monkeypatch = monkeypatch
+        self._capture = capture
+
+    def __call__(self, *words: object, cwd: Path | None = None, code: int | None = 0) -> Done:
+        """Run one command; fails the test where it ends with another code than expected."""
+        from filestore.cli import main
+
+        self._monkeypatch.chdir(cwd or self.folder)
+        self._capture.readouterr()
+        found = main([os.fspath(word) if isinstance(word, Path) else str(word) for word in words])
+        out, err = self._capture.readouterr()
+        done = Done(code=found, stdout=out.decode(), stderr=err.decode())
+        assert "Traceback" not in done.stderr, done.stderr
+        assert code is None or done.code == code, (words, done)
+        return done
+
+    def json(self, *words: object, cwd: Path | None = None, code: int | None = 0) -> Any:
+        """Run one command with ``--json``; its object."""
+        return self(*words, "--json", cwd=cwd, code=code).json
+
+    def write(self, path: str, content: str | bytes) -> Path:
+        """Write a file below the work tree, with the folders it needs."""
+        target = self.folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content.encode() if isinstance(content, str) else content)
+        return target
+
+    def truth(self) -> dict[str, bytes]:
+        """Every file below `chunked/`: path to bytes."""
+        return files_below(self.chunked)
+
+    def committed(self) -> dict[str, bytes]:
+        """Every file of the store that a person commits: path to bytes."""
+        derived = (".sidecar/", ".undo/")
+        found = files_below(self.store)
+        return {path: data for path, data in found.items() if not path.startswith(derived)}
+
+    def chunks(self, resource: str) -> list[str]:
+        """Paths of the chunks of a resource below `chunked/`, in reading order."""
+        items = self.json("ls", resource)["items"]
+        return [item["path"].removeprefix("chunked/") for item in items]
+
+    def drift(self) -> dict[str, list[str]]:
+        """What `status` says has drifted."""
+        done = self.json("status", code=None)
+        assert isinstance(done["drift"], dict)
+        return dict(done["drift"])
+
+    def sync(self, *words: str, code: int | None = 0) -> Any:
+        """Sync; its report, with the truth files proved untouched."""
+        before = self.truth()
+        report = self.json("sync", *words, code=code)
+        assert self.truth() == before
+        return report
+
+    def found(self, query: str, *words: str) -> list[str]:
+        """Paths of the hits of a keyword search below `chunked/`."""
+        done = self.json("search", query, "--mode", "keyword", *words, code=None)
+        return [hit["path"].removeprefix("chunked/") for hit in done["hits"]]
+
+    def assert_settled(self) -> None:
+        """Nothing drifted, nothing is damaged, and another sync has nothing to do."""
+        status = self.json("status")
+        assert status["clean"] is True
+        assert status["drift"] == {}
+        checked = self.json("verify", "--level", "full")
+        assert checked["clean"] is True
+        assert checked["findings"] == []
+        again = self.sync()
+        assert again["applied"] == []
+        assert again["remaining"] == []
+        assert again["embedded"] == 0
+
+    def git(self, *words: str) -> str:
+        """Run git in the work tree; its output."""
+        identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        command = ["git", *identity, *words]
+        done = subprocess.run(
+            command, cwd=self.folder, check=True, capture_output=True, text=True, env=git_free()
+        )
+        return done.stdout
+
+
+def git_free() -> dict[str, str]:
+    """The environment without what git would take from it, nor from the user's settings."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return kept | {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """Every regular file below a folder: path relative to it, to bytes."""
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+@pytest.fixture(params=["tree", "flat"])
+def layout(request: pytest.FixtureRequest) -> str:
+    """Both layouts, one after the other."""
+    return str(request.param)
+
+
+@pytest.fixture
+def new_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: "pytest.CaptureFixture[bytes]"
+) -> Callable[..., Workspace]:
+    """Makes work trees with a store: ``new_workspace(name, layout=…)``."""
+
+    def make(name: str = "work", *, layout: str = "tree", init: bool = True) -> Workspace:
+        folder = tmp_path / name
+        folder.mkdir(parents=True)
+        made = Workspace(folder, monkeypatch, capfdbinary)
+        made.git("init", "-q")
+        if init:
+            made("init", "--layout", layout)
+        return made
+
+    return make
+
+
+@pytest.fixture
+def workspace(new_workspace: Callable[..., Workspace]) -> Workspace:
+    """A work tree with an empty store in the tree layout."""
+    return new_workspace()
+
+
+@pytest.fixture
+def either(new_workspace: Callable[..., Workspace], layout: str) -> Workspace:
+    """A work tree with an empty store, once in each layout."""
+    return new_workspace(layout=layout)
+
+
+def prose(topic: str, *, sentences: int = 11) -> str:
+    """A paragraph that fills a chunk of its own, in words that no other topic has."""
+    lines = [
+        f"Sentence {number} about {topic} says that {topic} needs care in step {number}."
+        for number in range(1, sentences + 1)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def manual() -> Callable[[Iterable[str]], str]:
+    """Writes a Markdown document with a section that fills a chunk for every topic."""
+
+    def write(topics: Iterable[str]) -> str:
+        sections = [f"## About {topic}\n\n{prose(topic)}\n" for topic in topics]
+        return "# Manual\n\n" + "".join(sections)
+
+    return write
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one megabyte of its own."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("only root can mount a small file system")
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        os.chdir("/")
+        subprocess.run(["umount", "-l", str(folder)], check=True, capture_output=True)
+
+
+@pytest.fixture
+def text_of() -> Callable[[str, str], str]:
+    """Reads what the extractor gives for an original: its whole text."""
+
+    def read(path: str, name: str) -> str:
+        from filestore import extract
+
+        extractor = extract.for_name(name)
+        assert extractor is not None
+        with io.FileIO(path) as file:
+            return extractor.extract(file.readall(), name=name).text
+
+    return read

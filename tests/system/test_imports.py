@@ -1,0 +1,129 @@
+"""What must hold of start-up: a command loads only what it uses."""
+
+import sys
+
+import pytest
+
+HEAVY = frozenset(
+    {
+        "bs4",
+        "charset_normalizer",
+        "faiss",
+        "frontmatter",
+        "markdown_it",
+        "markdownify",
+        "numpy",
+        "selectolax",
+        "semantic_text_splitter",
+        "tantivy",
+        "textual",
+        "yaml",
+    }
+)
+TOLD = """
+import sys
+from filestore.cli import main
+try:
+    code = main(sys.argv[1:])
+except SystemExit as end:
+    code = end.code
+sys.stderr.write("\\nLOADED " + " ".join(sorted({name.partition(".")[0] for name in sys.modules})))
+sys.exit(code)
+"""
+PACKAGE = """
+import sys
+before = set(sys.modules)
+import filestore
+print(*sorted(set(sys.modules) - before))
+"""
+EVERY_MODULE = """
+import importlib, pkgutil, sys
+import filestore
+for module in pkgutil.walk_packages(filestore.__path__, "filestore."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+@pytest.fixture
+def loaded(script):
+    """The heavy packages that a command loaded, and its exit code."""
+
+    def command(*words, cwd=None):
+        done = script(TOLD, *words, cwd=cwd)
+        assert "Traceback" not in done.stderr, done.stderr
+        _, _, names = done.stderr.rpartition("\nLOADED ")
+        assert "filestore" in names.split()
+        return done.code, HEAVY.intersection(names.split())
+
+    return command
+
+
+@pytest.fixture
+def filled(run, store_folder):
+    """A store with a few chunk files, as indexed."""
+    source = store_folder.parent / "notes.md"
+    source.write_text("# Tides\n\nThe moon pulls.\n\n## Neap\n\nWeak tides.\n")
+    assert run("add", source, cwd=store_folder).code == 0
+    return store_folder
+
+
+def test_the_package_loads_nothing_of_others(script):
+    """Importing the package costs next to nothing; its names load as they are first used."""
+    done = script(PACKAGE)
+    names = set(done.stdout.split())
+    assert "filestore._version" in names
+    assert "filestore.store" not in names
+    packages = {name.partition(".")[0] for name in names}
+    assert packages - sys.stdlib_module_names == {"filestore"}
+
+
+def test_no_module_loads_a_heavy_library_when_imported(script):
+    """Heavy libraries are loaded by the functions that use them."""
+    done = script(EVERY_MODULE)
+    assert done.code == 0, done.stderr
+    assert HEAVY.intersection(done.stdout.split()) == set()
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["search", "--help"]])
+def test_asking_for_version_or_help_loads_nothing_heavy(loaded, words):
+    """What needs no store is told at once."""
+    assert loaded(*words) == (0, frozenset())
+
+
+def test_status_of_a_clean_store_loads_nothing_heavy(filled, loaded):
+    """Asking whether anything drifted is as cheap as git status."""
+    assert loaded("status", cwd=filled) == (0, frozenset())
+    assert loaded("status", "--json", cwd=filled) == (0, frozenset())
+
+
+def test_status_of_an_edited_store_loads_nothing_heavy(filled, loaded):
+    """An edit, a new file and a lost one are told without numpy, an index or a YAML reader."""
+    folder = filled / "chunked" / "notes.md"
+    (chunk,) = folder.glob("chunk*.md")
+    (folder / "own.md").write_text('---\ntags: ["sea"]\n---\nMy own note.\n')
+    chunk.write_bytes(chunk.read_bytes() + b"By hand.\n")
+    assert loaded("status", cwd=filled) == (1, frozenset())
+    chunk.unlink()
+    assert loaded("status", cwd=filled) == (1, frozenset())
+
+
+def test_keyword_search_loads_no_vectors(filled, loaded):
+    """Looking for words needs the full-text index and nothing that vectors need."""
+    code, heavy = loaded("search", "--mode", "keyword", "moon", cwd=filled)
+    assert code == 0
+    assert heavy <= {"tantivy"}
+
+
+@pytest.mark.parametrize("words", [["ls"], ["ls", "notes.md"], ["reconstruct", "notes.md"]])
+def test_reading_commands_load_nothing_heavy(filled, loaded, words):
+    """Listing and putting a text together again read files and the catalog."""
+    assert loaded(*words, cwd=filled) == (0, frozenset())
+
+
+def test_vector_search_is_what_loads_numpy(filled, loaded):
+    """The watch above is real: a command that needs vectors is seen to load what they need."""
+    code, heavy = loaded("search", "--mode", "vector", "moon", cwd=filled)
+    assert code == 0
+    assert "numpy" in heavy

@@ -1,0 +1,358 @@
+"""The documents are true: what the README shows happens, what FORMAT.md specifies is written.
+
+How README blocks run is said in CONTRIBUTING.md, under Tests.
+"""
+
+import argparse
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from markdown_it import MarkdownIt
+
+import filestore
+from filestore import chunkfile, chunking, extract, frontmatter, records, settings
+from filestore.catalog import _schema
+from filestore.cli import COMMANDS, _parser
+from filestore.embed import cache, open_embedder
+from filestore.fulltext import ANALYSIS
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+DOCUMENTS: Final = ("README.md", "FORMAT.md", "CONTRIBUTING.md", "CHANGELOG.md")
+TERMS: Final = (
+    "Source",
+    "Chunk",
+    "Summary",
+    "Question",
+    "Embedding",
+    "Vector id",
+    "Catalog",
+    "Sidecar",
+    "Drift",
+    "Finding",
+    "Plan",
+    "Step",
+)
+TIMEOUT_S: Final = 120
+SET_UP: Final = "pip install "
+
+HANDBOOK: Final = """\
+---
+tags: [contract, rent]
+---
+# The lease
+
+The renewal of the lease is agreed in writing, two months before it ends.
+"""
+NOTES: Final = "# Notes\n\nAsk about the cellar.\n"
+PAGE: Final = (
+    "<html><head><title>Page</title></head><body><p>The heating is off.</p></body></html>\n"
+)
+
+
+def text_of(name: str) -> str:
+    """A document of the checkout."""
+    return (ROOT / name).read_text("utf-8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A fenced block."""
+
+    language: str
+    content: str
+    line: int
+    """Of its first line of content, 1-based."""
+
+
+def blocks(name: str, language: str) -> list[Block]:
+    """The fenced blocks of one language in a document."""
+    return [
+        Block(language=language, content=token.content, line=(token.map or [0])[0] + 2)
+        for token in MarkdownIt("commonmark").parse(text_of(name))
+        if token.type == "fence" and token.info.strip() == language
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command of a console block and what it is shown to print."""
+
+    words: str
+    shown: str
+    line: int
+
+
+def commands(block: Block) -> list[Command]:
+    """The commands of a console block: lines after ``$``, continued after ``>``."""
+    found: list[Command] = []
+    for number, line in enumerate(block.content.splitlines(keepends=True), block.line):
+        if line.startswith("$ "):
+            found.append(Command(words=line[2:], shown="", line=number))
+            continue
+        assert found, f"README.md:{number}: a console block starts with '$ command'"
+        last = found.pop()
+        if line.startswith("> ") and not last.shown:
+            found.append(Command(words=last.words + line[2:], shown="", line=last.line))
+        else:
+            found.append(Command(words=last.words, shown=last.shown + line, line=last.line))
+    return found
+
+
+def tidy(text: str) -> str:
+    """A text without white space at the ends of its lines and of itself."""
+    return "\n".join(line.rstrip() for line in text.splitlines()).rstrip("\n") + "\n"
+
+
+def pattern(shown: str) -> re.Pattern[str]:
+    """What an output must match: ``…`` is any text, on a line of its own any lines."""
+    lines = [
+        r"(?:.*\n)*" if line == "…" else ".*".join(map(re.escape, line.split("…"))) + r"\n"
+        for line in tidy(shown).splitlines()
+    ]
+    return re.compile("".join(lines))
+
+
+def without_set_up(content: str) -> str:
+    """A shell block without what installs; a filestore command after it on the line stays."""
+    lines = []
+    for line in content.splitlines(keepends=True):
+        if line.startswith(SET_UP):
+            line = line.partition(" && ")[2]
+            line = line if line.startswith("filestore ") else ""
+        lines.append(line)
+    return "".join(lines)
+
+
+class Shell:
+    """Runs one script after another; the working folder stays from one to the next."""
+
+    def __init__(self, folder: Path, scratch: Path) -> None:
+        self._folder = folder
+        self._state = scratch / "folder"
+        programs = scratch / "programs"
+        programs.mkdir(parents=True)
+        package = Path(filestore.__file__).parent.parent
+        command = programs / "filestore"
+        command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m filestore "$@"\n')
+        command.chmod(0o755)
+        self._environment = os.environ | {
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(package),
+            "TMPDIR": str(scratch),
+        }
+
+    def run(self, script: str, *, stop: bool) -> subprocess.CompletedProcess[str]:
+        """Run a script; with ``stop`` it ends at the first command that fails."""
+        state = shlex.quote(str(self._state))
+        done = subprocess.run(
+            ["bash", "-eu" if stop else "-u", "-c", f"trap 'pwd > {state}' EXIT\n{script}"],
+            cwd=self._folder,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        self._folder = Path(self._state.read_text().rstrip("\n"))
+        return done
+
+
+@pytest.fixture
+def work_tree(tmp_path: Path) -> Path:
+    """An empty git work tree."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    return folder
+
+
+def test_readme_shows_what_happens(work_tree: Path, tmp_path: Path) -> None:
+    """Every command of the README's console blocks prints what is shown below it."""
+    example = work_tree / "example_index"
+    derived = shutil.ignore_patterns(".sidecar", ".undo", "__pycache__")
+    shutil.copytree(ROOT / "example_index", example, ignore=derived)
+    shell = Shell(example, tmp_path / "scratch")
+    shown = [command for block in blocks("README.md", "console") for command in commands(block)]
+    assert shown
+    for command in shown:
+        done = shell.run(command.words, stop=False)
+        place = f"README.md:{command.line}: $ {command.words}"
+        if command.shown:
+            output = tidy(done.stdout)
+            if not pattern(command.shown).fullmatch(output):
+                assert f"{place}{output}" == f"{place}{tidy(command.shown)}"
+        else:
+            assert done.returncode == 0, f"{place}{done.stdout}"
+
+
+def test_readme_commands_work(work_tree: Path, tmp_path: Path) -> None:
+    """Every shell block of the README succeeds in a folder with the documents it names."""
+    (work_tree / "handbook").mkdir()
+    (work_tree / "handbook" / "lease.md").write_text(HANDBOOK)
+    (work_tree / "notes.md").write_text(NOTES)
+    (work_tree / "page.html").write_text(PAGE)
+    shell = Shell(work_tree, tmp_path / "scratch")
+    found = blocks("README.md", "sh")
+    assert any(SET_UP in block.content for block in found)
+    for block in found:
+        done = shell.run(without_set_up(block.content), stop=True)
+        assert done.returncode == 0, f"README.md:{block.line}: {done.stdout}"
+
+
+def test_readme_is_short() -> None:
+    """The README is under 120 lines."""
+    assert len(text_of("README.md").splitlines()) < 120
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_readme_names_the_command(command: str) -> None:
+    """The README names every command."""
+    assert re.search(rf"(?:`|filestore ){re.escape(command)}\b", text_of("README.md"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example_that_is_right(command: str) -> None:
+    """Every command's help ends with an example that the command line takes."""
+    words = [sys.executable, "-m", "filestore", command, "--help"]
+    done = subprocess.run(
+        words, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+    example = import_module(f"filestore.cli.{command}").EXAMPLE
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert done.stdout.rstrip().endswith(f"example:\n  {example}")
+    program, *rest = shlex.split(example)
+    assert program == "filestore"
+    assert rest[0] == command
+    assert callable(_parser.parse(rest).run)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_is_documented(command: str) -> None:
+    """Every option is explained in the README or in its command's help."""
+    parser = argparse.ArgumentParser(add_help=False)
+    import_module(f"filestore.cli.{command}").configure(parser)
+    readme = text_of("README.md")
+    unexplained = [
+        action.option_strings
+        for action in parser._actions
+        if action.option_strings
+        and not action.help
+        and not any(f"{option} " in readme for option in action.option_strings)
+    ]
+    assert unexplained == []
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links_lead_somewhere(name: str) -> None:
+    """Every relative link of a document names a file that is there."""
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text_of(name))
+    gone = [link for link in links if "://" not in link and not (ROOT / link).exists()]
+    assert gone == []
+
+
+def settings_keys() -> list[str]:
+    """Every key of a settings file, with its table."""
+    table = tomllib.loads(settings.serialize(settings.Settings()).decode())
+    names = [
+        f"{key}.{inner}" if isinstance(value, dict) else key
+        for key, value in table.items()
+        for inner in (value if isinstance(value, dict) else [""])
+    ]
+    return [*names, "accepted.CODE"]
+
+
+@pytest.mark.parametrize("key", [*settings_keys(), *chunkfile.OUR_KEYS])
+def test_format_specifies_the_key(key: str) -> None:
+    """FORMAT.md has a row for every key of the settings and every key of ours in chunk files."""
+    assert f"\n| `{key}` |" in text_of("FORMAT.md")
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_format_defines_the_term_once(term: str) -> None:
+    """FORMAT.md defines every standard term, and only once."""
+    assert text_of("FORMAT.md").count(f"- **{term}**: ") == 1
+
+
+def test_format_shows_the_settings_that_are_written() -> None:
+    """The settings file in FORMAT.md is the one that `init` writes."""
+    (block,) = blocks("FORMAT.md", "toml")
+    assert block.content.encode() == settings.serialize(settings.Settings())
+
+
+def test_format_shows_a_chunk_file_as_written() -> None:
+    """The chunk file in FORMAT.md is byte for byte what its own values are written as."""
+    (block,) = blocks("FORMAT.md", "markdown")
+    data = block.content.encode()
+    chunk = chunkfile.parse(data)
+    assert not chunkfile.hand_edited(chunk)
+    assert set(chunk.frontmatter) <= set(chunkfile.OUR_KEYS)
+    assert frontmatter.serialize(chunk.frontmatter, chunk.body.encode()) == data
+
+
+def test_format_shows_a_record_as_written() -> None:
+    """The record in FORMAT.md is byte for byte what its own values are written as."""
+    (block,) = blocks("FORMAT.md", "json")
+    data = block.content.encode()
+    assert records.serialize(records.parse(data)) == data
+
+
+def test_format_names_every_table() -> None:
+    """FORMAT.md says what every table of the catalog is for."""
+    tables = re.findall(r"CREATE TABLE (\w+)", _schema.TABLES)
+    assert [name for name in tables if f"`{name}`" not in text_of("FORMAT.md")] == []
+
+
+def test_format_has_the_versions_of_the_code() -> None:
+    """The versions in FORMAT.md are those that this code writes."""
+    extractors = [extract.for_name(name) for name in ("a.md", "a.html", "a.txt")]
+    labels = [extractor.label for extractor in extractors if extractor]
+    expected: dict[str, Any] = {
+        "settings": settings.FORMAT_VERSION,
+        "record": records.RECORD_FORMAT,
+        "catalog": _schema.SCHEMA_VERSION,
+        "embeddings": cache._SCHEMA_VERSION,
+        "full-text analysis": f"`{ANALYSIS}`",
+        "chunker": f"`{chunking.CHUNKER}`",
+        "extractors": ", ".join(f"`{label}`" for label in labels),
+        "builtin embedder": f"`{open_embedder('builtin').fingerprint}`",
+    }
+    text = text_of("FORMAT.md")
+    section = text[text.index("## Versions") :]
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", section, re.MULTILINE))
+    assert {part: rows.get(part) for part in expected} == {
+        part: str(version) for part, version in expected.items()
+    }
+
+
+def test_contributing_places_every_module() -> None:
+    """CONTRIBUTING.md says of every module which layer it is in."""
+    table = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]
+    layers = next(
+        contract["layers"]
+        for contract in table["contracts"]
+        if contract.get("containers") == ["filestore"]
+    )
+    modules = {name.strip() for layer in layers for name in re.split("[|:]", layer)}
+    text = text_of("CONTRIBUTING.md")
+    modules -= {"__main__", "_version"}
+    assert {name for name in modules if not re.search(rf"`{name}/?`", text)} == set()
+
+
+def test_changelog_starts_with_what_is_unreleased() -> None:
+    """The changelog's first section is Unreleased, and something is in it."""
+    title, _, section = text_of("CHANGELOG.md").partition("\n## ")[2].partition("\n")
+    assert title == "Unreleased"
+    assert "\n- " in section
