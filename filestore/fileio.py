@@ -315,6 +315,14 @@ class FileSystemClock:
             time.sleep(_CLOCK_STEP_S)
 
 
+def is_full(path: str) -> bool:
+    """Whether the file system of a path has no room left."""
+    try:
+        return os.statvfs(path).f_bavail == 0
+    except OSError:
+        return False
+
+
 @contextlib.contextmanager
 def disk_errors(path: str) -> Iterator[None]:
     """Turn a disk that refuses, as SQLite or a library tells it, into `WriteFailedError`."""
@@ -323,10 +331,11 @@ def disk_errors(path: str) -> Iterator[None]:
     except FilestoreError:
         raise
     except sqlite3.OperationalError as error:
-        number = errno.ENOSPC if "full" in str(error) else errno.EIO
+        # SQLite calls a full disk an I/O error where it only wanted shared memory.
+        number = errno.ENOSPC if "full" in str(error) or is_full(path) else errno.EIO
         if "readonly" in str(error) or "unable to open" in str(error):
             number = errno.EROFS
-        reason = OSError(number, str(error))
+        reason = OSError(number, os.strerror(number) if number != errno.EIO else str(error))
         raise write_failed(path, reason) from error
     except OSError as error:
         raise write_failed(path, error) from error

@@ -86,51 +86,56 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
         CatalogMissingError: There is none, and none shall be made.
         CatalogDamagedError: The file is no sound catalog.
         CatalogNewerError: Its schema is newer than ours.
+        sqlite3.OperationalError: It cannot be opened at all.
     """
     if not create and not os.path.exists(path):
         raise CatalogMissingError("the store has no catalog yet", remedy="filestore sync")
     try:
-        connection = _open(path)
-        try:
-            _check(connection, create=create)
-        except BaseException:
-            connection.close()
-            raise
+        if create or os.access(os.path.dirname(path), os.W_OK):
+            try:
+                return _open(path, create=create)
+            except sqlite3.OperationalError:
+                if create:
+                    raise
+        # No shared memory can be made: the folder is read-only, or the disk is full.
+        return _open_unwritable(path)
     except sqlite3.OperationalError:
         raise
     except sqlite3.DatabaseError as error:
         raise damaged(error) from error
-    return connection
 
 
-def _open(path: str) -> sqlite3.Connection:
-    address, is_uri = _address(path)
+def _open(address: str, *, create: bool = False, uri: bool = False) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        address, uri=is_uri, isolation_level=None, check_same_thread=False, timeout=10
+        address, uri=uri, isolation_level=None, check_same_thread=False, timeout=10
     )
-    connection.executescript("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;")
+    try:
+        connection.executescript("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;")
+        _check(connection, create=create)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
-def _address(path: str) -> tuple[str, bool]:
-    """What to open, and whether it is a URI.
-
-    A writable store opens as it is; a read-only one in place where that is safe, else as a copy.
-    """
-    if os.access(os.path.dirname(path), os.W_OK):
-        return path, False
+def _open_unwritable(path: str) -> sqlite3.Connection:
+    """Open in place what no log changes under us, and else a copy of database and log."""
     log = f"{path}-wal"
     if not os.path.exists(log) or os.path.getsize(log) == 0:
         from urllib.parse import quote
 
-        return f"file:{quote(path)}?immutable=1", True
+        return _open(f"file:{quote(path)}?immutable=1", uri=True)
     import shutil
     import tempfile
 
     copy = tempfile.mkdtemp(prefix="filestore-")
-    for name in (path, log):
-        shutil.copy(name, copy)
-    return os.path.join(copy, os.path.basename(path)), False
+    try:
+        for name in (path, log):
+            shutil.copy(name, copy)
+        return _open(os.path.join(copy, os.path.basename(path)))
+    finally:
+        # The open connection keeps the files; their names can go.
+        shutil.rmtree(copy, ignore_errors=True)
 
 
 def _check(connection: sqlite3.Connection, *, create: bool) -> None:

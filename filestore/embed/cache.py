@@ -35,6 +35,7 @@ _LEAST_PAGE_BYTES: Final = 512
 _CACHE_KIB: Final = 32_768
 """Room for the pages of a large transaction, which would else be written twice."""
 _CHECKPOINT_PAGES: Final = 4_096
+_IMMUTABLE: Final = "mode=ro&immutable=1"
 _BUSY_TIMEOUT_S: Final = 10.0
 _KEYS_PER_QUERY: Final = 500
 _FLOAT_BYTES: Final = 4
@@ -138,13 +139,13 @@ class EmbeddingCache:
             raise EmbeddingsMissing(path)
         mode = _read_mode(path) if read_only else "mode=rwc"
         with _explained(path):
-            connection = connect(path, mode, timeout_s=_BUSY_TIMEOUT_S)
             try:
-                _prepare(connection, path, read_only=read_only)
-            except BaseException:
-                connection.close()
-                raise
-        return cls(path, connection)
+                return cls(path, _opened(path, mode, read_only=read_only))
+            except sqlite3.OperationalError:
+                if not read_only or _has_log(path):
+                    raise
+                # On a full disk no shared memory can be made, and without a log none is needed.
+                return cls(path, _opened(path, _IMMUTABLE, read_only=True))
 
     def __enter__(self) -> Self:
         return self
@@ -361,7 +362,24 @@ class EmbeddingCache:
 def _read_mode(path: str) -> str:
     """Without a log and without the right to make one, only an immutable file can be opened."""
     writable = os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
-    return "mode=ro" if writable or os.path.exists(f"{path}-wal") else "mode=ro&immutable=1"
+    return "mode=ro" if writable or _has_log(path) else _IMMUTABLE
+
+
+def _has_log(path: str) -> bool:
+    try:
+        return os.path.getsize(f"{path}-wal") > 0
+    except OSError:
+        return False
+
+
+def _opened(path: str, mode: str, *, read_only: bool) -> sqlite3.Connection:
+    connection = connect(path, mode, timeout_s=_BUSY_TIMEOUT_S)
+    try:
+        _prepare(connection, path, read_only=read_only)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _prepare(connection: sqlite3.Connection, path: str, *, read_only: bool) -> None:

@@ -68,9 +68,7 @@ def good_neighbour(workspace: Any) -> str:
     ],
     ids=["missing", "dangling", "empty", "blank", "binary", "zeros", "pipe", "empty folder"],
 )
-def test_a_source_that_cannot_be_used(
-    either: Any, make: Callable[[Path], None], says: str
-) -> None:
+def test_a_source_that_cannot_be_used(either: Any, make: Callable[[Path], None], says: str) -> None:
     """It is named with the reason, nothing of it is in the store, and its neighbour is added."""
     good = good_neighbour(either)
     make(either.folder)
@@ -213,6 +211,13 @@ def test_adding_the_store_to_itself(either: Any, part: str) -> None:
 # Disks that do not take it
 
 
+def fill_up(path: Path) -> None:
+    """Write until the disk is full."""
+    with open(path, "wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+
+
 def test_a_full_disk(small_disk: Path, run: Any) -> None:
     """What does not fit is refused, nothing is half-written, and it works once there is space."""
     assert run("init", cwd=small_disk).code == 0
@@ -229,9 +234,8 @@ def test_a_full_disk(small_disk: Path, run: Any) -> None:
     assert no_leftovers(root)
     assert run("verify", "--level", "full", cwd=small_disk).code == 0
     filler = small_disk / "filler"
-    with open(filler, "wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
-        while True:
-            file.write(b"x" * 4096)
+    with pytest.raises(OSError, match="No space"):
+        fill_up(filler)
     assert "Traceback" not in run("sync", cwd=small_disk).stderr
     assert run("search", "words", cwd=small_disk).code == 0
     filler.unlink()

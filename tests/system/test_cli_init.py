@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-COMMANDS = "init add rm ls show status verify sync search reconstruct demo tui".split()
+COMMANDS = [
+    *("init", "add", "rm", "ls", "show", "status"),
+    *("verify", "sync", "search", "reconstruct", "demo", "tui"),
+]
 
 
 def test_makes_a_store(run: Any, tmp_path: Path) -> None:

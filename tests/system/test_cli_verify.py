@@ -81,17 +81,18 @@ def rot(workspace: Any, path: Path) -> None:
     folder = path.relative_to(workspace.chunked).parent.as_posix()
     folder = "" if folder == "." else folder
     connection = sqlite3.connect(workspace.sidecar / "catalog.sqlite")
-    name, names, stats = "", b"", b""
-    for name, names, stats in connection.execute("SELECT path, names, stats FROM folders"):
-        if (name.decode() if isinstance(name, bytes) else name) == folder:
-            break
+    ((names, stats),) = connection.execute(
+        "SELECT names, stats FROM folders WHERE path = ?", (folder.encode(),)
+    )
     entries = PackedFolder(names, stats).entries()
     seen = os.lstat(path)
     values = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_mode)
     entries[path.name] = pack_stat(values)
     packed = pack_folder(entries)
     with connection:
-        connection.execute("UPDATE folders SET stats = ? WHERE path = ?", (packed.stats, name))
+        connection.execute(
+            "UPDATE folders SET stats = ? WHERE path = ?", (packed.stats, folder.encode())
+        )
     connection.close()
 
 

@@ -181,9 +181,7 @@ class Drift(RuleBasedStateMachine):
 
     def withheld(self, truth: dict[str, bytes]) -> set[tuple[str, str]]:
         codes = {content: code for code, content in BROKEN.items()}
-        return {
-            (codes[data], f"chunked/{path}") for path, data in truth.items() if data in codes
-        }
+        return {(codes[data], f"chunked/{path}") for path, data in truth.items() if data in codes}
 
     def assert_found(self, store: Store) -> None:
         """Every sound file answers to its own words, by word and by vector, and no other does."""
