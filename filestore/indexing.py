@@ -257,9 +257,10 @@ class Commit:
         self._index_wanted = True
 
     def _write_index(self) -> None:
-        if self._embedder is None or self._catalog.count("vectors") == 0:
+        if self._embedder is None:
             return
-        if not self._index_wanted and not vector_file.is_due(self._catalog):
+        due = self._catalog.count("vectors") > 0 and vector_file.is_due(self._catalog)
+        if not due and not self._index_wanted:
             return
         written = (self._places, self._catalog, self._embeddings, self._embedder)
         if vector_file.write(*written) and self.embeds:

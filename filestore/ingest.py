@@ -5,7 +5,7 @@ One rule: a resource changes as a whole or not at all, and the rest goes on.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +14,7 @@ from filestore.drift import folded_path, look_at
 from filestore.errors import FilestoreError, RefusedError
 from filestore.extract.base import Document
 from filestore.extract.folder import documents
-from filestore.hashing import source_hash
+from filestore.hashing import origin_hash, source_hash
 from filestore.observation import Observation
 from filestore.originals import keep_originals
 from filestore.places import RECORD_NAME, Places
@@ -169,7 +169,9 @@ class Ingest:
         outcome.skipped = skipped
         if before is not None and self._is_unchanged(before, fresh):
             outcome.status = "unchanged"
-            outcome.chunks = len(self._existing(prefix, before))
+            outcome.chunks = len(
+                self._existing(prefix, {known.source for known in before.documents})
+            )
             return
         self._write(source, outcome, before, fresh, prefix, record_path)
         outcome.status = "added" if before is None else "updated"
@@ -196,7 +198,7 @@ class Ingest:
     def _check_collision(self, resource: str) -> None:
         """Refuse a name that some file systems could not tell from one that is there."""
         other = self._names_in_use().get(folded_path(resource))
-        if other is not None:
+        if other is not None and (other != resource or self._settings.layout == "flat"):
             kind = "is in use" if other == resource else "differs only by case or composition from"
             raise RefusedError(
                 f"the name {resource!r} {kind} chunked/{other}",
@@ -258,19 +260,64 @@ class Ingest:
         label = extractor.label if extractor else ""
         return known.hash == source_hash(data) and known.extractor == label
 
-    def _existing(self, prefix: str, before: Record | None) -> list[Existing]:
-        """The chunk files of a resource that is there."""
+    def _existing(self, prefix: str, sources: Container[str]) -> list[Existing]:
+        """The readable chunk files of a resource; in the flat layout those of its documents."""
         folder = os.path.join(self._places.chunked, prefix)
-        if before is None or not os.path.isdir(folder):
+        if not os.path.isdir(folder):
             return []
         names = sorted(name for name in os.listdir(folder) if name.endswith(".md"))
         paths = [f"{prefix}/{name}" if prefix else name for name in names]
-        sources = {document.source for document in before.documents}
         return [
             Existing(name=look.path.rpartition("/")[2], data=look.data, chunk=look.chunk)
             for look in look_at_existing(self._places, paths, self._settings)
             if look.chunk is not None and (prefix or look.chunk.source in sources)
         ]
+
+    def _plan(
+        self,
+        before: Record | None,
+        outcome: Outcome,
+        documents: Sequence[NewDocument],
+        prefix: str,
+        *,
+        name_sources: bool,
+    ) -> tuple[Regeneration, dict[str, bytes]]:
+        """What is to be written, and the bytes of the chunk files that are there."""
+        sources = {document.source for document in before.documents} if before else set()
+        existing = self._existing(prefix, sources) if before or prefix else []
+
+        def planned(there: Sequence[Existing], taken: Iterable[str]) -> Regeneration:
+            return regenerate(
+                there,
+                documents,
+                layout=self._settings.layout,
+                name_sources=name_sources,
+                taken=taken,
+            )
+
+        held = {file.name: file.data for file in existing}
+        if before is not None:
+            return planned(existing, self._taken(prefix)), held
+        ours = {file.name: file for file in existing if file.chunk.origin is not None}
+        first = planned([], [name for name in self._taken(prefix) if prefix and name not in ours])
+        if not prefix:
+            held = self._held(first.writes)
+            return planned([], [name for name in held if held[name] != first.writes[name]]), held
+        if all(first.writes.get(name) == file.data for name, file in ours.items()):
+            # Nothing is there, or what an interrupted `add` of the very same text left.
+            return first, held
+        origins = {origin_hash(c.body) for document in documents for c in document.chunks or ()}
+        if any(file.chunk.origin in origins for file in ours.values()):
+            return planned(existing, self._taken(prefix)), held
+        raise RefusedError(
+            f"the name {outcome.resource!r} is in use: chunked/{prefix} has chunks of other text",
+            remedy=f"choose another with --into, or remove it: filestore rm {outcome.resource}",
+        )
+
+    def _held(self, names: Iterable[str]) -> dict[str, bytes]:
+        """Those of some files of the flat layout that are there."""
+        looks = look_at_existing(self._places, sorted(names), self._settings)
+        return {look.path: look.data for look in looks}
 
     def _write(
         self,
@@ -282,15 +329,8 @@ class Ingest:
         record_path: str,
     ) -> None:
         documents, described = self._extract(before, fresh, outcome)
-        existing = self._existing(prefix, before)
         folder = os.path.isdir(source.path)
-        done = regenerate(
-            existing,
-            documents,
-            layout=self._settings.layout,
-            name_sources=folder,
-            taken=self._taken(prefix),
-        )
+        done, held = self._plan(before, outcome, documents, prefix, name_sources=folder)
         record = Record(
             resource=None if prefix else outcome.resource,
             source=outcome.source,
@@ -299,7 +339,7 @@ class Ingest:
             documents=tuple(described),
         )
         self._copy(source, outcome, fresh)
-        self._apply(outcome, done, {file.name: file.data for file in existing}, prefix)
+        self._apply(outcome, done, held, prefix)
         record_data = records.serialize(record)
         with FolderOfStore(self._places.chunked, prefix) as handle:
             fileio.write_at(handle, record_path.rpartition("/")[2], record_data)
@@ -375,13 +415,14 @@ class Ingest:
         def path_of(name: str) -> str:
             return f"{prefix}/{name}" if prefix else name
 
+        writes = {name: data for name, data in done.writes.items() if before.get(name) != data}
         changes: dict[str, tuple[bytes | None, bytes | None]] = {
-            path_of(name): (before.get(name), data) for name, data in done.writes.items()
+            path_of(name): (before.get(name), data) for name, data in writes.items()
         }
         changes |= {path_of(name): (before[name], None) for name in done.deletions}
         outcome.undo = keep_originals(self._places.undo, f"add {outcome.resource}", changes)
         with FolderOfStore(self._places.chunked, prefix) as handle:
-            fileio.write_all_at(handle, done.writes)
+            fileio.write_all_at(handle, writes)
             for name in done.deletions:
                 os.unlink(name, dir_fd=handle)
             os.fsync(handle)

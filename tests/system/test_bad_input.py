@@ -6,7 +6,6 @@ half-written and the rest done.
 
 import fcntl
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -463,43 +462,46 @@ def test_an_unsafe_sidecar(workspace: Any, harm: str) -> None:
         assert_said(workspace(*words, code=4), 4, "not safe")
 
 
-def test_a_second_writer(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_writer(workspace: Any, tmp_path: Path) -> None:
     """A writer that finds another waits, then says who it is; readers do not mind."""
-    from filestore import locking
+    from filestore.ingest import sources_of
+    from filestore.locking import LockedError
+    from filestore.store import Store
 
-    workspace.write("note.md", "Words.\n")
+    source = workspace.write("note.md", "Words.\n")
     workspace("add", "note.md")
     script = (
         "import sys, time; from filestore.locking import writer_lock\n"
         "with writer_lock(sys.argv[1], command='filestore enrich'):\n"
         "    print('held', flush=True); time.sleep(60)"
     )
-    held = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", script, str(workspace.sidecar / "lock")],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
-    )
-    try:
-        assert held.stdout is not None
-        assert held.stdout.readline() == b"held\n"
-        monkeypatch.setattr(locking, "DEFAULT_WAIT_S", 0.2)
-        for function in ("sync", "add", "remove", "_writing"):
-            method = getattr(__import__("filestore.store", fromlist=["Store"]).Store, function)
-            defaults = dict(getattr(method, "__wrapped__", method).__kwdefaults__ or {})
-            if "wait_s" in defaults:
-                target = getattr(method, "__wrapped__", method)
-                monkeypatch.setattr(target, "__kwdefaults__", {**defaults, "wait_s": 0.2})
-        for words in (["sync"], ["add", "note.md"], ["rm", "note.md"]):
-            done = workspace(*words, code=3)
-            assert_said(done, 3, "another writer", "filestore enrich", str(held.pid))
-        assert workspace("status").code == 0
-        assert workspace("search", "words").code == 0
-    finally:
-        held.send_signal(signal.SIGKILL)
-        held.wait()
-        if held.stdout is not None:
-            held.stdout.close()
+    ) as held:
+        try:
+            assert held.stdout is not None
+            assert held.stdout.readline() == b"held\n"
+            with Store(str(workspace.store), configuration=str(tmp_path)) as store:
+                sources = sources_of(str(source), into=None, each=False)
+                for write in (
+                    lambda: store.sync(wait_s=0.1),
+                    lambda: store.add(sources, wait_s=0.1),
+                    lambda: store.remove("note.md", wait_s=0.1),
+                ):
+                    with pytest.raises(LockedError, match="another writer") as refused:
+                        write()
+                    assert "filestore enrich" in refused.value.message
+                    assert str(held.pid) in refused.value.message
+                    assert "wait for it" in refused.value.remedy
+                    assert refused.value.exit_code == 3
+            assert workspace("status").code == 0
+            assert workspace("search", "words").code == 0
+        finally:
+            held.kill()
     workspace("sync")
+    workspace.assert_settled()
 
 
 def test_writers_take_turns(workspace: Any) -> None:

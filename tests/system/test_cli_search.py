@@ -192,8 +192,8 @@ def test_count(workspace: Any, mode: str) -> None:
         assert len(paths) == min(count, 12)
         assert len(set(paths)) == len(paths)
     assert len(workspace.json("search", "boats", "--mode", mode)["hits"]) == 10
-    for count in ("0", "-3"):
-        assert "at least 1" in workspace("search", "boats", "-k", count, code=2).stderr
+    for wrong in ("0", "-3"):
+        assert "at least 1" in workspace("search", "boats", "-k", wrong, code=2).stderr
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "keyword"])
