@@ -34,8 +34,11 @@ Why = dict[str, dict[str, float]]
 MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
 LEG_DEPTH: Final = 50
 """How many files of each leg take part in a fusion, at least."""
-LEXICAL_WEIGHT: Final = 0.35
-"""The say of a vector leg that compares words only, beside the keyword leg that does it better."""
+LEXICAL_WEIGHT: Final = 0.02
+"""The say of a vector leg that compares words only, beside the keyword leg that does it better.
+
+It decides near ties and adds what keywords miss (misspellings, parts of words). On questions of
+three languages 0.35 cost 2 to 3 points of nDCG@10, this costs 0.1 to 0.3."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
