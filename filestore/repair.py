@@ -3,6 +3,8 @@
 `sync` applies every repair that touches only the sidecar; what needs a person is left and said.
 """
 
+import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -66,7 +68,11 @@ def sync(
     )
     work = _Pass(remaining=list(seen.findings))
     looked_at = {*seen.look, *seen.gone, *(old for old, _ in seen.moves)}
-    work.remaining += drift.standing_findings(catalog, looked_at)
+    for finding in drift.standing_findings(catalog, looked_at):
+        if finding.code == "leftovers":
+            _collect(subject, commit, finding, work)
+        else:
+            work.remaining.append(finding)
     _settle_sidecar(subject, commit, work)
     _follow_moves(seen, commit, clock, work)
     _forget(seen, commit, work)
@@ -143,6 +149,9 @@ def _index(
         for look in looks:
             row = known.get(look.path)
             finding = drift.classify(row, look)
+            if finding is not None and finding.code == "leftovers":
+                _collect(subject, commit, finding, work)
+                continue
             if finding is not None:
                 (work.applied if finding.safe else work.remaining).append(finding)
             if row is not None and drift.is_as_recorded(row, look):
@@ -155,6 +164,16 @@ def _index(
         work.written = work.written or bool(looks)
         done += len(looks) + len(failures)
         on_progress(Progress(stage="indexing", done=done, total=len(seen.look)))
+
+
+def _collect(subject: verify.Subject, commit: Commit, finding: Finding, work: _Pass) -> None:
+    """Remove the temporary file of a dead writer: this writer's lock says that it is dead."""
+    path = finding.path.removeprefix(f"{drift.CHUNKED}/")
+    with contextlib.suppress(OSError):
+        os.unlink(os.path.join(subject.places.chunked, path))
+    commit.forget([path])
+    work.applied.append(finding)
+    work.written = True
 
 
 def settled(

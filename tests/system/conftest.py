@@ -73,8 +73,9 @@ class Workspace:
         return target
 
     def truth(self) -> dict[str, bytes]:
-        """Every file below `chunked/`: path to bytes."""
-        return files_below(self.chunked)
+        """Every file below `chunked/` but the temporary ones of a writer: path to bytes."""
+        found = files_below(self.chunked)
+        return {path: data for path, data in found.items() if "/.filestore-tmp-" not in f"/{path}"}
 
     def committed(self) -> dict[str, bytes]:
         """Every file of the store that a person commits: path to bytes."""

@@ -494,7 +494,6 @@ def test_index_with_a_flipped_bit(either: Any, at: float) -> None:
     either.assert_settled()
 
 
-@pytest.mark.xfail(strict=True, reason="a store without vectors still names its lost FAISS file")
 def test_index_lost_with_the_last_file(either: Any) -> None:
     """A store that has no vectors any more needs no FAISS file."""
     (either.chunked / "only.md").write_text("The only words.\n")

@@ -130,7 +130,7 @@ def test_killed_while_adding(workspace: Any, manual: Any, kill: Kill) -> None:
         workspace("add", name)
         assert workspace("reconstruct", name).stdout == text
     assert killed
-    workspace.assert_settled()
+    assert_mended(workspace)
 
 
 @pytest.mark.parametrize("synced", [False, True])
@@ -147,6 +147,17 @@ def test_adding_again_completes_what_was_cut(either: Any, manual: Any, synced: b
     either("add", "note.md")
     assert either.truth() == whole
     either.sync()
+    either.assert_settled()
+
+
+def test_leftovers_are_collected(either: Any) -> None:
+    """The temporary files of a dead writer are gone after the next sync."""
+    (either.chunked / "note.md").write_text("A note.\n")
+    leftover = either.chunked / ".filestore-tmp-0123456789abcdef"
+    leftover.write_text("A no")
+    assert either.json("status", code=None)["drift"]["leftovers"]
+    either.json("sync")
+    assert not leftover.exists()
     either.assert_settled()
 
 
