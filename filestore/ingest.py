@@ -140,13 +140,14 @@ class Ingest:
 
     def _reference(self, source: SourcePath) -> str:
         """The source as recorded: in place inside the work tree, else its copy under `source/`."""
-        if inside(os.path.realpath(source.path), os.path.realpath(self._tree)):
-            path = os.path.relpath(
-                os.path.realpath(source.path), os.path.realpath(self._places.root)
-            )
-            reference = path.replace(os.sep, "/")
+        path = os.path.realpath(source.path)
+        if inside(path, os.path.realpath(self._tree)):
+            reference = os.path.relpath(path, os.path.realpath(self._places.root))
         else:
-            reference = f"source/{source.resource}"
+            # A copy keeps the suffix, which tells how it is to be read.
+            suffix = "" if os.path.isdir(path) else os.path.splitext(path)[1]
+            named_alike = source.resource.lower().endswith(suffix.lower())
+            reference = f"source/{source.resource}{'' if named_alike else suffix}"
         try:
             reference.encode("utf-8")
         except UnicodeEncodeError as error:

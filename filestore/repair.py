@@ -121,6 +121,11 @@ def _follow_moves(seen: drift.Drift, commit: Commit, clock: FileSystemClock, wor
     stamps = [max(look.values[1:3]) for _, look in seen.moves]
     commit.move(seen.moves, clock.wait_past(max(stamps)))
     work.applied += [finding for finding in drift.missing_findings(seen) if finding.code == "moved"]
+    for _, look in seen.moves:
+        finding = drift.classify(None, look)
+        if finding is not None and finding.code != "untracked":
+            # It is withheld under its new name too.
+            work.remaining.append(finding)
     work.written = True
 
 

@@ -15,7 +15,13 @@ from filestore.catalog import Catalog, FileRow
 from filestore.chunkfile import Chunk
 from filestore.drift import root_path
 from filestore.errors import FilestoreError, UsageError
-from filestore.fulltext import FulltextDamaged, FulltextMissing, Reader
+from filestore.fulltext import (
+    FulltextDamaged,
+    FulltextMissing,
+    Reader,
+    bounding_queries,
+    wanted_text,
+)
 from filestore.fusion import reciprocal_rank_fusion
 from filestore.hashing import content_hash
 from filestore.places import Places
@@ -32,6 +38,8 @@ Leg = list[tuple[str, float]]
 Why = dict[str, dict[str, float]]
 """Leg to rank and score."""
 MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
+LEXICAL_FLOOR: Final = 0.15
+"""Below this a text that keywords missed shares too little to be worth showing beside theirs."""
 LEG_DEPTH: Final = 50
 """How many files of each leg take part in a fusion, at least."""
 LEXICAL_WEIGHT: Final = 0.02
@@ -48,7 +56,7 @@ class Filters:
     where: tuple[tuple[str, str], ...] = ()
     """(key, value) pairs that all hold, of the frontmatter or the document's metadata."""
     source: str | None = None
-    """A glob over the source path or its file name."""
+    """A glob over the source path, the end of it, or a folder in it."""
     kind: str | None = None
 
     def __bool__(self) -> bool:
@@ -135,11 +143,12 @@ class Searcher:
         mode = self._possible(mode, notes)
         depth = count if mode != "hybrid" else max(LEG_DEPTH, count)
         legs: dict[str, Leg] = {}
-        if mode != "keyword" and any(character.isalnum() for character in query):
-            legs["vector"] = self._by_vector(query, depth, allowed)
+        if mode != "keyword":
+            floor = LEXICAL_FLOOR if mode == "hybrid" and self._is_lexical else -1.0
+            legs["vector"] = self._by_vector(query, depth, allowed, floor, notes)
         if mode != "vector":
             legs["keyword"] = self._by_keyword(query, depth, allowed, notes)
-        if self._embedder is not None and self._embedder.lexical and mode == "vector":
+        if self._is_lexical and mode == "vector":
             notes.append("the builtin embedder compares words, not meaning")
         best = self._fuse(legs)[:count]
         rows = self._catalog.files([path for path, _, _ in best])
@@ -151,6 +160,10 @@ class Searcher:
             hits=tuple(hits),
             notes=tuple(notes),
         )
+
+    @property
+    def _is_lexical(self) -> bool:
+        return self._embedder is not None and self._embedder.lexical
 
     def _possible(self, mode: Mode, notes: list[str]) -> Mode:
         if mode != "keyword" and (self._embedder is None or self._embeddings is None):
@@ -179,11 +192,15 @@ class Searcher:
             allowed = matching if allowed is None else allowed & matching
         return allowed or set()
 
-    def _by_vector(self, query: str, depth: int, allowed: set[int] | None) -> Leg:
+    def _by_vector(
+        self, query: str, depth: int, allowed: set[int] | None, floor: float, notes: list[str]
+    ) -> Leg:
         import numpy
 
-        if self._embedder is None or self._embeddings is None:
+        meant = wanted_text(query)
+        if self._embedder is None or self._embeddings is None or not meant:
             return []
+        allowed, banned = self._bounds(query, allowed, notes)
         if self._index is None:
             self._index = vector_file.load(
                 self._places, self._catalog, self._embeddings, self._embedder
@@ -191,22 +208,41 @@ class Searcher:
         vectors = None
         if allowed is not None:
             vectors = numpy.array(self._catalog.vectors_of_files(allowed), dtype=numpy.int64)
-        vector = self._embedder.embed_query(query)
+        vector = self._embedder.embed_query(meant)
         wanted = depth + 8
         while True:
             nearest = self._index.search(vector, wanted, allowed=vectors)
-            files = self._files_of(nearest, allowed)
-            if len(files) >= depth or len(nearest) < wanted:
+            near = [(found, score) for found, score in nearest if score >= floor]
+            files = self._files_of(near, allowed, banned)
+            if len(files) >= depth or len(near) < wanted:
                 return files[:depth]
             wanted *= 4
 
-    def _files_of(self, nearest: Sequence[tuple[int, float]], allowed: set[int] | None) -> Leg:
+    def _bounds(
+        self, query: str, allowed: set[int] | None, notes: list[str]
+    ) -> tuple[set[int] | None, set[int]]:
+        """What +required and -excluded words leave to vectors: ids allowed, and ids banned."""
+        required, excluded = bounding_queries(query)
+        reader = self._open_reader(notes) if required or excluded else None
+        banned: set[int] = set()
+        if reader is not None:
+            everything = max(1, self._catalog.indexed_count())
+            for text in required:
+                holding = {file for file, _ in reader.search(text, everything)}
+                allowed = holding if allowed is None else allowed & holding
+            for text in excluded:
+                banned |= {file for file, _ in reader.search(text, everything)}
+        return allowed, banned
+
+    def _files_of(
+        self, nearest: Sequence[tuple[int, float]], allowed: set[int] | None, banned: set[int]
+    ) -> Leg:
         """Each file once, with the score of its best text."""
         owners = self._catalog.files_of_vectors([vector for vector, _ in nearest])
         best: dict[int, float] = {}
         for vector, score in nearest:
             for file, _ in owners.get(vector, ()):
-                if allowed is None or file in allowed:
+                if (allowed is None or file in allowed) and file not in banned:
                     best.setdefault(file, score)
         return self._ordered(list(best.items()))
 
@@ -271,8 +307,7 @@ class Searcher:
         if len(legs) == 1:
             (leg,) = legs.values()
             return [(path, score, why[path]) for path, score in leg]
-        lexical = self._embedder is not None and self._embedder.lexical
-        weights = {"keyword": 1.0, "vector": LEXICAL_WEIGHT if lexical else 1.0}
+        weights = {"keyword": 1.0, "vector": LEXICAL_WEIGHT if self._is_lexical else 1.0}
         rankings = {name: [path for path, _ in leg] for name, leg in legs.items()}
         fused = reciprocal_rank_fusion(rankings, weights=weights)
         return [(item.item, item.score, why[item.item]) for item in fused]
@@ -316,5 +351,6 @@ class Searcher:
 
 
 def _matches(source: str, pattern: str) -> bool:
-    name = source.rpartition("/")[2]
-    return fnmatch.fnmatchcase(source, pattern) or fnmatch.fnmatchcase(name, pattern)
+    """Whether a glob names a source, the end of its path, or a folder around it."""
+    forms = (pattern, f"*/{pattern}", f"{pattern}/*", f"*/{pattern}/*")
+    return any(fnmatch.fnmatchcase(source, form) for form in forms)

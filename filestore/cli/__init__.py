@@ -30,6 +30,10 @@ EXIT_INTERRUPTED: Final = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # Closed by whoever called: what is written goes nowhere.
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if words in (["--version"], ["-V"]):
         from filestore._version import __version__
 
@@ -41,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     as_json = "--json" in words
     try:
         options = _parser.parse(words)
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
     except FilestoreError as error:
         return _diagnostics.report(error, as_json=as_json)
     except KeyboardInterrupt:
@@ -50,3 +56,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has seen enough; Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        return _diagnostics.unwritable(error)

@@ -1,5 +1,6 @@
 """What goes to stderr: errors with their remedy, notes, progress. Owns the exit codes of errors."""
 
+import os
 import sys
 import time
 from typing import Any
@@ -36,6 +37,13 @@ def interrupted(*, as_json: bool) -> int:
     else:
         say(f"filestore: {message}")
     return EXIT_INTERRUPTED
+
+
+def unwritable(error: OSError) -> int:
+    """Say that nothing can be written where the answer goes; returns the exit code."""
+    say(f"filestore: cannot write the answer: {error.strerror or error}")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FilestoreError.exit_code
 
 
 def say(text: str) -> None:

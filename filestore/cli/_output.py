@@ -18,8 +18,8 @@ def write_json(value: dict[str, Any]) -> None:
     """Print one JSON object."""
     data = orjson.dumps(_encodable(value), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     sys.stdout.flush()
-    sys.stdout.buffer.write(safe_json(data))
-    sys.stdout.buffer.flush()
+    sys.stdout.write(safe_json(data).decode())
+    sys.stdout.flush()
 
 
 def _encodable(value: Any) -> Any:

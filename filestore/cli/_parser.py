@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
@@ -9,6 +10,7 @@ from typing import Any, NoReturn
 from filestore.cli import COMMANDS
 from filestore.errors import UsageError
 
+_COLUMNS = 78
 _DESCRIPTION = "A knowledge store of Markdown files that people edit and an index that follows."
 _EPILOG = """\
 exit codes:
@@ -49,7 +51,7 @@ def parse(words: Sequence[str]) -> Any:
     module = import_module(f"filestore.cli.{command}")
     own = _Parser(
         prog=f"filestore {command}",
-        description=module.__doc__,
+        description=textwrap.fill(module.__doc__ or "", _COLUMNS),
         epilog=f"example:\n  {module.EXAMPLE}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,9 +1,11 @@
 """A first look, in a temporary folder: search a small store, edit its files, see drift, mend it."""
 
 import argparse
+import contextlib
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 from typing import Any
 
@@ -24,6 +26,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> int:
     """Walk through the store's life once, with the real commands."""
+    if not options.json:
+        return _walk(options)
+    with contextlib.redirect_stdout(sys.stderr):
+        code = _walk(options)
+    _output.write_json({"root": options.root, "clean": code == 0})
+    return code
+
+
+def _walk(options: Any) -> int:
     root = os.path.join(tempfile.mkdtemp(prefix="filestore-demo-"), FOLDER)
     derived = shutil.ignore_patterns(".sidecar", ".undo", "__pycache__")
     shutil.copytree(example_folder(), root, ignore=derived)
@@ -41,10 +52,8 @@ def run(options: Any) -> int:
     tour.command("sync")
     tour.command("search", "hive notebook", "-k", "2", "--mode", "keyword")
     tour.command("verify", "--level", "full")
-    if options.json:
-        _output.write_json({"root": root, "codes": tour.codes})
-    else:
-        _farewell(tour, root)
+    _farewell(tour, root)
+    options.root = root
     return 0 if tour.codes[-1] == 0 else 1
 
 

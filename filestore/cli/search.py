@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="K=V",
         help="only chunks whose frontmatter or document says so; may be repeated",
     )
-    parser.add_argument("--source", metavar="GLOB", help="only chunks of these sources")
+    parser.add_argument("--source", metavar="GLOB", help="only chunks of these files or folders")
     parser.add_argument("--kind", metavar="K", help="only this kind: chunk or summary")
 
 
@@ -107,6 +107,7 @@ def _columns() -> int:
 
 
 def _excerpt(text: str, width: int) -> list[str]:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    stripped = (line.strip() for line in text.splitlines())
+    lines = [line for line in stripped if line and not line.startswith("```")]
     shown = [line for line in lines if not line.startswith("#")] or lines
     return [line if len(line) <= width else line[: width - 1] + "…" for line in shown[:_LINES]]

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from filestore.cli import _context, _output
+from filestore.facts import value_text
 from filestore.safe_text import shown_path
 
 EXAMPLE = "filestore show chunked/glossary.md/chunk1.md"
@@ -31,7 +32,7 @@ def run(options: Any) -> int:
     _output.line(shown_path(shown.path), style="1")
     for key, value in {**shown.frontmatter, **shown.record}.items():
         if value not in (None, [], {}):
-            _output.line(f"{key}: {value}", style="2")
+            _output.line(f"{key}: {value_text(value)}", style="2")
     _output.line()
     _output.line(shown.body.rstrip("\n"))
     return 0

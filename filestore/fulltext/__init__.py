@@ -19,7 +19,15 @@ from filestore.fulltext._stamp import (
 )
 
 if TYPE_CHECKING:
-    from filestore.fulltext._query import Clause, Kind, Need, Query, parse_query
+    from filestore.fulltext._query import (
+        Clause,
+        Kind,
+        Need,
+        Query,
+        bounding_queries,
+        parse_query,
+        wanted_text,
+    )
     from filestore.fulltext._reader import Reader
     from filestore.fulltext._writer import Entry, Writer
 
@@ -31,7 +39,9 @@ _HOMES = {
     "Query": "_query",
     "Reader": "_reader",
     "Writer": "_writer",
+    "bounding_queries": "_query",
     "parse_query": "_query",
+    "wanted_text": "_query",
 }
 
 __all__ = [
@@ -46,9 +56,11 @@ __all__ = [
     "Reader",
     "Stamp",
     "Writer",
+    "bounding_queries",
     "check_files",
     "parse_query",
     "read_stamp",
+    "wanted_text",
     "write_stamp",
 ]
 

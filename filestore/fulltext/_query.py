@@ -76,6 +76,27 @@ def parse_query(query: str) -> Query:
     return Query(clauses=_apply_operators(items)[:MAX_CLAUSES])
 
 
+def wanted_text(query: str) -> str:
+    """What a query asks for, without what it excludes; as typed where it excludes nothing."""
+    parsed = parse_query(query)
+    wanted = parsed.wanted()
+    if len(wanted) == len(parsed.clauses) and wanted:
+        return query
+    return " ".join(clause.text for clause in wanted)
+
+
+def bounding_queries(query: str) -> tuple[list[str], list[str]]:
+    """The required and the excluded clauses of a query, each as a query of its own."""
+    clauses = parse_query(query).clauses
+    required = [_alone(clause) for clause in clauses if clause.need is Need.REQUIRED]
+    return required, [_alone(clause) for clause in clauses if clause.need is Need.EXCLUDED]
+
+
+def _alone(clause: Clause) -> str:
+    forms = {Kind.WORD: "{}", Kind.PHRASE: '"{}"', Kind.PREFIX: "{}*"}
+    return forms[clause.kind].format(clause.text)
+
+
 _OPERATORS: Final = frozenset({"AND", "OR", "NOT"})
 _NEED_OF_SIGN: Final = {"+": Need.REQUIRED, "-": Need.EXCLUDED}
 

@@ -317,7 +317,6 @@ def test_withheld_until_mended(either: Any, broken: bytes, code: str) -> None:
     either.assert_settled()
 
 
-@pytest.mark.xfail(strict=True, reason="what moved is not looked at for what withholds it")
 def test_a_renamed_withheld_file(either: Any) -> None:
     """A broken file with a new name is still left for the user, and the code says so."""
     fill(either)

@@ -168,9 +168,7 @@ class Drift(RuleBasedStateMachine):
             assert report.embedded == len(keys - self.paid)
             self.paid |= keys
             withheld = self.withheld(before)
-            remaining = {(found.code, found.path) for found in report.remaining}
-            moved = {found.path for found in report.applied if found.code == "moved"}
-            assert {pair for pair in withheld if pair[1] not in moved} <= remaining <= withheld
+            assert {(found.code, found.path) for found in report.remaining} == withheld
             assert {(found.code, found.path) for found in store.status().findings} == withheld
             checked = store.verify(level="full").findings
             assert {
