@@ -11,9 +11,9 @@ from filestore.safe_text import safe_text, shown_path
 if TYPE_CHECKING:
     from filestore.errors import FilestoreError, RefusedError, UsageError
     from filestore.findings import Finding
-    from filestore.ingest import SourcePath, sources_of
     from filestore.progress import Progress
     from filestore.search import Answer, Filters, Hit
+    from filestore.sources import SourcePath, sources_of
     from filestore.store import NoStoreError, Shown, Status, Store, find_root
 
 _HOMES = {
@@ -26,12 +26,12 @@ _HOMES = {
     "Progress": "progress",
     "RefusedError": "errors",
     "Shown": "store",
-    "SourcePath": "ingest",
+    "SourcePath": "sources",
     "Status": "store",
     "Store": "store",
     "UsageError": "errors",
     "find_root": "store",
-    "sources_of": "ingest",
+    "sources_of": "sources",
 }
 
 __all__ = [

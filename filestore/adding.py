@@ -1,13 +1,15 @@
 """Adding: each source through ingest, then what it wrote through one commit."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 
 from filestore import repair, verify
 from filestore.fileio import FileSystemClock
 from filestore.indexing import Commit
-from filestore.ingest import Ingest, Outcome, SourcePath
+from filestore.ingest import Ingest, Outcome
 from filestore.progress import OnProgress, Progress
 from filestore.settings import Settings
+from filestore.sources import SourcePath
 
 COMMIT_FILES = 20_000
 """Chunk files written before they are committed to the sidecar."""
@@ -27,7 +29,14 @@ def add_all(
     Returns:
         An outcome for each source, and how many texts were embedded and reused.
     """
-    ingest = Ingest(subject.places, settings, subject.embedder)
+    os.makedirs(subject.places.chunked, exist_ok=True)
+    ingest = Ingest(
+        subject.places,
+        settings,
+        subject.embedder,
+        originals=subject.catalog.originals(),
+        owners=subject.catalog.sources_of_resources(),
+    )
     outcomes: list[Outcome] = []
     waiting: list[Outcome] = []
     embedded = reused = 0
@@ -58,11 +67,11 @@ def _index(
     with open_commit() as commit:
         for outcome in outcomes:
             for origin, body in outcome.generated.items():
-                subject.catalog.connection.execute(
-                    "INSERT OR IGNORE INTO generated VALUES (?, ?)", (origin, body.encode())
-                )
+                commit.keep_generated(origin, body)
+            if outcome.original is not None:
+                commit.note_original(outcome.source, outcome.original)
         commit.forget([path for outcome in outcomes for path in outcome.removed])
-        written = [path for outcome in outcomes for path in outcome.written]
+        written = list(dict.fromkeys(path for outcome in outcomes for path in outcome.written))
         for read_from_ns, looks, _ in repair.settled(subject, written, clock, clock.now_ns()):
             commit.put(looks, read_from_ns)
         report = commit.finish()

@@ -259,8 +259,8 @@ class Commit:
     def _write_index(self) -> None:
         if self._embedder is None:
             return
-        due = self._catalog.count("vectors") > 0 and vector_file.is_due(self._catalog)
-        if not due and not self._index_wanted:
+        first = self._catalog.index_file() is None and self._catalog.count("vectors") > 0
+        if not first and not self._index_wanted and not vector_file.is_behind(self._catalog):
             return
         written = (self._places, self._catalog, self._embeddings, self._embedder)
         if vector_file.write(*written) and self.embeds:
@@ -291,6 +291,14 @@ class Commit:
         return CommitReport(
             generation=generation, embedded=self._texts.embedded, reused=self._texts.reused
         )
+
+    def keep_generated(self, origin: str, body: str) -> None:
+        """Keep a generated text that a hand-edited file hides."""
+        self._catalog.keep_generated(origin, body.encode())
+
+    def note_original(self, source: str, path: str) -> None:
+        """Remember where the original of a copy lies."""
+        self._catalog.set_meta(f"original:{source}", path)
 
     def want_fulltext(self) -> None:
         """Build the full-text index again on `finish`; asked for before anything is put."""

@@ -5,9 +5,9 @@ One rule: a resource changes as a whole or not at all, and the rest goes on.
 """
 
 import os
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from filestore import chunking, extract, fileio, records
 from filestore.drift import folded_path, look_at
@@ -21,28 +21,19 @@ from filestore.places import RECORD_NAME, Places
 from filestore.records import Record, SourceDocument
 from filestore.regeneration import Existing, NewChunk, NewDocument, Regeneration, regenerate
 from filestore.settings import Settings
+from filestore.sources import (
+    SourceError,
+    SourcePath,
+    check_name,
+    extract_bytes,
+    inside,
+    read_source,
+    unreadable,
+)
 from filestore.worktree import work_tree
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
-
-MAX_SOURCE_BYTES: Final = 256 * 1024 * 1024
-MAX_NAME_BYTES: Final = 255
-
-
-class SourceError(FilestoreError):
-    """A source cannot be read or used."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourcePath:
-    """A source as the user named it, and what it is to be called."""
-
-    path: str
-    """Absolute."""
-    resource: str
-    implied: bool = False
-    """Whether it was found in a folder, not named: the store itself is then passed over."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,44 +56,36 @@ class Outcome:
     """Origin to text of what was generated for the kept files."""
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """Documents of a folder that were left out, with the reason."""
+    failures: list[tuple[str, FilestoreError]] = field(default_factory=list)
+    """Documents of a folder that could not be read; what they had before stays."""
+    original: str | None = None
+    """Where the original of a copy lies; remembered in the sidecar, never committed."""
     undo: str | None = None
-
-
-def sources_of(path: str, *, into: str | None, each: bool) -> list[SourcePath]:
-    """What one path given to `add` stands for: itself, or with `each` every child of the folder.
-
-    Raises:
-        SourceError: It does not exist or cannot be read.
-    """
-    absolute = os.path.abspath(path)
-    if not os.path.lexists(absolute):
-        raise SourceError(f"no such file or folder: {path}", remedy="check the path")
-    if not each:
-        name = into if into is not None else os.path.basename(absolute)
-        return [SourcePath(path=absolute, resource=name)]
-    if not os.path.isdir(absolute):
-        raise SourceError(f"{path} is not a folder", remedy="leave --each out for a file")
-    try:
-        names = sorted(os.listdir(absolute))
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    return [
-        SourcePath(path=os.path.join(absolute, name), resource=name, implied=True)
-        for name in names
-        if not name.startswith(".") and _is_source(os.path.join(absolute, name))
-    ]
-
-
-def _is_source(path: str) -> bool:
-    if os.path.islink(path):
-        return False
-    return os.path.isdir(path) or extract.for_name(path) is not None
 
 
 class Ingest:
     """Brings sources into one store; holds what stays the same from source to source."""
 
-    def __init__(self, places: Places, settings: Settings, embedder: "Embedder | None") -> None:
+    def __init__(
+        self,
+        places: Places,
+        settings: Settings,
+        embedder: "Embedder | None",
+        *,
+        originals: dict[str, str],
+        owners: Mapping[str, str],
+    ) -> None:
+        """Prepare.
+
+        Args:
+            places: Where the store lies.
+            settings: The store's.
+            embedder: Counts tokens; None counts characters.
+            originals: Where the originals of copies lie, by reference; added to.
+            owners: Resource by source, as the catalog knows them.
+        """
+        self._originals = originals
+        self._owners = owners
         self._places = places
         self._settings = settings
         self._tree = work_tree(places.root)
@@ -119,11 +102,15 @@ class Ingest:
         try:
             self._check(source)
             outcome.source = self._reference(source)
+            self._check_original(source, outcome)
+            self._follow_renamed(source, outcome)
             self._add(source, outcome)
+            if outcome.original is not None:
+                self._originals[outcome.source] = outcome.original
         except FilestoreError as error:
             outcome.status, outcome.error = "failed", error
         except OSError as error:
-            outcome.status, outcome.error = "failed", _unreadable(source.path, error)
+            outcome.status, outcome.error = "failed", unreadable(source.path, error)
         return outcome
 
     def _check(self, source: SourcePath) -> None:
@@ -156,6 +143,29 @@ class Ingest:
             ) from error
         return reference
 
+    def _check_original(self, source: SourcePath, outcome: Outcome) -> None:
+        """Two documents from elsewhere with one name are two sources."""
+        path = os.path.realpath(source.path)
+        if inside(path, os.path.realpath(self._tree)):
+            return
+        known = self._originals.get(outcome.source, path)
+        if known != path:
+            raise RefusedError(
+                f"the name {source.resource!r} is in use for {known}",
+                remedy=f"choose another with --into, or remove it: filestore rm {source.resource}",
+            )
+        outcome.original = path
+
+    def _follow_renamed(self, source: SourcePath, outcome: Outcome) -> None:
+        """A source whose resource folder was renamed still belongs to that folder."""
+        owner = self._owners.get(outcome.source)
+        if source.named or owner is None or owner == source.resource:
+            return
+        if self._settings.layout == "tree":
+            there = self._read_record(f"{owner}/{RECORD_NAME}")
+            if there is not None and there.source == outcome.source:
+                outcome.resource = owner
+
     def _add(self, source: SourcePath, outcome: Outcome) -> None:
         prefix, record_path = self._names(outcome)
         before = self._read_record(record_path)
@@ -165,9 +175,8 @@ class Ingest:
                 remedy=f"choose another with --into, or remove it: filestore rm {source.resource}",
             )
         if before is None:
-            self._check_collision(source.resource)
-        fresh, skipped = self._read(source, outcome.source)
-        outcome.skipped = skipped
+            self._check_collision(outcome.resource)
+        fresh = self._read(source, outcome)
         if before is not None and self._is_unchanged(before, fresh):
             outcome.status = "unchanged"
             outcome.chunks = len(
@@ -176,7 +185,7 @@ class Ingest:
             return
         self._write(source, outcome, before, fresh, prefix, record_path)
         outcome.status = "added" if before is None else "updated"
-        self._names_in_use()[folded_path(source.resource)] = source.resource
+        self._names_in_use()[folded_path(outcome.resource)] = outcome.resource
 
     def _names(self, outcome: Outcome) -> tuple[str, str]:
         """Folder of the resource below `chunked/` ("" in the flat layout), and its record."""
@@ -220,27 +229,28 @@ class Ingest:
             self._in_use = {folded_path(name): name for name in names}
         return self._in_use
 
-    def _read(
-        self, source: SourcePath, reference: str
-    ) -> tuple[dict[str, bytes], list[tuple[str, str]]]:
-        """The bytes of every document by its reference, and what was left out."""
+    def _read(self, source: SourcePath, outcome: Outcome) -> dict[str, bytes]:
+        """The bytes of every document by its reference; what was left out or failed is noted."""
+        reference = outcome.source
         if not os.path.isdir(source.path):
-            return {reference: read_source(source.path)}, []
+            return {reference: read_source(source.path)}
         listing = documents(source.path, leave_out=self._is_own)
         found: dict[str, bytes] = {}
-        skipped = list(listing.skipped)
+        outcome.skipped = list(listing.skipped)
         for path in listing.paths:
             try:
                 found[f"{reference}/{path}"] = read_source(os.path.join(source.path, path))
-            except (FilestoreError, OSError) as error:
-                skipped.append((path, str(error)))
+            except FilestoreError as error:
+                outcome.failures.append((path, error))
+            except OSError as error:
+                outcome.failures.append((path, unreadable(path, error)))
         if not found:
             raise SourceError(
                 f"no readable document in {source.path}",
                 remedy="add text, Markdown or HTML",
-                detail="; ".join(f"{path}: {reason}" for path, reason in skipped[:5]),
+                detail="; ".join(f"{path}: {reason}" for path, reason in outcome.skipped[:5]),
             )
-        return found, skipped
+        return found
 
     def _is_own(self, path: str) -> bool:
         """Whether a path met while walking a source is the store, or what it made."""
@@ -266,10 +276,11 @@ class Ingest:
         folder = os.path.join(self._places.chunked, prefix)
         if not os.path.isdir(folder):
             return []
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".md"))
+        names = sorted(_chunk_files(folder))
         paths = [f"{prefix}/{name}" if prefix else name for name in names]
+        start = len(prefix) + 1 if prefix else 0
         return [
-            Existing(name=look.path.rpartition("/")[2], data=look.data, chunk=look.chunk)
+            Existing(name=look.path[start:], data=look.data, chunk=look.chunk)
             for look in look_at_existing(self._places, paths, self._settings)
             if look.chunk is not None and (prefix or look.chunk.source in sources)
         ]
@@ -373,7 +384,7 @@ class Ingest:
                 extracted = extract_bytes(data, path)
             except FilestoreError as error:
                 failures.append(error)
-                outcome.skipped.append((path, error.message))
+                outcome.failures.append((path, error))
                 if had is not None:
                     documents.append(NewDocument(source=path, chunks=None))
                     described.append(had)
@@ -381,7 +392,13 @@ class Ingest:
             chunks = self._chunks(extracted)
             documents.append(NewDocument(source=path, chunks=chunks))
             described.append(_described(path, data, extracted))
+        for path, _ in outcome.failures:
+            had = known.get(f"{outcome.source}/{path}")
+            if had is not None and had not in described:
+                documents.append(NewDocument(source=had.source, chunks=None))
+                described.append(had)
         if not described or (failures and len(fresh) == 1):
+            outcome.failures = []
             raise failures[0]
         return documents, described
 
@@ -454,63 +471,13 @@ class FolderOfStore:
             fileio.remove_empty_folders(self._root, self._path)
 
 
-def check_name(name: str) -> None:
-    """Refuse a resource name that cannot be a folder of the store.
-
-    Raises:
-        SourceError: It cannot.
-    """
-    reason = ""
-    if not name or name in (".", "..") or "/" in name or "\0" in name:
-        reason = "a resource name is one folder name"
-    elif name.startswith("."):
-        reason = "a name that starts with a dot is hidden from the walk"
-    elif len(os.fsencode(name)) > MAX_NAME_BYTES:
-        reason = f"a name has at most {MAX_NAME_BYTES} bytes"
-    else:
-        try:
-            name.encode("utf-8")
-        except UnicodeEncodeError:
-            reason = "it is not valid UTF-8"
-    if reason:
-        raise SourceError(
-            f"{name!r} cannot name a resource: {reason}", remedy="choose a name with --into"
-        )
-
-
-def read_source(path: str) -> bytes:
-    """The bytes of an original.
-
-    Raises:
-        SourceError: It is no regular file, or too large.
-        OSError: It cannot be read.
-    """
-    if not os.path.isfile(path):
-        raise SourceError(f"{path} is not a regular file", remedy="add a file or a folder")
-    size = os.path.getsize(path)
-    if size > MAX_SOURCE_BYTES:
-        raise SourceError(
-            f"{path} has {size} bytes, the limit is {MAX_SOURCE_BYTES}",
-            remedy="cut it into smaller files",
-        )
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def extract_bytes(data: bytes, path: str) -> Document:
-    """Text and metadata of one original.
-
-    Raises:
-        FilestoreError: No extractor reads it, or it cannot be read.
-    """
-    name = path.rpartition("/")[2]
-    extractor = extract.for_name(name)
-    if extractor is None:
-        raise SourceError(
-            f"{name}: no extractor reads this kind of file",
-            remedy="convert it to text, Markdown or HTML",
-        )
-    return extractor.extract(data, name=name)
+def _chunk_files(folder: str) -> Iterator[str]:
+    """Markdown files below a folder, at any depth, relative to it."""
+    for path, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if name.endswith(".md") and not name.startswith("."):
+                yield os.path.relpath(os.path.join(path, name), folder)
 
 
 def _described(path: str, data: bytes, document: Document) -> SourceDocument:
@@ -539,21 +506,6 @@ def look_at_existing(places: Places, paths: Sequence[str], settings: Settings) -
     return found
 
 
-def inside(path: str, folder: str) -> bool:
-    """Whether an absolute path is a folder or lies below it."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
 def _count_words(text: str) -> int:
     """A bound for stores whose model is not here: no model has more tokens than characters."""
     return (len(text) + 2) // 3
-
-
-def _unreadable(path: str, error: OSError) -> FilestoreError:
-    if isinstance(error, FilestoreError):
-        return error
-    return SourceError(
-        f"cannot read {path}: {error.strerror or error}",
-        remedy="make it readable, then add it again",
-        detail=str(error),
-    )

@@ -2,8 +2,9 @@
 
 import contextlib
 import os
+from collections.abc import Iterable
 
-from filestore import fileio
+from filestore import fileio, vector_file
 from filestore.catalog import CatalogDamagedError, CatalogWriter
 from filestore.embed.base import Embedder
 from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged
@@ -11,6 +12,8 @@ from filestore.findings import Finding
 from filestore.places import Places
 
 MAX_QUARANTINED = 4
+CATALOG_CODES = frozenset({"catalog-damaged", "map-mismatch"})
+VECTOR_CODES = frozenset({"vector-orphan", "vector-invalid", "vector-mismatch"})
 
 
 def make_sidecar(places: Places) -> None:
@@ -67,14 +70,43 @@ def _open_embeddings(
     try:
         return EmbeddingCache.open(places.embeddings)
     except EmbeddingsDamaged as error:
-        put_aside = quarantine(places, places.embeddings)
-        embeddings = EmbeddingCache.open(places.embeddings)
-        known = [embedder.fingerprint] if embedder is not None else []
-        kept = embeddings.salvage(put_aside, fingerprints=known)
-        detail = f"{error.message}; {kept} rows kept"
-        path = ".sidecar/embeddings.sqlite"
-        mended.append(Finding(code="embeddings-damaged", path=path, detail=detail))
+        embeddings, finding = _salvage(places, embedder, error.message)
+        mended.append(finding)
         return embeddings
+
+
+def _salvage(
+    places: Places, embedder: Embedder | None, reason: str
+) -> tuple[EmbeddingCache, Finding]:
+    """Put damaged embeddings aside and keep every row whose checksum holds."""
+    put_aside = quarantine(places, places.embeddings)
+    embeddings = EmbeddingCache.open(places.embeddings)
+    known = [embedder.fingerprint] if embedder is not None else []
+    kept = embeddings.salvage(put_aside, fingerprints=known)
+    detail = f"{reason}; {kept} rows kept"
+    path = ".sidecar/embeddings.sqlite"
+    return embeddings, Finding(code="embeddings-damaged", path=path, detail=detail)
+
+
+def mend(places: Places, embedder: Embedder | None, found: Iterable[Finding]) -> list[Finding]:
+    """Put aside the parts that findings of a full verification condemn. The lock is held.
+
+    Returns:
+        The findings that the next opening and sync then mend for good.
+    """
+    mended: dict[str, Finding] = {finding.code: finding for finding in found}
+    if mended.keys() & CATALOG_CODES:
+        quarantine(places, places.catalog)
+    if "embeddings-damaged" in mended:
+        reason = mended["embeddings-damaged"].detail
+        embeddings, mended["embeddings-damaged"] = _salvage(places, embedder, reason)
+        embeddings.close()
+    if mended.keys() & VECTOR_CODES:
+        for name in os.listdir(places.sidecar):
+            if name.startswith(vector_file.PREFIX):
+                os.unlink(os.path.join(places.sidecar, name))
+    wanted = CATALOG_CODES | VECTOR_CODES | {"embeddings-damaged"}
+    return [finding for code, finding in mended.items() if code in wanted]
 
 
 def quarantine(places: Places, path: str) -> str:

@@ -192,7 +192,7 @@ class _Work:
         self.result.writes[file.name] = frontmatter.split(data).head + chunk.body.encode()
 
     def _drop(self, file: Existing) -> None:
-        if chunkfile.hand_edited(file.chunk):
+        if chunkfile.hand_edited(file.chunk) or file.chunk.user or file.chunk.questions:
             self.result.chunks += 1
             self.result.kept[file.name] = "edited by hand, and its source text is gone"
         else:

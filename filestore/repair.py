@@ -103,6 +103,9 @@ def _settle_sidecar(subject: verify.Subject, commit: Commit, work: _Pass) -> Non
         commit.want_fulltext()
     if commit.note_lost_embeddings():
         codes.add("vector-missing")
+        detail = "embeddings were gone"
+        path = ".sidecar/embeddings.sqlite"
+        found.append(Finding(code="embeddings-damaged", path=path, detail=detail))
     if "vector-missing" in codes and commit.embeds:
         commit.embed_missing()
     for finding in found:

@@ -166,8 +166,13 @@ class Searcher:
         return self._embedder is not None and self._embedder.lexical
 
     def _possible(self, mode: Mode, notes: list[str]) -> Mode:
-        if mode != "keyword" and (self._embedder is None or self._embeddings is None):
+        if mode == "keyword":
+            return mode
+        if self._embedder is None:
             notes.append("the model of this store is not here: answered by keyword only")
+            return "keyword"
+        if self._embeddings is None:
+            notes.append("the embeddings cannot be read: answered by keyword; run 'filestore sync'")
             return "keyword"
         return mode
 

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
     from filestore.embed.cache import EmbeddingCache
     from filestore.indexing import Commit
-    from filestore.ingest import Outcome, SourcePath
+    from filestore.ingest import Outcome
     from filestore.reconstruction import Reconstruction
     from filestore.removal import Removed
     from filestore.repair import SyncReport
     from filestore.search import Answer, Filters, Mode, Searcher
+    from filestore.sources import SourcePath
 
 DEFAULT_FOLDER = "file_index"
 _IGNORED = b".sidecar/\n.undo/\n"
@@ -255,15 +256,42 @@ class Store:
         *,
         embed: bool = True,
         forget_missing: bool = False,
+        full: bool = False,
         wait_s: float = DEFAULT_WAIT_S,
         on_progress: OnProgress = ignore,
     ) -> "SyncReport":
         """Apply every repair that touches only the sidecar.
 
+        Args:
+            embed: Whether texts without embedding are embedded now.
+            forget_missing: Whether a mass of missing files is meant to be gone.
+            full: Verify everything first and mend what that finds, too.
+            wait_s: How long to wait for another writer.
+            on_progress: Told how far it is.
+
         Raises:
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused; the old generation stays.
         """
+        mended = self._mend(self.verify(level="full").findings, wait_s) if full else []
+        try:
+            report = self._sync(embed, forget_missing, wait_s, on_progress)
+        except CatalogDamagedError as error:
+            # Damage that opening did not show: put it aside, and follow the files afresh.
+            mended += self._mend([_catalog_finding(error)], wait_s)
+            report = self._sync(embed, forget_missing, wait_s, on_progress)
+        return replace(report, applied=(*dict.fromkeys([*mended, *report.applied]),))
+
+    def _mend(self, found: Iterable[Finding], wait_s: float) -> list[Finding]:
+        from filestore import recovery
+
+        self.close()
+        with writer_lock(self.places.lock, command="filestore sync", wait_s=wait_s):
+            return recovery.mend(self.places, self.embedder, found)
+
+    def _sync(
+        self, embed: bool, forget_missing: bool, wait_s: float, on_progress: OnProgress
+    ) -> "SyncReport":
         from filestore import repair
 
         with self._writing("sync", wait_s=wait_s) as (catalog, embeddings, mended):

@@ -27,11 +27,6 @@ REPLAYED_SHARE: Final = 0.05
 _BLOCK: Final = 8192
 
 
-def is_due(catalog: Catalog) -> bool:
-    """Whether the file is missing or so far behind that it should be written."""
-    return catalog.index_file() is None or is_behind(catalog)
-
-
 def is_behind(catalog: Catalog) -> bool:
     """Whether more differs than is replayed in passing."""
     behind = catalog.delta_size()

@@ -191,12 +191,17 @@ def _vector_findings(subject: Subject) -> list[Finding]:
         return found
     if subject.embeddings is None:
         return [*found, _embeddings_damaged("the file of embeddings cannot be read")]
-    damaged = subject.embeddings.verify(subject.embedder.fingerprint)
-    if damaged:
-        found.append(_embeddings_damaged(f"{len(damaged)} rows fail their checksum"))
-    if any(finding.code in ("index-missing", "index-damaged") for finding in found):
-        return found
-    return found + _compare_vectors(subject, subject.embedder, subject.embeddings)
+    from filestore.embed.cache import EmbeddingsDamaged
+
+    try:
+        damaged = subject.embeddings.verify(subject.embedder.fingerprint)
+        if damaged:
+            found.append(_embeddings_damaged(f"{len(damaged)} rows fail their checksum"))
+        if any(finding.code in ("index-missing", "index-damaged") for finding in found):
+            return found
+        return found + _compare_vectors(subject, subject.embedder, subject.embeddings)
+    except EmbeddingsDamaged as error:
+        return [*found, _embeddings_damaged(error.message)]
 
 
 def _embeddings_damaged(detail: str) -> Finding:

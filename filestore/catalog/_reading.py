@@ -321,6 +321,12 @@ class Catalog:
         """Source of each record to the name of its resource."""
         return dict(self.rows("SELECT source, resource FROM records"))
 
+    def originals(self) -> dict[str, str]:
+        """Where the originals of copies lie, by the reference of the copy."""
+        prefix = "original:"
+        found = self.rows("SELECT key, value FROM meta WHERE key GLOB ?", (f"{prefix}*",))
+        return {key.removeprefix(prefix): path for key, path in found}
+
     def full_text_changes(self, since: int, until: int) -> tuple[list[int], list[int]]:
         """What a full-text index of generation `since` lacks to reflect `until`.
 

@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> int:
     """Add every path; what fails is said and the rest goes on."""
-    from filestore.ingest import sources_of
+    from filestore.sources import sources_of
 
     if options.into is not None and (len(options.paths) > 1 or options.each):
         raise UsageError("--into names one resource", remedy="add one path at a time with --into")
@@ -45,6 +45,7 @@ def run(options: Any) -> int:
         _words(report, unusable)
     errors = [error for _, error in unusable]
     errors += [outcome.error for outcome in report.outcomes if outcome.error is not None]
+    errors += [error for outcome in report.outcomes for _, error in outcome.failures]
     return max((error.exit_code for error in errors), default=0)
 
 
@@ -66,6 +67,9 @@ def _json(report: "AddReport", unusable: list[tuple[str, FilestoreError]]) -> di
         if outcome.skipped:
             entry["skipped"] = [{"path": path, "reason": why} for path, why in outcome.skipped]
         lists[outcome.status].append(entry)
+        for path, error in outcome.failures:
+            failed = {"source": path, "resource": outcome.resource, "chunks": 0}
+            lists["failed"].append(failed | _error(error))
     return lists | {"embedded": report.embedded, "reused": report.reused}
 
 
@@ -93,6 +97,8 @@ def _outcome(outcome: "Outcome") -> None:
         _output.line(f"    kept chunked/{shown_path(path)}: {reason}")
     if outcome.kept:
         _diagnostics.say(_KEPT_HINT)
+    for path, error in outcome.failures:
+        _failure(path, error)
     for path, reason in outcome.skipped:
         _diagnostics.say(f"    left out {shown_path(path)}: {reason}")
 

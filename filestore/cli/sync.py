@@ -15,6 +15,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--no-embed", action="store_true", help="leave new texts without vectors for now"
     )
     parser.add_argument(
+        "--full", action="store_true", help="verify everything first, and mend what that finds"
+    )
+    parser.add_argument(
         "--forget-missing",
         action="store_true",
         help="forget missing files even where so many are gone that it looks like an accident",
@@ -27,6 +30,7 @@ def run(options: Any) -> int:
         report = store.sync(
             embed=not options.no_embed,
             forget_missing=options.forget_missing,
+            full=options.full,
             on_progress=on_progress,
         )
         clean = is_clean(list(report.remaining), store.settings.accepted)

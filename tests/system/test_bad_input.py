@@ -326,7 +326,7 @@ def test_unreadable_sources(tmp_path: Path, bound: Any) -> None:
     assert_said(done, 3, "secret.md", "Permission denied", "closed")
     assert "added good.md" in done.stdout
     assert "added mixed (1 chunk)" in done.stdout
-    assert "left out shut.md" in done.stderr
+    assert "failed shut.md" in done.stderr
     assert bound("verify", "--level", "full").code == 0
 
 
@@ -464,7 +464,7 @@ def test_an_unsafe_sidecar(workspace: Any, harm: str) -> None:
 
 def test_a_second_writer(workspace: Any, tmp_path: Path) -> None:
     """A writer that finds another waits, then says who it is; readers do not mind."""
-    from filestore.ingest import sources_of
+    from filestore.sources import sources_of
     from filestore.locking import LockedError
     from filestore.store import Store
 

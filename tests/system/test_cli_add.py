@@ -423,3 +423,75 @@ def test_unchanged_source_writes_nothing(either: Any, manual: Any) -> None:
     os.utime(either.folder / "manual.md", (1, 1))
     assert either.json("add", "manual.md")["unchanged"][0]["chunks"] == len(TOPICS)
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+
+
+def test_two_documents_from_elsewhere_with_one_name(run: Any, tmp_path: Path) -> None:
+    """The second of two originals outside the work tree is refused, not taken for the first."""
+    for folder, word in (("x", "apples"), ("y", "bananas")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "notes.md").write_text(f"# {word}\n\nAbout {word}.\n")
+    work = tmp_path / "s"
+    (work / "deeper").mkdir(parents=True)
+    assert run("init", cwd=work / "deeper").code == 0
+    done = run("add", "../../x/notes.md", "../../y/notes.md", "--json", cwd=work / "deeper")
+    assert done.code == 4
+    assert "in use" in done.json["failed"][0]["error"]
+    assert run("add", "../../y/notes.md", cwd=work / "deeper").code == 4
+    assert run("add", "../../x/notes.md", "--json", cwd=work / "deeper").json["unchanged"]
+
+
+def test_a_renamed_resource_is_still_its_source(run: Any, store_folder: Path) -> None:
+    """A source whose folder was renamed updates that folder and makes no second resource."""
+    (store_folder.parent / "a.md").write_text("# One\n\nWords.\n")
+    run("add", "a.md", cwd=store_folder.parent)
+    (store_folder / "chunked" / "a.md").rename(store_folder / "chunked" / "book")
+    run("sync", cwd=store_folder.parent)
+    (store_folder.parent / "a.md").write_text("# One\n\nOther words.\n")
+    (entry,) = run("add", "a.md", "--json", cwd=store_folder.parent).json["updated"]
+    assert entry["resource"] == "book"
+    assert [item["resource"] for item in run("ls", "--json", cwd=store_folder).json["items"]] == [
+        "book"
+    ]
+
+
+def test_chunks_in_a_sub_folder_are_still_followed(run: Any, store_folder: Path) -> None:
+    """Chunk files moved into a folder of their resource are aligned, not made a second time."""
+    text = "".join(f"# Part {n}\n\n{'words ' * 120}\n\n" for n in range(6))
+    (store_folder.parent / "a.md").write_text(text)
+    run("add", "a.md", cwd=store_folder.parent)
+    resource = store_folder / "chunked" / "a.md"
+    (resource / "later").mkdir()
+    for number in (4, 5):
+        (resource / f"chunk{number}.md").rename(resource / "later" / f"chunk{number}.md")
+    run("sync", cwd=store_folder)
+    (store_folder.parent / "a.md").write_text(f"{text}# Tail\n\nEnd.\n")
+    assert run("add", "a.md", cwd=store_folder.parent).code == 0
+    done = run("reconstruct", "a.md", "--json", cwd=store_folder)
+    assert done.json["text"] == f"{text}# Tail\n\nEnd.\n"
+
+
+def test_a_file_with_own_keys_outlives_its_source_text(run: Any, store_folder: Path) -> None:
+    """A chunk that a person gave keys or questions is kept and reported when its text goes."""
+    parts = [f"# Part {n}\n\n{'words ' * 120}\n\n" for n in range(4)]
+    (store_folder.parent / "a.md").write_text("".join(parts))
+    run("add", "a.md", cwd=store_folder.parent)
+    path = store_folder / "chunked" / "a.md" / "chunk3.md"
+    mine = path.read_text().replace("---\n", '---\ntags: ["mine"]\n', 1)
+    path.write_text(mine)
+    run("sync", cwd=store_folder)
+    (store_folder.parent / "a.md").write_text("".join(parts[:2]))
+    (entry,) = run("add", "a.md", "--json", cwd=store_folder.parent).json["updated"]
+    assert "chunked/a.md/chunk3.md" in entry["kept"]
+    assert path.read_text() == mine
+
+
+def test_a_clone_without_chunked(run: Any, store_folder: Path) -> None:
+    """Git keeps no empty folder: adding to the clone of an empty store makes it again."""
+    (store_folder / "chunked").rmdir()
+    (store_folder.parent / "a.md").write_text("Words.\n")
+    assert run("add", "a.md", cwd=store_folder.parent).code == 0
+
+
+def test_an_empty_path_is_wrong_usage(run: Any, store_folder: Path) -> None:
+    """An unset variable does not add the whole folder."""
+    assert run("add", "", cwd=store_folder).code == 2

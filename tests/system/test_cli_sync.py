@@ -741,3 +741,23 @@ def test_a_clone_has_the_same_ids(either: Any) -> None:
         there = either.json("show", shown, cwd=clone / "file_index")["record"]["vector_ids"]
         assert here == there
     assert either.json("status", cwd=clone)["clean"] is True
+
+
+def test_forgetting_everything_leaves_it_clean(either: Any) -> None:
+    """After a sync that forgets all files there is nothing left to say."""
+    fill(either)
+    for path in list(either.chunked.rglob("*.*")):
+        if path.is_file():
+            path.unlink()
+    either.json("sync", "--forget-missing")
+    either.assert_settled()
+
+
+def test_full_sync_mends_what_only_a_full_look_finds(either: Any) -> None:
+    """Damaged rows of the embeddings are found and mended, the sound ones kept."""
+    fill(either)
+    spoil_rows(either, 2)
+    report = either.json("sync", "--full")
+    assert set(codes(report["applied"])) == {"embeddings-damaged"}
+    assert report["embedded"] == 2
+    either.assert_settled()

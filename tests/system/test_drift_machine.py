@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from filestore import chunkfile
 from filestore.hashing import embedding_key
-from filestore.ingest import sources_of
+from filestore.sources import sources_of
 from filestore.search import Filters
 from filestore.store import Store
 
