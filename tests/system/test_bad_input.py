@@ -464,8 +464,8 @@ def test_an_unsafe_sidecar(workspace: Any, harm: str) -> None:
 
 def test_a_second_writer(workspace: Any, tmp_path: Path) -> None:
     """A writer that finds another waits, then says who it is; readers do not mind."""
-    from filestore.sources import sources_of
     from filestore.locking import LockedError
+    from filestore.sources import sources_of
     from filestore.store import Store
 
     source = workspace.write("note.md", "Words.\n")

@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from filestore import chunkfile
 from filestore.hashing import embedding_key
-from filestore.sources import sources_of
 from filestore.search import Filters
+from filestore.sources import sources_of
 from filestore.store import Store
 
 NAMES = st.sampled_from(["a.md", "b.md", "sub/a.md", "sub/c.md", "sub/deep/d é.md"])
