@@ -51,7 +51,8 @@ def loop(root: str) -> None:
     """Read, parse and embed every chunk file."""
     from filestore import chunkfile
     from filestore.embed import open_embedder
-    from filestore.indexing import BATCH, EMBED_BATCH
+    from filestore.embedding_feed import EMBED_BATCH
+    from filestore.indexing import BATCH
 
     embedder = open_embedder("builtin")
     paths = sorted(Path(root, "chunked").rglob("*.md"))
