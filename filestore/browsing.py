@@ -120,9 +120,8 @@ def _record(
 
 def _document(catalog: Catalog, resource: str, source: str | None) -> dict[str, Any]:
     """What the chunk's document says about itself."""
-    known = catalog.records()
-    for path in catalog.record_paths(resource):
-        for document in records.parse(known[path]).documents:
+    for data in catalog.records_of(resource):
+        for document in records.parse(data).documents:
             if document.source == source:
                 return dict(document.metadata)
     return {}

@@ -82,7 +82,7 @@ def sync(
     if work.written:
         report = commit.finish()
         generation, embedded, reused = report.generation, report.embedded, report.reused
-        work.remaining += _not_embedded(subject)
+        work.remaining += verify.not_embedded(subject.catalog)
     return SyncReport(
         generation=generation,
         applied=tuple(worst_first(work.applied)),
@@ -205,10 +205,3 @@ def settled(
             else:
                 failures.append(look)
         yield read_from_ns, looks, failures
-
-
-def _not_embedded(subject: verify.Subject) -> list[Finding]:
-    return [
-        Finding(code="vector-missing", path=drift.root_path(path), detail="never embedded")
-        for path in subject.catalog.paths_without_vectors()
-    ]

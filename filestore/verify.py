@@ -132,7 +132,12 @@ def sidecar_findings(subject: Subject, *, hashes: bool) -> list[Finding]:
     elif recorded is not None and recorded != subject.embedder.fingerprint:
         detail = f"indexed with {recorded}, the settings ask for {subject.embedder.fingerprint}"
         found.append(Finding(code="model-changed", path="filestore.toml", detail=detail))
-    return found + [
+    return found + not_embedded(catalog)
+
+
+def not_embedded(catalog: Catalog) -> list[Finding]:
+    """Files with a text that has no vector."""
+    return [
         Finding(code="vector-missing", path=drift.root_path(path), detail="never embedded")
         for path in catalog.paths_without_vectors()
     ]

@@ -303,12 +303,10 @@ class Catalog:
         found = self.rows("SELECT body FROM generated WHERE origin = ?", (origin,))
         return found[0][0] if found else None
 
-    def records(self) -> dict[str, bytes]:
-        """Record path to its bytes."""
-        return {
-            decode_path(path): data
-            for path, data in self.rows("SELECT path, data FROM records ORDER BY path")
-        }
+    def records_of(self, resource: str) -> list[bytes]:
+        """The bytes of a resource's records."""
+        found = self.rows("SELECT data FROM records WHERE resource = ?", (resource,))
+        return [row[0] for row in found]
 
     def source_of(self, row: FileRow) -> str | None:
         """The source of a chunk: its own, or the one its resource's record names."""
