@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from filestore.errors import FilestoreError, RefusedError, UsageError
     from filestore.findings import Finding
     from filestore.progress import Progress
+    from filestore.roots import NoStoreError, find_root
     from filestore.search import Answer, Filters, Hit
     from filestore.sources import SourcePath, sources_of
-    from filestore.store import NoStoreError, Shown, Status, Store, find_root
+    from filestore.store import Shown, Status, Store
 
 _HOMES = {
     "Answer": "search",
@@ -22,7 +23,7 @@ _HOMES = {
     "Filters": "search",
     "Finding": "findings",
     "Hit": "search",
-    "NoStoreError": "store",
+    "NoStoreError": "roots",
     "Progress": "progress",
     "RefusedError": "errors",
     "Shown": "store",
@@ -30,7 +31,7 @@ _HOMES = {
     "Status": "store",
     "Store": "store",
     "UsageError": "errors",
-    "find_root": "store",
+    "find_root": "roots",
     "sources_of": "sources",
 }
 

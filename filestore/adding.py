@@ -1,18 +1,61 @@
-"""Adding: each source through ingest, then what it wrote through one commit."""
+"""Adding: sources through ingest, several being extracted at once, then through commits."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
 from filestore import repair, verify
+from filestore.drift import folded_path
+from filestore.errors import FilestoreError
+from filestore.extraction import Extraction
 from filestore.fileio import FileSystemClock
+from filestore.hashing import content_hash
 from filestore.indexing import Commit
-from filestore.ingest import Ingest, Outcome
+from filestore.ingest import UNCHANGED, Begun, Ingest, Outcome
+from filestore.naming import Naming
 from filestore.progress import OnProgress, Progress
 from filestore.settings import Settings
 from filestore.sources import SourcePath
+from filestore.truth import chunk_files
 
-COMMIT_FILES = 20_000
+COMMIT_FILES: Final = 20_000
 """Chunk files written before they are committed to the sidecar."""
+AHEAD_SOURCES: Final = 2
+"""So many sources for each worker are read ahead of the one that is being written."""
+AHEAD_BYTES: Final = 128 * 1024 * 1024
+"""No more is read ahead once this much is held."""
+
+
+@dataclass(slots=True, kw_only=True)
+class AddReport:
+    """What became of every source."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    embedded: int = 0
+    reused: int = 0
+    problem: FilestoreError | None = None
+    """Why texts were left without embedding; keywords find them."""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """How far reading is, in documents; sources that nobody looked into count as one."""
+
+    on_progress: OnProgress
+    unread: int
+    known: int = 0
+    done: int = 0
+
+    def begun(self, documents: int) -> None:
+        self.unread -= 1
+        self.known += documents
+
+    def document(self) -> None:
+        self.done += 1
+        total = max(self.done, self.known + self.unread)
+        self.on_progress(Progress(stage="reading", done=self.done, total=total))
 
 
 def add_all(
@@ -23,33 +66,64 @@ def add_all(
     *,
     clock: FileSystemClock,
     on_progress: OnProgress,
-) -> tuple[list[Outcome], int, int]:
-    """Add sources and index what they wrote.
-
-    Returns:
-        An outcome for each source, and how many texts were embedded and reused.
-    """
+) -> AddReport:
+    """Add sources and index what they wrote, as far as their model can be had."""
     os.makedirs(subject.places.chunked, exist_ok=True)
-    ingest = Ingest(
+    naming = Naming(
         subject.places,
-        settings,
-        subject.embedder,
+        settings.layout,
         originals=subject.catalog.originals(),
         owners=subject.catalog.sources_of_resources(),
     )
-    outcomes: list[Outcome] = []
+    extraction = Extraction(workers=subject.processes)
+    ingest = Ingest(
+        subject.places, settings, subject.embedder, naming=naming, extraction=extraction
+    )
+    report = AddReport()
     waiting: list[Outcome] = []
-    embedded = reused = 0
-    for number, source in enumerate(sources, start=1):
-        outcome = ingest.add(source)
-        outcomes.append(outcome)
-        waiting.append(outcome)
-        on_progress(Progress(stage="adding", done=number, total=len(sources)))
-        if number == len(sources) or _files(waiting) >= COMMIT_FILES:
-            report = _index(subject, open_commit, waiting, clock)
-            embedded, reused = embedded + report[0], reused + report[1]
-            waiting = []
-    return outcomes, embedded, reused
+    try:
+        for outcome in _ingested(ingest, sources, subject.processes, on_progress):
+            report.outcomes.append(outcome)
+            waiting.append(outcome)
+            if len(report.outcomes) == len(sources) or _files(waiting) >= COMMIT_FILES:
+                _index(subject, open_commit, waiting, clock, on_progress, report)
+                waiting = []
+    finally:
+        extraction.close()
+    return report
+
+
+def _ingested(
+    ingest: Ingest, sources: Sequence[SourcePath], workers: int, on_progress: OnProgress
+) -> Iterator[Outcome]:
+    """Outcomes in the order of the sources; a few sources are extracted ahead."""
+    reading = _Reading(on_progress, len(sources))
+    ahead: deque[Begun] = deque()
+    for source in sources:
+        begun = ingest.begin(source)
+        if any(_alike(begun, other) for other in ahead):
+            # What the other one writes decides what becomes of this one.
+            yield from _finished(ingest, ahead, reading, keep=0)
+            begun = ingest.begin(source)
+        reading.begun(max(1, len(begun.fresh)))
+        ahead.append(begun)
+        held = sum(len(data) for other in ahead for data in other.fresh.values())
+        room = AHEAD_SOURCES * workers if held < AHEAD_BYTES else 0
+        yield from _finished(ingest, ahead, reading, keep=room)
+    yield from _finished(ingest, ahead, reading, keep=0)
+
+
+def _finished(
+    ingest: Ingest, ahead: deque[Begun], reading: _Reading, *, keep: int
+) -> Iterator[Outcome]:
+    while len(ahead) > keep:
+        yield ingest.finish(ahead.popleft(), reading.document)
+
+
+def _alike(one: Begun, other: Begun) -> bool:
+    """Whether two sources may be the same, or want the same name."""
+    names = {folded_path(one.outcome.resource), one.outcome.source, one.source.path}
+    return bool(names & {folded_path(other.outcome.resource), other.outcome.source})
 
 
 def _files(outcomes: Iterable[Outcome]) -> int:
@@ -61,18 +135,40 @@ def _index(
     open_commit: Callable[[], Commit],
     outcomes: Sequence[Outcome],
     clock: FileSystemClock,
-) -> tuple[int, int]:
-    if not _files(outcomes):
-        return 0, 0
+    on_progress: OnProgress,
+    report: AddReport,
+) -> None:
+    changes = [_changes(subject, outcome) for outcome in outcomes]
+    written = [path for paths, _ in changes for path in paths]
+    removed = [path for _, paths in changes for path in paths]
+    if not written and not removed:
+        return
     with open_commit() as commit:
         for outcome in outcomes:
             for origin, body in outcome.generated.items():
                 commit.keep_generated(origin, body)
             if outcome.original is not None:
                 commit.note_original(outcome.source, outcome.original)
-        commit.forget([path for outcome in outcomes for path in outcome.removed])
-        written = list(dict.fromkeys(path for outcome in outcomes for path in outcome.written))
-        for read_from_ns, looks, _ in repair.settled(subject, written, clock, clock.now_ns()):
-            commit.put(looks, read_from_ns)
-        report = commit.finish()
-    return report.embedded, report.reused
+        commit.forget(removed)
+        repair.put_settled(subject, commit, list(dict.fromkeys(written)), clock, on_progress)
+        done = commit.finish()
+    report.embedded += done.embedded
+    report.reused += done.reused
+    report.problem = report.problem or done.problem
+
+
+def _changes(subject: verify.Subject, outcome: Outcome) -> tuple[list[str], list[str]]:
+    """What a source wrote and removed; or an `add` that was interrupted before it was indexed."""
+    if outcome.status != UNCHANGED or _is_indexed(subject, outcome.record_path):
+        return outcome.written, outcome.removed
+    folder = outcome.record_path.rpartition("/")[0]
+    found = chunk_files(os.path.join(subject.places.chunked, folder))
+    there = [outcome.record_path, *(f"{folder}/{name}" if folder else name for name in found)]
+    known = {row.path for row in subject.catalog.files_of(outcome.resource)} if folder else set()
+    return there, sorted(known.difference(there))
+
+
+def _is_indexed(subject: verify.Subject, record_path: str) -> bool:
+    row = subject.catalog.files([record_path]).get(record_path)
+    with open(os.path.join(subject.places.chunked, record_path), "rb") as file:
+        return row is not None and row.file_hash == content_hash(file.read())

@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import CatalogWriter, in_batches
+from filestore.embed import EndpointError, ModelMissing, ModelUnusable
 from filestore.embed.cache import EmbeddingCache
+from filestore.embed.canaries import ModelDrifted, check_canaries
 from filestore.embed.process import EmbeddingProcess
+from filestore.errors import FilestoreError
 from filestore.hashing import vector_id
+from filestore.progress import OnShare, ignore_share
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
 
     from filestore.embed.base import Embedder
 
-EMBED_BATCH: Final = 256
+EMBED_BATCH: Final = 128
 AHEAD_FROM: Final = 500
 """So many texts at once are worth a second process, which takes its time to start."""
 
@@ -46,13 +50,23 @@ class EmbeddingFeed:
         """Texts sent to the model so far."""
         self.reused = 0
         """Texts that had their embedding already."""
+        self.problem: FilestoreError | None = None
+        """Why embedding was given up; what is lacking then stays without vectors."""
+        self._trusted = False
 
-    def take(self, texts: Mapping[bytes, str], *, sound: bool = False) -> None:
+    def take(
+        self,
+        texts: Mapping[bytes, str],
+        *,
+        sound: bool = False,
+        on_share: OnShare = ignore_share,
+    ) -> None:
         """Take texts whose vectors are in the catalog.
 
         Args:
             texts: By embedding key.
             sound: Rely only on embeddings whose checksum holds; this reads them.
+            on_share: Told how much of what must be embedded is, where it is embedded here.
         """
         if self._embedder is None or not texts:
             return
@@ -64,7 +78,17 @@ class EmbeddingFeed:
         had |= self._sent.keys()
         lacking = {key: text for key, text in texts.items() if key not in had}
         if self.embeds and lacking:
-            self._embed(self._embedder, lacking)
+            try:
+                self._check_model(self._embedder)
+                self._embed(self._embedder, lacking, on_share)
+            except (EndpointError, ModelDrifted, ModelMissing, ModelUnusable) as error:
+                # Everything else of the commit is worth keeping: keywords find these texts.
+                self.problem, self.embeds = error, False
+
+    def _check_model(self, embedder: "Embedder") -> None:
+        if not self._trusted and not embedder.lexical:
+            check_canaries(embedder, self._embeddings)
+        self._trusted = True
 
     def _sound(self, texts: Mapping[bytes, str]) -> set[bytes]:
         assert self._embedder is not None
@@ -72,14 +96,15 @@ class EmbeddingFeed:
         _, found = self._embeddings.get(self._embedder.fingerprint, keys)
         return {key for key, sound in zip(keys, found.tolist(), strict=True) if sound}
 
-    def _embed(self, embedder: "Embedder", texts: dict[bytes, str]) -> None:
+    def _embed(self, embedder: "Embedder", texts: dict[bytes, str], on_share: OnShare) -> None:
         """Embed here, or send ahead to a second process while this one goes on."""
         self.settle()
         if self._ahead is None and self._may_run_ahead and len(texts) >= AHEAD_FROM:
             self._may_run_ahead = embedder.single_threaded
             self._ahead = EmbeddingProcess(embedder) if embedder.single_threaded else None
         if self._ahead is None:
-            for keys in in_batches(list(texts), EMBED_BATCH):
+            for number, keys in enumerate(in_batches(list(texts), EMBED_BATCH)):
+                on_share(number * EMBED_BATCH / len(texts))
                 self._keep(embedder, keys, embedder.embed_documents([texts[key] for key in keys]))
             return
         self._sent = texts

@@ -92,7 +92,9 @@ CODES: Final[dict[str, Code]] = {
     "fulltext-behind": Code("W", "replay what it has not seen", True),
     "fulltext-mismatch": Code("E", "build the full-text index again", True),
     "bit-rot": Code("E", "restore the file from git or a backup; it is not indexed again", False),
-    "model-changed": Code("E", "name the old model, or delete the catalog and sync", False),
+    "model-changed": Code(
+        "E", "name the old model again, or 'filestore embedder set NAME' to embed all anew", False
+    ),
     "model-missing": Code("W", "install the model; until then only keyword search answers", False),
 }
 """Every code that can be found today; the order is the order of print."""

@@ -1,16 +1,30 @@
 """Merging rankings of the same items into one: pure, without any notion of what an item is.
 
-One rule: the result depends on the rankings and weights alone, never on the order in which the legs
-are given; equal scores are ordered by item.
+Scores of different rankings (BM25, cosine) cannot be compared as they are; how far an item stands
+out from the crowd of its own ranking can. One rule: the result depends on the scores and weights
+alone, never on the order in which rankings or items are given; equal scores are ordered by item.
 """
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-RANK_CONSTANT: Final = 60
-"""The constant of the paper: how little the very first places stand out."""
+DEPTH: Final = 50
+"""How many items of a ranking, at least, should be given: the last of them stands for the crowd."""
+
+_LEADERS: Final = 10
+"""So many of the first may be what was sought; the crowd is measured on those behind them."""
+_FEWEST: Final = 20
+"""A shorter ranking has no crowd to measure."""
+_CLEAR: Final = 10.0
+"""The evidence for the best item where there is no crowd: about that of a plain hit where there is
+one, and more than twice that of the best of fifty by chance (ln 50)."""
+_MOST: Final = 50.0
+"""The most evidence there is: beyond it a crowd of equals makes any difference look immense."""
+_SHARPNESS: Final = 1.3
+"""Above 1, one ranking that is sure outvotes several small advantages elsewhere."""
+_RANK_CONSTANT: Final = 60
 
 
 class _Sortable(Hashable, Protocol):
@@ -21,71 +35,112 @@ K = TypeVar("K", bound=_Sortable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking(Generic[K]):
+    """The items that one way of searching found."""
+
+    scored: Sequence[tuple[K, float]]
+    """Items and scores, larger is better; of an item that occurs twice the better score."""
+    weight: float = 1.0
+    """The say of the ranking, not negative; with 0 it is left out."""
+    floor: float | None = None
+    """The score of whatever a ranking shorter than `DEPTH` does not list; None where it lists
+    everything there is, so that its own last item is the floor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What one ranking says about an item."""
+
+    rank: int
+    """From 1; equal scores share the better place."""
+    score: float
+    """As the ranking gave it."""
+    evidence: float
+    """How far the item stands out, 0 to 50. Of a crowd, one in e is expected above 1, one in e²
+    above 2, and so on."""
+    points: float
+    """What this adds to the fused score."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fused(Generic[K]):
     """One item of a merged ranking, and why it stands where it stands."""
 
     item: K
     score: float
-    """Comparable within one fusion only."""
-    ranks: Mapping[str, int]
-    """The place in each leg that found it, from 1."""
+    """The sum of the points; comparable within one fusion only."""
+    parts: Mapping[str, Part]
+    """By the name of each ranking that found the item."""
 
 
-def reciprocal_rank_fusion(
-    rankings: Mapping[str, Sequence[K]],
-    *,
-    weights: Mapping[str, float],
-    constant: int = RANK_CONSTANT,
-) -> list[Fused[K]]:
-    """Merge rankings by the weighted sum of ``1 / (constant + rank)``, best first.
+def fuse(rankings: Mapping[str, Ranking[K]]) -> list[Fused[K]]:
+    """Merge rankings by how far items stand out in each, best first.
 
-    Only ranks count, so legs whose scores cannot be compared (BM25, cosine) may be merged.
-    Source: Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and
-    individual Rank Learning Methods", SIGIR 2009.
+    The scores of what does not answer a query fall off exponentially near the top (Manmatha, Rath
+    and Feng, "Modeling Score Distributions for Combining the Outputs of Search Engines", SIGIR
+    2001; for any tail: Pickands, "Statistical Inference Using Extreme Order Statistics", 1975). The
+    scores behind the first few give the scale of that fall, and the distance to the last of the
+    first `DEPTH`, divided by the scale, is the evidence for an item: the logarithm of how unlikely
+    its score is by chance. A ranking that knows nothing has no item that stands out, and so little
+    to say about this query, whatever it has to say about others.
 
-    Args:
-        rankings: The items of each leg, best first; of an item that occurs twice the better place.
-        weights: How much each leg counts, not negative; a leg of weight 0 is left out.
-        constant: Larger values flatten the difference between places.
+    An item gets, from every ranking, ``weight * (evidence ** 1.3 + 1 / (60 + rank))``. The second
+    term only keeps the order of what does not stand out; it is the whole of reciprocal rank fusion
+    (Cormack, Clarke and Büttcher, SIGIR 2009), which therefore remains where nothing does.
 
     Raises:
-        ValueError: A leg has no weight or a negative one, or the constant is negative.
+        ValueError: A weight is negative or not finite, or a score is not finite.
     """
-    if constant < 0:
-        raise ValueError(f"the constant of a fusion must not be negative, found {constant}")
-    _check_weights(rankings, weights)
-    legs = {leg: _ranks(items) for leg, items in rankings.items() if weights[leg] > 0}
-    return _merge(legs, lambda leg, rank: weights[leg] / (constant + rank))
-
-
-def _check_weights(legs: Mapping[str, object], weights: Mapping[str, float]) -> None:
-    for leg in legs:
-        if not 0 <= weights.get(leg, math.nan) < math.inf:
-            raise ValueError(
-                f"the weight of {leg!r} must be 0 or more, found {weights.get(leg, 'none')}"
-            )
-
-
-def _ranks(items: Sequence[K]) -> dict[K, int]:
-    ranks: dict[K, int] = {}
-    for rank, item in enumerate(items, start=1):
-        ranks.setdefault(item, rank)
-    return ranks
-
-
-def _merge(
-    legs: Mapping[str, Mapping[K, int]], contribution: Callable[[str, int], float]
-) -> list[Fused[K]]:
-    """Sum what each leg contributes to each item; other ways to fuse differ in this function."""
-    ranks: dict[K, dict[str, int]] = {}
-    for leg, places in sorted(legs.items()):
-        for item, rank in places.items():
-            ranks.setdefault(item, {})[leg] = rank
+    parts: dict[K, dict[str, Part]] = {}
+    for name, ranking in sorted(rankings.items()):
+        _check(name, ranking)
+        if ranking.weight > 0:
+            for item, part in _parts(ranking):
+                parts.setdefault(item, {})[name] = part
     fused = [
-        # fsum rounds once, so that mirrored places tie exactly whatever the number of legs.
-        Fused(item=item, score=math.fsum(map(contribution, found, found.values())), ranks=found)
-        for item, found in ranks.items()
+        # fsum rounds once, so that mirrored places tie exactly whatever the number of rankings.
+        Fused(item=item, score=math.fsum(part.points for part in found.values()), parts=found)
+        for item, found in parts.items()
     ]
     fused.sort(key=lambda one: one.item)
     fused.sort(key=lambda one: one.score, reverse=True)
     return fused
+
+
+def _check(name: str, ranking: Ranking[K]) -> None:
+    if not 0 <= ranking.weight < math.inf:
+        raise ValueError(f"the weight of {name!r} must be 0 or more, found {ranking.weight}")
+    if not all(math.isfinite(score) for _, score in ranking.scored):
+        raise ValueError(f"a score of {name!r} is not finite")
+
+
+def _parts(ranking: Ranking[K]) -> list[tuple[K, Part]]:
+    best: dict[K, float] = {}
+    for item, score in ranking.scored:
+        best[item] = max(score, best.get(item, score))
+    scored = sorted(best.items(), key=lambda pair: pair[1], reverse=True)
+    threshold, scale = _crowd([score for _, score in scored], ranking.floor)
+    found: list[tuple[K, Part]] = []
+    rank, before = 1, math.inf
+    for place, (item, score) in enumerate(scored, start=1):
+        if score < before:
+            rank, before = place, score
+        evidence = max(0.0, score - threshold) / scale if scale > 0 else 0.0
+        points = ranking.weight * (evidence**_SHARPNESS + 1 / (_RANK_CONSTANT + rank))
+        found.append((item, Part(rank=rank, score=score, evidence=evidence, points=points)))
+    return found
+
+
+def _crowd(scores: Sequence[float], floor: float | None) -> tuple[float, float]:
+    """The score where evidence begins, and how much more of it makes one unit of evidence."""
+    if not scores:
+        return 0.0, 0.0
+    top = scores[:DEPTH]
+    is_cut = floor is None or len(scores) >= DEPTH
+    threshold = top[-1] if is_cut or floor is None else min(floor, top[-1])
+    height = top[0] - threshold
+    if not is_cut or len(top) < _FEWEST:
+        return threshold, height / _CLEAR
+    behind = top[_LEADERS:]
+    # The mean excess is the maximum-likelihood scale of an exponential tail.
+    return threshold, max(math.fsum(behind) / len(behind) - threshold, height / _MOST)

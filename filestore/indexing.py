@@ -13,11 +13,13 @@ from filestore import chunkfile, vector_file
 from filestore.catalog import CatalogWriter, FileRow
 from filestore.embed.cache import EmbeddingCache
 from filestore.embedding_feed import EmbeddingFeed
+from filestore.errors import FilestoreError
 from filestore.facts import facts
 from filestore.fulltext_feed import FulltextFeed, entry
 from filestore.observation import INDEXED, RECORD, Observation
 from filestore.observe import interpret_chunk
 from filestore.places import Places
+from filestore.progress import OnShare, ignore_share
 from filestore.records import Record
 from filestore.scan import pack_folder, stat_entry
 from filestore.settings import Layout
@@ -37,6 +39,8 @@ class CommitReport:
     """Texts sent to the model."""
     reused: int
     """Texts of new or changed files that were embedded before."""
+    problem: FilestoreError | None
+    """Why texts were left without embedding, where they were to be embedded."""
 
 
 class Commit:
@@ -80,12 +84,18 @@ class Commit:
         self._feed.abandon()
         self._catalog.rollback()
 
-    def put(self, seen: Sequence[Observation], read_from_ns: int) -> None:
+    def put(
+        self,
+        seen: Sequence[Observation],
+        read_from_ns: int,
+        on_share: OnShare = ignore_share,
+    ) -> None:
         """Record files that are new, changed, or now withheld.
 
         Args:
             seen: Observations, at most some thousand at once.
             read_from_ns: A reading of the file system's clock from before they were read.
+            on_share: Told how much of them is embedded, which may take long.
         """
         known = self._catalog.files([look.path for look in seen])
         fresh: list[Observation] = []
@@ -100,7 +110,7 @@ class Commit:
                     replaced.append(row)
         kept = self._before_replacing(replaced)
         self._delete(replaced)
-        self._insert(fresh, {row.path: row.resource for row in replaced})
+        self._insert(fresh, {row.path: row.resource for row in replaced}, on_share)
         self._keep_last_good(fresh, kept)
         self.refresh(seen, read_from_ns)
 
@@ -134,7 +144,9 @@ class Commit:
             self._catalog.put_content(row.id, look.data)
             self._catalog.replace_facts(row.id, _facts(look, row.id))
 
-    def _insert(self, fresh: Sequence[Observation], resources: Mapping[str, str]) -> None:
+    def _insert(
+        self, fresh: Sequence[Observation], resources: Mapping[str, str], on_share: OnShare
+    ) -> None:
         ids = self._catalog.new_ids(len(fresh))
         rows = []
         for look, identifier in zip(fresh, ids, strict=True):
@@ -149,7 +161,8 @@ class Commit:
         for look in fresh:
             if look.state == RECORD:
                 self._put_record(look)
-        self._texts.take({key: text for look, _ in indexed for key, text in _texts(look)})
+        texts = {key: text for look, _ in indexed for key, text in _texts(look)}
+        self._texts.take(texts, on_share=on_share)
         if indexed:
             self._feed.add(entry(row.id, look.chunk) for look, row in indexed if look.chunk)
 
@@ -183,7 +196,14 @@ class Commit:
             look.path, resource, record.source, look.data, _record_facts(record)
         )
 
-    def embed_missing(self) -> None:
+    def change_model(self, on_share: OnShare) -> None:
+        """Take every vector from the model of this commit, whatever they came from."""
+        vectors = [vector for vector, _ in self._catalog.vector_keys()]
+        self._catalog.set_embedded(vectors, embedded=False)
+        self.embed_missing(on_share)
+        self.want_index()
+
+    def embed_missing(self, on_share: OnShare = ignore_share) -> None:
         """Embed the texts that are known but were never embedded."""
         texts: dict[bytes, str] = {}
         for row in self._catalog.files(self._catalog.paths_without_vectors()).values():
@@ -193,7 +213,8 @@ class Commit:
                 interpret_chunk(look)
                 texts |= dict(_texts(look))
         wanted = {key for _, key in self._catalog.vector_keys(embedded=False)}
-        self._texts.take({key: text for key, text in texts.items() if key in wanted}, sound=True)
+        wanted_texts = {key: text for key, text in texts.items() if key in wanted}
+        self._texts.take(wanted_texts, sound=True, on_share=on_share)
 
     def note_lost_embeddings(self) -> bool:
         """Whether embeddings that the catalog counts on are gone; their vectors then lack them."""
@@ -252,6 +273,11 @@ class Commit:
         """Whether texts without embedding are embedded in this commit."""
         return self._texts.embeds
 
+    @property
+    def problem(self) -> FilestoreError | None:
+        """Why embedding was given up in this commit."""
+        return self._texts.problem
+
     def want_index(self) -> None:
         """Write the FAISS file on `finish`, whether or not it is due."""
         self._index_wanted = True
@@ -289,7 +315,10 @@ class Commit:
         vector_file.collect(self._places, self._catalog, self._previous)
         self._feed.commit(generation)
         return CommitReport(
-            generation=generation, embedded=self._texts.embedded, reused=self._texts.reused
+            generation=generation,
+            embedded=self._texts.embedded,
+            reused=self._texts.reused,
+            problem=self._texts.problem,
         )
 
     def keep_generated(self, origin: str, body: str) -> None:

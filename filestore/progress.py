@@ -18,5 +18,28 @@ class Progress:
 OnProgress = Callable[[Progress], None]
 
 
+OnShare = Callable[[float], None]
+"""Told which share of a part is done, from 0 to 1."""
+
+
 def ignore(_: Progress) -> None:
     """Take no notice."""
+
+
+def ignore_share(_: float) -> None:
+    """Take no notice."""
+
+
+def part_of(on_progress: OnProgress, stage: str, *, done: int, part: int, total: int) -> OnShare:
+    """Tell how far the whole is, from the share of one of its parts.
+
+    Args:
+        on_progress: Told.
+        stage: What is being done.
+        done: How many were done before the part.
+        part: How many the part has.
+        total: How many there are.
+    """
+    return lambda share: on_progress(
+        Progress(stage=stage, done=done + int(part * share), total=total)
+    )

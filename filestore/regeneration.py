@@ -23,6 +23,7 @@ class NewChunk:
 
     body: str
     headings: tuple[str, ...]
+    pages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +152,7 @@ class _Work:
         self.result.writes[name] = chunkfile.generate(
             body=chunk.body,
             headings=chunk.headings,
+            pages=chunk.pages,
             source=document.source if self._name_sources else None,
             order=order,
         )
@@ -178,8 +180,13 @@ class _Work:
 
     def _keep(self, file: Existing, chunk: NewChunk) -> None:
         self.result.chunks += 1
+        changes: chunkfile.OurKeys = {}
         if file.chunk.headings != chunk.headings and not chunkfile.hand_edited(file.chunk):
-            self.result.writes[file.name] = chunkfile.update(file.data, headings=chunk.headings)
+            changes["headings"] = chunk.headings
+        if file.chunk.pages != chunk.pages:
+            changes["pages"] = chunk.pages
+        if changes:
+            self.result.writes[file.name] = chunkfile.update(file.data, **changes)
 
     def _replace(self, file: Existing, chunk: NewChunk) -> None:
         self.result.chunks += 1
@@ -188,7 +195,9 @@ class _Work:
             self.result.kept[file.name] = "edited by hand, and its source text changed too"
             self.result.generated[origin] = chunk.body
             return
-        data = chunkfile.update(file.data, headings=chunk.headings, origin=origin)
+        data = chunkfile.update(
+            file.data, headings=chunk.headings, pages=chunk.pages, origin=origin
+        )
         self.result.writes[file.name] = frontmatter.split(data).head + chunk.body.encode()
 
     def _drop(self, file: Existing) -> None:
@@ -228,7 +237,9 @@ class _Work:
         """The same text elsewhere in its document: only our keys change."""
         self.result.chunks += 1
         headings = file.chunk.headings if chunkfile.hand_edited(file.chunk) else chunk.headings
-        self.result.writes[file.name] = chunkfile.update(file.data, order=order, headings=headings)
+        self.result.writes[file.name] = chunkfile.update(
+            file.data, order=order, headings=headings, pages=chunk.pages
+        )
 
     def _key_after(self, low: str | None) -> str | None:
         place = 0 if low is None else bisect.bisect_right(self._keys, low)

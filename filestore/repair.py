@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from filestore import drift, verify
+from filestore.errors import FilestoreError
 from filestore.fileio import FileSystemClock
 from filestore.findings import Finding, worst_first
 from filestore.indexing import BATCH, Commit
 from filestore.observation import Observation
-from filestore.progress import OnProgress, Progress
+from filestore.progress import OnProgress, Progress, part_of
 
 INDEX_CODES: Final = frozenset({"index-missing", "index-damaged", "index-behind"})
 
@@ -29,6 +30,8 @@ class SyncReport:
     embedded: int
     reused: int
     mass_missing: bool = False
+    problem: FilestoreError | None = None
+    """Why texts were left without embedding, where they were to be embedded."""
 
 
 @dataclass(slots=True)
@@ -77,19 +80,17 @@ def sync(
     _follow_moves(seen, commit, clock, work)
     _forget(seen, commit, work)
     _index(subject, seen, commit, clock, work, on_progress)
-    embedded = reused = 0
-    generation = catalog.generation
-    if work.written:
-        report = commit.finish()
-        generation, embedded, reused = report.generation, report.embedded, report.reused
+    report = commit.finish() if work.written else None
+    if report is not None:
         work.remaining += verify.not_embedded(subject.catalog)
     return SyncReport(
-        generation=generation,
+        generation=report.generation if report else catalog.generation,
         applied=tuple(worst_first(work.applied)),
         remaining=tuple(worst_first(list(dict.fromkeys(work.remaining)))),
-        embedded=embedded,
-        reused=reused,
+        embedded=report.embedded if report else 0,
+        reused=report.reused if report else 0,
         mass_missing=seen.mass_missing,
+        problem=commit.problem,
     )
 
 
@@ -166,7 +167,10 @@ def _index(
                 commit.refresh([look], read_from_ns)
             else:
                 changed.append(look)
-        commit.put(changed, read_from_ns)
+        on_share = part_of(
+            on_progress, "indexing", done=done, part=len(looks), total=len(seen.look)
+        )
+        commit.put(changed, read_from_ns, on_share)
         for path, error in failures:
             work.remaining += verify.unreadable(path, error)
         work.written = work.written or bool(looks)
@@ -182,6 +186,22 @@ def _collect(subject: verify.Subject, commit: Commit, finding: Finding, work: _P
     commit.forget([path])
     work.applied.append(finding)
     work.written = True
+
+
+def put_settled(
+    subject: verify.Subject,
+    commit: Commit,
+    paths: Sequence[str],
+    clock: FileSystemClock,
+    on_progress: OnProgress,
+) -> None:
+    """Put files that were written just now into a commit."""
+    done = 0
+    for read_from_ns, looks, failures in settled(subject, paths, clock, clock.now_ns()):
+        on_share = part_of(on_progress, "indexing", done=done, part=len(looks), total=len(paths))
+        commit.put(looks, read_from_ns, on_share)
+        done += len(looks) + len(failures)
+        on_progress(Progress(stage="indexing", done=done, total=len(paths)))
 
 
 def settled(

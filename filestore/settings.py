@@ -4,10 +4,12 @@ Parses and serialises; knows nothing of what the settings do. One rule: a clone'
 reach outside the store, so paths stand only in the user's own file.
 """
 
+import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from filestore.errors import FilestoreError, UsageError
@@ -19,6 +21,9 @@ METRICS: Final = ("cosine",)
 BACKENDS: Final = ("faiss",)
 DEFAULT_BUDGET: Final = 256
 MAX_BUDGET: Final = 100_000
+
+_TABLE: Final = re.compile(r"\s*\[+\s*\"?([^\]\"]*?)\"?\s*\]")
+_EMBEDDER: Final = re.compile(r"\s*\"?embedder\"?\s*=")
 
 Layout = Literal["tree", "flat"]
 
@@ -32,11 +37,29 @@ class NewerFormatError(FilestoreError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """How the model of a store is to be used; None leaves it to what the model says of itself."""
+
+    endpoint: str | None = None
+    """Base address of an OpenAI-compatible service, such as ``http://127.0.0.1:11434/v1``."""
+    dimension: int | None = None
+    """Asked of a service that can shorten its vectors; of others what is expected."""
+    max_tokens: int | None = None
+    """The longest text that is embedded well."""
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What a store was set to."""
 
     layout: Layout = "tree"
     embedder: str = "builtin"
+    """Name, or name and model: ``onnx:all-MiniLM-L6-v2``."""
+    model: ModelOptions = ModelOptions()
+    ignore: tuple[str, ...] = ()
+    """Patterns, as in ``.gitignore``, of what is left out of folders that are added."""
     metric: str = "cosine"
     backend: str = "faiss"
     budget: int = DEFAULT_BUDGET
@@ -72,6 +95,8 @@ def parse(data: bytes, *, name: str = SETTINGS_NAME) -> Settings:
     return Settings(
         layout="flat" if layout == "flat" else "tree",
         embedder=_value(table, "embedder", str, "builtin", name),
+        model=_model(_value(table, "model", dict, {}, name), name),
+        ignore=_texts(_value(table, "ignore", list, [], name), "ignore", name),
         metric=_choice(table, "metric", METRICS, name),
         backend=_choice(table, "backend", BACKENDS, name),
         budget=budget,
@@ -84,16 +109,63 @@ def serialize(settings: Settings) -> bytes:
     lines = [
         "# Settings of this filestore; committed with it. FORMAT.md describes every key.",
         f"format = {FORMAT_VERSION}",
-        f'layout = "{settings.layout}"',
-        f'embedder = "{settings.embedder}"',
-        f'metric = "{settings.metric}"',
-        f'backend = "{settings.backend}"',
-        "",
-        "[chunker]",
-        f"budget = {settings.budget}",
-        "",
+        f"layout = {_toml(settings.layout)}",
+        f"embedder = {_toml(settings.embedder)}",
+        f"metric = {_toml(settings.metric)}",
+        f"backend = {_toml(settings.backend)}",
     ]
+    if settings.ignore:
+        lines.append(f"ignore = [{', '.join(map(_toml, settings.ignore))}]")
+    lines += ["", "[chunker]", f"budget = {settings.budget}"]
+    lines += _model_lines(settings.model) or [""]
     return "\n".join(lines).encode()
+
+
+def with_model(data: bytes, embedder: str, options: ModelOptions) -> bytes:
+    """A settings file that names another model; every other line stays as it is."""
+    lines = data.decode("utf-8").split("\n")
+    kept: list[str] = []
+    table = ""
+    for line in lines:
+        if heading := _TABLE.match(line):
+            table = heading[1]
+        if table == "model" or (not table and _EMBEDDER.match(line)):
+            continue
+        kept.append(line)
+    start = next((place for place, line in enumerate(kept) if _TABLE.match(line)), len(kept))
+    while start and not kept[start - 1].strip():
+        start -= 1
+    kept.insert(start, f"embedder = {_toml(embedder)}")
+    return ("\n".join(kept).rstrip("\n") + "\n" + "\n".join(_model_lines(options))).encode()
+
+
+def _model_lines(options: ModelOptions) -> list[str]:
+    chosen = {key: value for key, value in asdict(options).items() if value is not None}
+    if not chosen:
+        return []
+    return ["", "[model]", *(f"{key} = {_toml(value)}" for key, value in chosen.items()), ""]
+
+
+def _toml(value: str | int) -> str:
+    # A JSON string is a TOML string but for one character that TOML wants escaped too.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _model(table: Mapping[str, Any], name: str) -> ModelOptions:
+    kinds = {"endpoint": str, "query_prefix": str, "document_prefix": str}
+    counts = {"dimension": int, "max_tokens": int}
+    for key, kind in (kinds | counts).items():
+        _value(table, key, kind, kind(), f"{name}: model")
+    for key in counts:
+        if table.get(key, 1) < 1:
+            raise _wrong(name, f"model.{key}", "1 or more", table[key])
+    return ModelOptions(**{key: value for key, value in table.items() if key in kinds | counts})
+
+
+def _texts(value: list[Any], key: str, name: str) -> tuple[str, ...]:
+    if not all(isinstance(one, str) for one in value):
+        raise _wrong(name, key, "a list of texts", value)
+    return tuple(value)
 
 
 def _value(table: Mapping[str, Any], key: str, kind: type, default: Any, name: str) -> Any:

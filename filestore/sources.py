@@ -5,12 +5,12 @@ says why.
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from filestore import extract
 from filestore.errors import FilestoreError, UsageError
-from filestore.extract.base import Document
+from filestore.extract.folder import children
 
 MAX_SOURCE_BYTES: Final = 256 * 1024 * 1024
 MAX_NAME_BYTES: Final = 255
@@ -33,8 +33,16 @@ class SourcePath:
     """Whether it was found in a folder, not named: the store itself is then passed over."""
 
 
-def sources_of(path: str, *, into: str | None, each: bool) -> list[SourcePath]:
+def sources_of(
+    path: str, *, into: str | None, each: bool, patterns: Sequence[str] = ()
+) -> list[SourcePath]:
     """What one path given to `add` stands for: itself, or with `each` every child of the folder.
+
+    Args:
+        path: As the user gave it.
+        into: The name that the user chose.
+        each: Whether every child of the folder is a source.
+        patterns: Ignore rules of the store, beside those that lie in the folder.
 
     Raises:
         SourceError: It does not exist or cannot be read.
@@ -50,20 +58,13 @@ def sources_of(path: str, *, into: str | None, each: bool) -> list[SourcePath]:
     if not os.path.isdir(absolute):
         raise SourceError(f"{path} is not a folder", remedy="leave --each out for a file")
     try:
-        names = sorted(os.listdir(absolute))
+        listing = children(absolute, leave_out=lambda _: False, patterns=patterns)
     except OSError as error:
         raise unreadable(path, error) from error
     return [
         SourcePath(path=os.path.join(absolute, name), resource=name, implied=True)
-        for name in names
-        if not name.startswith(".") and _is_source(os.path.join(absolute, name))
+        for name in listing.paths
     ]
-
-
-def _is_source(path: str) -> bool:
-    if os.path.islink(path):
-        return False
-    return os.path.isdir(path) or extract.for_name(path) is not None
 
 
 def check_name(name: str) -> None:
@@ -107,22 +108,6 @@ def read_source(path: str) -> bytes:
         )
     with open(path, "rb") as file:
         return file.read()
-
-
-def extract_bytes(data: bytes, path: str) -> Document:
-    """Text and metadata of one original.
-
-    Raises:
-        FilestoreError: No extractor reads it, or it cannot be read.
-    """
-    name = path.rpartition("/")[2]
-    extractor = extract.for_name(name)
-    if extractor is None:
-        raise SourceError(
-            f"{name}: no extractor reads this kind of file",
-            remedy="convert it to text, Markdown or HTML",
-        )
-    return extractor.extract(data, name=name)
 
 
 def inside(path: str, folder: str) -> bool:

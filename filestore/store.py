@@ -9,39 +9,37 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
-from filestore import fileio, fulltext_file, settings, verify
+from filestore import fileio, fulltext_file, settings, vector_file, verify
 from filestore.catalog import (
     Catalog,
     CatalogDamagedError,
     CatalogMissingError,
     catalog_errors,
 )
-from filestore.embed import Embedder, UnknownEmbedder, open_embedder
 from filestore.errors import FilestoreError, RefusedError
 from filestore.findings import Finding, is_clean, worst_first
 from filestore.locking import DEFAULT_WAIT_S, LockedError, writer_lock
 from filestore.places import Places
 from filestore.progress import OnProgress, ignore
+from filestore.roots import NoStoreError
 from filestore.worktree import deleted_paths
 
 if TYPE_CHECKING:
+    from filestore.adding import AddReport
     from filestore.catalog import CatalogWriter
+    from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
-    from filestore.indexing import Commit
-    from filestore.ingest import Outcome
+    from filestore.evaluation import Question
+    from filestore.index.building import Description
+    from filestore.indexing import Commit, CommitReport
+    from filestore.measuring import Evaluation
+    from filestore.model import StoreModel
     from filestore.reconstruction import Reconstruction
+    from filestore.remodelling import ModelChange
     from filestore.removal import Removed
     from filestore.repair import SyncReport
     from filestore.search import Answer, Filters, Mode, Searcher
     from filestore.sources import SourcePath
-
-DEFAULT_FOLDER = "file_index"
-_IGNORED = b".sidecar/\n.undo/\n"
-_ATTRIBUTES = b"*.toml text eol=lf\nchunked/** text eol=lf\nsource/** -text\n"
-
-
-class NoStoreError(FilestoreError, FileNotFoundError):
-    """There is no store where one was expected."""
 
 
 class UnsafeSidecarError(RefusedError):
@@ -56,16 +54,9 @@ class Status:
     generation: int
     files: int
     """Files in the catalog, records included."""
+    index: "Description | None"
+    """The vector index as it was last written; None where there is none."""
     findings: tuple[Finding, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddReport:
-    """What became of every source."""
-
-    outcomes: tuple["Outcome", ...]
-    embedded: int
-    reused: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,35 +67,6 @@ class Shown:
     frontmatter: dict[str, Any]
     body: str
     record: dict[str, Any]
-
-
-def find_root(start: str, explicit: str | None = None) -> str:
-    """The root of the store that is meant.
-
-    Args:
-        start: A folder in or around which to look.
-        explicit: A folder named by the user, which is then the only one looked at.
-
-    Raises:
-        NoStoreError: There is none.
-    """
-    for folder in [explicit] if explicit is not None else _ancestors(os.path.abspath(start)):
-        for root in (folder, os.path.join(folder, DEFAULT_FOLDER)):
-            if os.path.isfile(os.path.join(root, settings.SETTINGS_NAME)):
-                return os.path.abspath(root)
-    where = f"in {explicit}" if explicit is not None else f"in {start} or above"
-    raise NoStoreError(
-        f"no store {where}", remedy="make one with 'filestore init', or name one with --store"
-    )
-
-
-def _ancestors(folder: str) -> Iterator[str]:
-    while True:
-        yield folder
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return
-        folder = parent
 
 
 class Store:
@@ -132,26 +94,37 @@ class Store:
         except FileNotFoundError as error:
             raise NoStoreError(f"no store in {root}", remedy="filestore init") from error
         check_sidecar(self.places.sidecar)
+        self._configuration = configuration
         self._processes = processes
+        self.chosen_because = ""
+        """Why a store that was made just now has its embedder."""
         self._searcher: Searcher | None = None
         self._catalog: Catalog | None = None
         self._embeddings: EmbeddingCache | None = None
 
     @classmethod
-    def init(cls, root: str, *, layout: str, embedder: str, configuration: str) -> Self:
-        """Make a store in a new or empty folder, or one that has no store yet.
+    def init(
+        cls,
+        root: str,
+        *,
+        layout: str,
+        embedder: str | None = None,
+        options: settings.ModelOptions | None = None,
+        configuration: str,
+    ) -> Self:
+        """Make a store; see `making.make`, which says what is raised."""
+        from filestore import making
 
-        Raises:
-            RefusedError: There is a store already, or the folder lies inside one.
-            UnknownEmbedder: There is no such embedder.
-            WriteFailedError: The folder cannot be written.
-        """
         root = os.path.abspath(root)
-        chosen = settings.Settings(layout=settings.check_layout(layout), embedder=embedder)
-        open_embedder(embedder)
-        _refuse_inside_store(root)
-        _write_first_files(root, chosen)
+        reason = making.make(
+            root,
+            layout=layout,
+            embedder=embedder,
+            options=options or settings.ModelOptions(),
+            configuration=configuration,
+        )
         store = cls(root, configuration=configuration)
+        store.chosen_because = reason
         with store._writing("init"):
             return store
 
@@ -174,19 +147,29 @@ class Store:
         return self.places.root
 
     @cached_property
-    def embedder(self) -> Embedder | None:
-        """The embedder of the settings; None where it is not installed here."""
-        try:
-            return open_embedder(self.settings.embedder)
-        except UnknownEmbedder:
-            return None
+    def model(self) -> "StoreModel":
+        """The model that the settings name, opened as far as it can be here."""
+        from filestore.model import StoreModel
 
-    def _same_model(self, catalog: Catalog) -> Embedder | None:
+        return StoreModel(self.root, self.settings, self._configuration)
+
+    @property
+    def embedder(self) -> "Embedder | None":
+        """The embedder of the settings; None where it cannot be used here."""
+        return self.model.embedder
+
+    def _same_model(self, catalog: Catalog) -> "Embedder | None":
         """The embedder, if the catalog's vectors are its own: two models are never mixed."""
         recorded = catalog.meta("fingerprint")
         if self.embedder is None or recorded in (None, self.embedder.fingerprint):
             return self.embedder
         return None
+
+    def _why_no_model(self) -> str:
+        problem = self.model.problem
+        if problem is None:
+            return "the index was made by another model than the settings name"
+        return f"{problem.message} (try: {problem.remedy})"
 
     def _reading(self) -> Catalog:
         if self._catalog is None:
@@ -214,6 +197,7 @@ class Store:
             catalog=catalog,
             embeddings=embeddings,
             embedder=self.embedder,
+            no_model=self.model.problem.message if self.model.problem else "",
             deleted=partial(deleted_paths, self.places.chunked),
             processes=self._processes,
         )
@@ -225,12 +209,14 @@ class Store:
             with catalog.snapshot():
                 found = verify.fast_findings(self._subject(catalog, None))
                 generation, files = catalog.generation, catalog.file_count()
+                index = vector_file.describe(catalog)
         except (CatalogMissingError, CatalogDamagedError) as error:
-            found, generation, files = [_catalog_finding(error)], 0, 0
+            found, generation, files, index = [_catalog_finding(error)], 0, 0, None
         return Status(
             clean=is_clean(found, self.settings.accepted),
             generation=generation,
             files=files,
+            index=index,
             findings=tuple(worst_first(found)),
         )
 
@@ -311,7 +297,7 @@ class Store:
         *,
         wait_s: float = DEFAULT_WAIT_S,
         on_progress: OnProgress = ignore,
-    ) -> AddReport:
+    ) -> "AddReport":
         """Extract, cut, write chunk files and index them, source by source.
 
         Raises:
@@ -327,7 +313,7 @@ class Store:
             if not (source.implied and os.path.realpath(source.path) == root)
         ]
         with self._writing("add", wait_s=wait_s) as (catalog, embeddings, _):
-            outcomes, embedded, reused = adding.add_all(
+            return adding.add_all(
                 self._subject(catalog, embeddings),
                 partial(self._commit, catalog, embeddings, embed=True),
                 self.settings,
@@ -335,7 +321,6 @@ class Store:
                 clock=fileio.FileSystemClock(self.places.clock),
                 on_progress=on_progress,
             )
-        return AddReport(outcomes=tuple(outcomes), embedded=embedded, reused=reused)
 
     def remove(self, resource: str, *, wait_s: float = DEFAULT_WAIT_S) -> "Removed":
         """Remove a resource from the tree and from the sidecar.
@@ -354,19 +339,38 @@ class Store:
         return removed
 
     def search(
-        self, query: str, *, count: int = 10, mode: "Mode" = "hybrid", filters: "Filters"
+        self,
+        query: str,
+        *,
+        count: int = 10,
+        mode: "Mode" = "hybrid",
+        filters: "Filters",
+        rerank: str | None = None,
     ) -> "Answer":
         """Unique files, best first; see `Searcher.search`.
 
+        Args:
+            query: What is asked.
+            count: At most so many.
+            mode: Which legs are asked.
+            filters: What hits must satisfy.
+            rerank: The reranker that has the last word, such as ``cross-encoder``; None for none.
+
         Raises:
             CatalogMissingError: There is no catalog yet.
+            ModelMissing: The reranker's model, or the library that runs it, is not here.
         """
         catalog = self._reading()
         self._replay_fulltext(catalog)
+        from filestore import reranking
+
+        reranker = self.model.reranker(rerank) if rerank else None
+        depth = reranking.depth_for(count) if reranker else count
         with catalog.snapshot():
-            return self._fresh_searcher(catalog).search(
-                query, count=count, mode=mode, filters=filters
+            answer = self._fresh_searcher(catalog).search(
+                query, count=depth, mode=mode, filters=filters
             )
+        return reranking.rerank(answer, reranker, count=count) if reranker else answer
 
     def _replay_fulltext(self, catalog: Catalog) -> None:
         """Bring a full-text index that a crash left behind up to date, if nobody is writing."""
@@ -394,8 +398,22 @@ class Store:
                 catalog=catalog,
                 embeddings=self._open_embeddings(),
                 embedder=self._same_model(catalog),
+                no_model=self._why_no_model(),
             )
         return self._searcher
+
+    def evaluate(
+        self, questions: "Sequence[Question]", *, count: int = 10, on_progress: OnProgress = ignore
+    ) -> "Evaluation":
+        """Ask questions whose answers are known; see `measuring.evaluate`."""
+        from filestore import measuring
+
+        catalog = self._reading()
+        self._replay_fulltext(catalog)
+        with catalog.snapshot():
+            return measuring.evaluate(
+                self, self.places, catalog, questions, count=count, on_progress=on_progress
+            )
 
     def resources(self) -> list[dict[str, Any]]:
         """Name, source and number of chunks of every resource."""
@@ -450,6 +468,37 @@ class Store:
 
         return browsing.resource_named(catalog, name, self.places)
 
+    def plan_model(self, word: str, options: settings.ModelOptions) -> "ModelChange":
+        """What another model would cost; see `remodelling.plan`, which says what is raised."""
+        from filestore import remodelling
+
+        catalog = self._reading()
+        with catalog.snapshot():
+            return remodelling.plan(
+                self.places,
+                word,
+                options,
+                configuration=self._configuration,
+                catalog=catalog,
+                embeddings=self._open_embeddings(),
+            )
+
+    def change_model(
+        self, change: "ModelChange", *, on_progress: OnProgress = ignore
+    ) -> "CommitReport":
+        """Name another model in the settings, and take every vector from it.
+
+        Raises:
+            LockedError: Another writer holds the store.
+            WriteFailedError: The disk refused.
+        """
+        from filestore import remodelling
+
+        with self._writing("embedder set") as (catalog, embeddings, _):
+            remodelling.write_settings(self.places, change)
+            commit = self._commit(catalog, embeddings, embed=True, embedder=change.embedder)
+            return remodelling.embed_all(commit, change, on_progress)
+
     @contextlib.contextmanager
     def _writing(
         self, command: str, *, wait_s: float = DEFAULT_WAIT_S
@@ -471,7 +520,12 @@ class Store:
                 parts[1].close()
 
     def _commit(
-        self, catalog: "CatalogWriter", embeddings: "EmbeddingCache", *, embed: bool
+        self,
+        catalog: "CatalogWriter",
+        embeddings: "EmbeddingCache",
+        *,
+        embed: bool,
+        embedder: "Embedder | None" = None,
     ) -> "Commit":
         from filestore.indexing import Commit
 
@@ -480,34 +534,10 @@ class Store:
             layout=self.settings.layout,
             catalog=catalog,
             embeddings=embeddings,
-            embedder=self._same_model(catalog),
+            embedder=embedder or self._same_model(catalog),
             embed=embed,
             processes=self._processes,
         )
-
-
-def _refuse_inside_store(root: str) -> None:
-    for folder in _ancestors(root):
-        if os.path.exists(os.path.join(folder, settings.SETTINGS_NAME)):
-            inside = "" if folder == root else "; a store inside a store is not followed"
-            raise RefusedError(
-                f"{folder} is a store already{inside}",
-                remedy="use it with --store, or choose a folder outside it",
-            )
-
-
-def _write_first_files(root: str, chosen: settings.Settings) -> None:
-    files = {
-        ".gitignore": _IGNORED,
-        ".gitattributes": _ATTRIBUTES,
-        settings.SETTINGS_NAME: settings.serialize(chosen),
-    }
-    with fileio.disk_errors(root):
-        os.makedirs(os.path.join(root, "chunked"), exist_ok=True)
-        for name, data in files.items():
-            path = os.path.join(root, name)
-            if not os.path.exists(path):
-                fileio.write_path(path, data)
 
 
 def _catalog_finding(error: FilestoreError) -> Finding:

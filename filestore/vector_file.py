@@ -5,15 +5,31 @@ It is an accelerator: whatever is wrong with it, its vectors come from the embed
 
 import contextlib
 import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from filestore import fileio
-from filestore.catalog import Catalog, IndexFile
+from filestore.catalog import Catalog, IndexFile, in_batches
 from filestore.findings import Finding
 from filestore.hashing import file_hash
+from filestore.index import IndexDamagedError, new_index, overlaid, read_index
+from filestore.index.building import (
+    EXACT_UP_TO,
+    Built,
+    Description,
+    Grown,
+    VectorSource,
+    build,
+    is_current,
+)
 from filestore.places import Places
 
 if TYPE_CHECKING:
+    from numpy import bool_, float32, int64
+    from numpy.typing import NDArray
+
     from filestore.catalog import CatalogWriter
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
@@ -25,6 +41,9 @@ REPLAYED_ALWAYS: Final = 100
 REPLAYED_SHARE: Final = 0.05
 """A difference up to the larger of the two is replayed at opening, beyond it a file is due."""
 _BLOCK: Final = 8192
+_DESCRIPTION: Final = "index_description"
+_FINGERPRINT: Final = "index_fingerprint"
+"""Keys of the catalog's memory: what kind of index the file is, and whose vectors it holds."""
 
 
 def is_behind(catalog: Catalog) -> bool:
@@ -35,10 +54,72 @@ def is_behind(catalog: Catalog) -> bool:
     return behind > REPLAYED_SHARE * catalog.count("vectors")
 
 
+class StoredVectors(VectorSource):
+    """The vectors that the catalog counts on, out of the embeddings."""
+
+    def __init__(
+        self, catalog: Catalog, embeddings: "EmbeddingCache", embedder: "Embedder"
+    ) -> None:
+        self.dimension = embedder.dimension
+        self._catalog = catalog
+        self._embeddings = embeddings
+        self._fingerprint = embedder.fingerprint
+        self._wanted = catalog.vector_keys()
+        self.lacking: set[int] = set()
+        """Ids whose embedding turned out to be lost or damaged."""
+
+    def __len__(self) -> int:
+        return len(self._wanted)
+
+    def sample(self, count: int) -> "NDArray[float32]":
+        """See the contract. Ids are hashes: those in regular distances are a fair choice."""
+        import numpy
+
+        step = max(1, len(self._wanted) // max(1, count))
+        parts = [vectors for _, vectors in self._read(self._wanted[::step][:count])]
+        return numpy.concatenate([numpy.empty((0, self.dimension), numpy.float32), *parts])
+
+    def ids(self) -> "NDArray[int64]":
+        """The ids of all, ascending: (n,) int64."""
+        import numpy
+
+        return numpy.array([identifier for identifier, _ in self._wanted], numpy.int64)
+
+    def blocks(self) -> "Iterator[tuple[NDArray[int64], NDArray[float32]]]":
+        """See the contract."""
+        return self._read(self._wanted)
+
+    def _read(
+        self, wanted: Sequence[tuple[int, bytes]]
+    ) -> "Iterator[tuple[NDArray[int64], NDArray[float32]]]":
+        for ids, vectors, found in _stored(self._embeddings, self._fingerprint, wanted):
+            self.lacking.update(ids[~found].tolist())
+            if found.all():
+                yield ids, vectors
+            elif found.any():
+                yield ids[found], vectors[found]
+
+    def vectors_of(self, ids: "NDArray[int64]") -> "tuple[NDArray[float32], NDArray[bool_]]":
+        """See the contract."""
+        return _vectors_of(self._catalog, self._embeddings, self._fingerprint, ids)
+
+
 def write(
-    places: Places, catalog: "CatalogWriter", embeddings: "EmbeddingCache", embedder: "Embedder"
+    places: Places,
+    catalog: "CatalogWriter",
+    embeddings: "EmbeddingCache",
+    embedder: "Embedder",
+    *,
+    exact_up_to: int = EXACT_UP_TO,
 ) -> bool:
     """Write a FAISS file of every embedded vector and name it in the running transaction.
+
+    Args:
+        places: Where it is written.
+        catalog: Which vectors there are.
+        embeddings: The vectors.
+        embedder: Whose vectors.
+        exact_up_to: The number of vectors up to which the index is an exact one.
 
     Returns:
         Whether an embedding that should be there was not, or was damaged.
@@ -46,48 +127,72 @@ def write(
     Raises:
         WriteFailedError: The disk refused; the old file stays.
     """
-    from filestore.index._faiss import FaissIndex
+    import numpy
 
-    index = FaissIndex(embedder.dimension)
-    lacking = _fill(index, catalog.vector_keys(), embeddings, embedder)
+    source = StoredVectors(catalog, embeddings, embedder)
+    is_large = len(source) > exact_up_to
+    grown = _grown(places, catalog, embeddings, embedder, source.ids()) if is_large else None
+    built = build(source, grown=grown, exact_up_to=exact_up_to)
     # A row that was lost or damaged is said to be lacking, so that the next sync embeds it.
-    catalog.set_embedded(lacking, embedded=False)
+    catalog.set_embedded(source.lacking, embedded=False)
+    built.index.remove(numpy.array(sorted(source.lacking), numpy.int64))
+    catalog.name_index(_written(places, catalog, built))
+    described = replace(built.description, vectors=len(built.index))
+    catalog.set_meta(_DESCRIPTION, described.serialize())
+    catalog.set_meta(_FINGERPRINT, embedder.fingerprint)
+    return bool(source.lacking)
+
+
+def _written(places: Places, catalog: "CatalogWriter", built: Built) -> IndexFile:
     name = f"{PREFIX}{catalog.next_generation}{SUFFIX}"
     path = os.path.join(places.sidecar, name)
     temporary = os.path.join(places.sidecar, f"{fileio.TEMPORARY_PREFIX}{name}")
     try:
-        index.write(temporary)
-        named = IndexFile(
-            name, os.path.getsize(temporary), file_hash(temporary).hex(), catalog.next_generation
-        )
+        built.index.write(temporary)
+        size_bytes, digest = os.path.getsize(temporary), file_hash(temporary).hex()
         os.rename(temporary, path)
         fileio.sync_path(places.sidecar)
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise fileio.write_failed(path, error) from error
-    catalog.name_index(named)
-    return bool(lacking)
+    return IndexFile(name, size_bytes, digest, catalog.next_generation)
 
 
-def _fill(
-    index: "VectorIndex",
-    wanted: list[tuple[int, bytes]],
+def describe(catalog: Catalog) -> Description | None:
+    """What kind of index the FAISS file is, from the catalog alone; None where there is none."""
+    text = catalog.meta(_DESCRIPTION)
+    if text is not None:
+        return Description.parse(text)
+    if catalog.index_file() is None:
+        return None
+    # Written before there was any other kind.
+    return Description(kind="exact", vectors=catalog.count("vectors"))
+
+
+def _grown(
+    places: Places,
+    catalog: Catalog,
     embeddings: "EmbeddingCache",
     embedder: "Embedder",
-) -> list[int]:
-    """Add vectors by id and embedding key; returns the ids whose embedding is not to be had."""
+    wanted: "NDArray[int64]",
+) -> Grown | None:
+    """The trained index of the file with what came since, if it holds the wanted ids."""
     import numpy
 
-    lacking: list[int] = []
-    for start in range(0, len(wanted), _BLOCK):
-        block = wanted[start : start + _BLOCK]
-        vectors, found = embeddings.get(embedder.fingerprint, [key for _, key in block])
-        ids = numpy.array([identifier for identifier, _ in block], dtype=numpy.int64)
-        lacking += ids[~found].tolist()
-        if found.any():
-            index.add(ids[found], vectors[found])
-    return lacking
+    described = describe(catalog)
+    trained_on = described.trained_on if described else None
+    if trained_on is None or not is_current(len(wanted), trained_on):
+        return None
+    index = _read(places, catalog, embeddings, embedder, mapped=False)
+    if index is None:
+        return None
+    removed, added = catalog.index_delta()
+    index.remove(numpy.array(removed, numpy.int64))
+    lacking = _fill(index, added, embeddings, embedder)
+    if not numpy.array_equal(index.ids(), numpy.setdiff1d(wanted, lacking)):
+        return None
+    return Grown(index=index, trained_on=trained_on)
 
 
 def load(
@@ -99,24 +204,81 @@ def load(
     """
     import numpy
 
-    from filestore.index import new_index
-    from filestore.index._faiss import FaissIndex, IndexDamagedError
-
-    named = catalog.index_file()
-    if named is not None and not problem(places, named, hashes=True):
-        try:
-            path = os.path.join(places.sidecar, named.name)
-            index: VectorIndex = FaissIndex.read(path, embedder.dimension)
-        except IndexDamagedError:
-            pass
-        else:
-            removed, added = catalog.index_delta()
-            index.remove(numpy.array(removed, dtype=numpy.int64))
-            _fill(index, added, embeddings, embedder)
-            return index
-    index = new_index("faiss", embedder.dimension)
-    _fill(index, catalog.vector_keys(), embeddings, embedder)
+    index = _read(places, catalog, embeddings, embedder, mapped=True)
+    if index is None:
+        index = new_index("faiss", embedder.dimension)
+        _fill(index, catalog.vector_keys(), embeddings, embedder)
+        return index
+    removed, added = catalog.index_delta()
+    if removed or added:
+        index = overlaid(index, numpy.array(removed, numpy.int64))
+        _fill(index, added, embeddings, embedder)
     return index
+
+
+def _read(
+    places: Places,
+    catalog: Catalog,
+    embeddings: "EmbeddingCache",
+    embedder: "Embedder",
+    *,
+    mapped: bool,
+) -> "VectorIndex | None":
+    """The index in the file as it was written; None where it is missing, damaged or another's."""
+    if catalog.meta(_FINGERPRINT, embedder.fingerprint) != embedder.fingerprint:
+        return None
+    named = catalog.index_file()
+    if named is None or problem(places, named, hashes=True):
+        return None
+    path = os.path.join(places.sidecar, named.name)
+    vectors_of = partial(_vectors_of, catalog, embeddings, embedder.fingerprint)
+    try:
+        return read_index(path, embedder.dimension, vectors_of, mapped=mapped)
+    except IndexDamagedError:
+        return None
+
+
+def _fill(
+    index: "VectorIndex",
+    wanted: Sequence[tuple[int, bytes]],
+    embeddings: "EmbeddingCache",
+    embedder: "Embedder",
+) -> list[int]:
+    """Add vectors by id and embedding key; returns the ids whose embedding is not to be had."""
+    lacking: list[int] = []
+    for ids, vectors, found in _stored(embeddings, embedder.fingerprint, wanted):
+        lacking += ids[~found].tolist()
+        if found.any():
+            index.add(ids[found], vectors[found])
+    return lacking
+
+
+def _stored(
+    embeddings: "EmbeddingCache", fingerprint: str, wanted: Sequence[tuple[int, bytes]]
+) -> "Iterator[tuple[NDArray[int64], NDArray[float32], NDArray[bool_]]]":
+    """Ids, vectors, and which of them are sound, in blocks."""
+    import numpy
+
+    for block in in_batches(wanted, _BLOCK):
+        vectors, found = embeddings.get(fingerprint, [key for _, key in block])
+        yield numpy.array([identifier for identifier, _ in block], numpy.int64), vectors, found
+
+
+def _vectors_of(
+    catalog: Catalog, embeddings: "EmbeddingCache", fingerprint: str, ids: "NDArray[int64]"
+) -> "tuple[NDArray[float32], NDArray[bool_]]":
+    """The embeddings of some ids, for `VectorsOf`; none where their file cannot be walked."""
+    import numpy
+
+    from filestore.embed.cache import EmbeddingsDamaged
+
+    keys = catalog.keys_of_vectors(ids.tolist())
+    wanted = [keys.get(identifier, b"") for identifier in ids.tolist()]
+    try:
+        return embeddings.get(fingerprint, wanted)
+    except EmbeddingsDamaged:
+        # The index still answers, nearly as well; saying what is damaged is verification's part.
+        return numpy.empty((len(ids), 0), numpy.float32), numpy.zeros(len(ids), numpy.bool_)
 
 
 def problem(places: Places, named: IndexFile, *, hashes: bool) -> str:

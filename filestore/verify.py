@@ -49,6 +49,8 @@ class Subject:
     embedder: "Embedder | None"
     deleted: drift.DeletedPaths
     processes: int = 1
+    no_model: str = ""
+    """Why there is no embedder."""
 
 
 def verify(subject: Subject, *, level: Level, on_progress: OnProgress = ignore) -> Checked:
@@ -128,7 +130,7 @@ def sidecar_findings(subject: Subject, *, hashes: bool) -> list[Finding]:
     ]
     recorded = catalog.meta("fingerprint")
     if subject.embedder is None:
-        found.append(Finding(code="model-missing", path="filestore.toml"))
+        found.append(Finding(code="model-missing", path="filestore.toml", detail=subject.no_model))
     elif recorded is not None and recorded != subject.embedder.fingerprint:
         detail = f"indexed with {recorded}, the settings ask for {subject.embedder.fingerprint}"
         found.append(Finding(code="model-changed", path="filestore.toml", detail=detail))
@@ -216,7 +218,10 @@ def _embeddings_damaged(detail: str) -> Finding:
 def _compare_vectors(
     subject: Subject, embedder: "Embedder", embeddings: "EmbeddingCache"
 ) -> list[Finding]:
-    """Hold the FAISS rows against the catalog's ids and the stored embeddings, bit for bit."""
+    """Hold the FAISS rows against the catalog's ids and the stored embeddings, bit for bit.
+
+    An index that shortens vectors is held against the embeddings shortened in the same way.
+    """
     import numpy
 
     index = vector_file.load(subject.places, subject.catalog, embeddings, embedder)
@@ -224,7 +229,8 @@ def _compare_vectors(
     ids = numpy.array(list(keys), dtype=numpy.int64)
     held = index.ids()
     tally = {
-        "vector-orphan": len(numpy.setdiff1d(held, ids)),
+        # A row that is there twice is one too many.
+        "vector-orphan": len(held) - len(numpy.intersect1d(held, ids)),
         "vector-missing": len(numpy.setdiff1d(ids, held)),
         "vector-mismatch": 0,
         "vector-invalid": 0,
@@ -233,14 +239,15 @@ def _compare_vectors(
     both = numpy.intersect1d(ids, held)
     for start in range(0, len(both), 4096):
         block = both[start : start + 4096]
-        rows = index.vectors(block)
         stored, present = embeddings.get(
             embedder.fingerprint, [keys[identifier] for identifier in block.tolist()]
         )
         tally["embeddings-damaged"] += int((~present).sum())
-        if present.any():
-            tally["vector-mismatch"] += int((rows != stored).any(axis=1)[present].sum())
-        lengths = numpy.linalg.norm(rows, axis=1)
+        if not present.any():
+            continue
+        vectors = stored[present]
+        tally["vector-mismatch"] += int((~index.holds(block[present], vectors)).sum())
+        lengths = numpy.linalg.norm(vectors, axis=1)
         tally["vector-invalid"] += int((~(numpy.abs(lengths - 1) < TOLERANCE)).sum())
     return [
         Finding(code=code, path=".sidecar", detail=_TOLD[code].format(count))

@@ -17,8 +17,8 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
-_SCRUBBED: Final = frozenset({"FILESTORE", "LANG", "LANGUAGE", "FORCE_COLOR", "COLUMNS", "LINES"})
-_SCRUBBED_PREFIXES: Final = ("GIT_", "LC_", "XDG_")
+_SCRUBBED: Final = frozenset({"LANG", "LANGUAGE", "FORCE_COLOR", "COLUMNS", "LINES"})
+_SCRUBBED_PREFIXES: Final = ("FILESTORE", "GIT_", "HF_", "HUGGINGFACE_", "LC_", "OPENAI_", "XDG_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,20 +36,31 @@ HEAVY: Final = (
     "markdown_it",
     "markdownify",
     "numpy",
+    "lxml",
+    "mammoth",
+    "onnxruntime",
+    "pptx",
+    "pypdfium2",
     "rich",
     "selectolax",
     "semantic_text_splitter",
+    "sentence_transformers",
     "tantivy",
     "textual",
+    "tokenizers",
+    "torch",
+    "transformers",
+    "tree_sitter",
     "tui",
+    "urllib3",
     "yaml",
 )
 """What costs time to load and most commands do not need."""
 
-REACHED_INTO: Final = {("filestore/vector_file", "filestore.index._faiss")}
+REACHED_INTO: Final[set[tuple[str, str]]] = set()
 """Private modules that one module outside their package uses."""
 
-SPEAKING: Final = ("filestore/cli/", "filestore/embed/process", "tui/")
+SPEAKING: Final = ("filestore/cli/", "filestore/children", "tui/")
 """What runs as a program, to a person or to the process that started it."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

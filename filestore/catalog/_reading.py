@@ -272,6 +272,14 @@ class Catalog:
             "SELECT id, key FROM vectors WHERE embedded = ? ORDER BY id", (int(embedded),)
         )
 
+    def keys_of_vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Vector id to embedding key; unknown ids are left out."""
+        found: dict[int, bytes] = {}
+        for batch in in_batches(ids):
+            statement = f"SELECT id, key FROM vectors WHERE id IN ({placeholders(batch)})"
+            found.update(self.connection.execute(statement, batch))
+        return found
+
     def paths_without_vectors(self) -> list[str]:
         """Files with a text that was never embedded."""
         found = self.rows(
@@ -283,8 +291,9 @@ class Catalog:
     def index_delta(self) -> tuple[list[int], list[tuple[int, bytes]]]:
         """What the FAISS file lacks: ids to remove, and (id, embedding key) to add."""
         removed = self.rows("SELECT vector FROM index_delta WHERE present = 0 ORDER BY vector")
+        # The difference is small and leads: SQLite, left to choose, walks all vectors.
         added = self.rows(
-            "SELECT id, key FROM index_delta JOIN vectors ON id = vector"
+            "SELECT id, key FROM index_delta CROSS JOIN vectors ON id = vector"
             " WHERE present = 1 AND embedded = 1 ORDER BY id"
         )
         return [row[0] for row in removed], added

@@ -128,7 +128,7 @@ class CatalogWriter(Catalog):
                 before = wanted.setdefault(vector, (key, look.path))
                 if before[0] != key:
                     raise collision(vector, before[1], look.path)
-        known = self._known_keys(list(wanted))
+        known = self.keys_of_vectors(list(wanted))
         for vector, key in known.items():
             if wanted[vector][0] != key:
                 raise collision(vector, self._some_path(vector), wanted[vector][1])
@@ -138,13 +138,6 @@ class CatalogWriter(Catalog):
         )
         if self.index_file() is not None:
             self._note_delta(new, present=True)
-
-    def _known_keys(self, vectors: Sequence[int]) -> dict[int, bytes]:
-        known: dict[int, bytes] = {}
-        for batch in in_batches(vectors):
-            statement = f"SELECT id, key FROM vectors WHERE id IN ({marks(batch)})"
-            known.update(self.rows(statement, batch))
-        return known
 
     def _some_path(self, vector: int) -> str:
         file = self.files_of_vectors([vector])[vector][0][0]

@@ -4,6 +4,7 @@ Pure: no disk, no model; tokens are counted by the function handed in. One rule:
 partition the text, character for character, whatever it holds. Block structure comes from
 markdown-it (block level only), over-long blocks are cut by semantic-text-splitter, and every size
 is then verified. A size is counted without the white space around a piece, plus its heading path.
+Source code is cut by the outline that comes with it, as no grammar is known here.
 """
 
 from bisect import bisect_right
@@ -18,13 +19,27 @@ from filestore.chunking._blocks import (
     units_of,
     visible_blocks,
 )
-from filestore.chunking._measure import HEADING_SEPARATOR, Draft, Measure
+from filestore.chunking._code import code_spans
+from filestore.chunking._measure import HEADING_SEPARATOR, Draft, Measure, clean_title
 from filestore.chunking._packing import join_small, pack, verified_spans
 
-__all__ = ["CHUNKER", "HEADING_SEPARATOR", "Piece", "join", "split"]
+__all__ = ["CHUNKER", "HEADING_SEPARATOR", "Piece", "Section", "join", "split"]
 
-CHUNKER: Final = "structure/1"
+CHUNKER: Final = "structure/2"
 """Name and version of what `split` makes; another output needs another version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part with a name that no heading marks: a class, a function."""
+
+    start: int
+    """Offset in characters; what leads up to it (comments, decorators) belongs to it."""
+    level: int
+    """1 for the outermost."""
+    title: str
+    """A name on one line, such as ``Reader`` or ``Reader.open``; empty where the text goes back to
+    the section around, after the end of one inside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,16 +53,20 @@ class Piece:
     headings: tuple[str, ...]
     """Titles of the sections around the start, outermost first, with the heading it starts with.
 
-    Plain text. Outer titles are left out where the path would take more than half the budget.
+    Plain text. The title of the text comes first, unless the first heading says the same. Outer
+    titles are left out where the path would take more than half the budget. Of code that is several
+    sections, the names around all of them; a name that the next begins with is left out.
     """
 
 
 def split(
     text: str,
     *,
-    syntax: Literal["text", "markdown"],
+    syntax: Literal["text", "markdown", "code"],
     budget: int,
     count_tokens: Callable[[str], int],
+    title: str = "",
+    outline: Sequence[Section] = (),
 ) -> list[Piece]:
     """Cuts a text into pieces that partition it.
 
@@ -60,6 +79,8 @@ def split(
         budget: Most tokens of a piece and its heading path together; exceeded only where a single
             character has more.
         count_tokens: Called a few times per block, never per character.
+        title: What the whole text is called; goes before the heading path of every piece.
+        outline: The sections of code, in the order of their starts; other syntaxes mark theirs.
 
     Returns:
         The pieces in order; none for an empty text.
@@ -69,9 +90,23 @@ def split(
     """
     if budget < 1:
         raise ValueError(f"the token budget of a piece must be at least 1, not {budget}")
+    measure = Measure(
+        text=text,
+        budget=budget,
+        count_tokens=count_tokens,
+        title=clean_title(title),
+        keeps_title=syntax == "code",
+    )
     if not text or text.isspace():
-        return [Piece(start=0, end=len(text), headings=())] if text else []
-    measure = Measure(text=text, budget=budget, count_tokens=count_tokens)
+        return [Piece(start=0, end=len(text), headings=measure.headings(()))] if text else []
+    if syntax == "code":
+        symbols = (
+            (section.start, section.level, clean_title(section.title)) for section in outline
+        )
+        return [
+            Piece(start=start, end=end, headings=measure.headings(titles))
+            for start, end, titles in code_spans(measure, symbols)
+        ]
     blocks = markdown_blocks(text) if syntax == "markdown" else paragraphs(text)
     drafts: list[Draft] = []
     for section in sections_of(units_of(measure, visible_blocks(text, blocks))):

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from filestore.chunking._cutting import LINE_END, VISIBLE, spans_between, tidy_cuts
-from filestore.chunking._measure import Block, Kind, Measure, Span, Unit
+from filestore.chunking._cutting import LINE_END, VISIBLE, windows
+from filestore.chunking._measure import Block, Kind, Measure, Unit
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-_WINDOW: Final = 32_768  # the splitting library is superlinear in what it is given at once
 _TITLE_LIMIT: Final = 1_000
 _MAX_NESTING: Final = 60  # of block quotes and lists; deeper ones end at the end of the text
 
@@ -98,7 +97,7 @@ def units_of(measure: Measure, blocks: Sequence[Block]) -> Iterator[Unit]:
             while outline and outline[-1][0] >= block.level:
                 outline.pop()
             outline.append((block.level, block.title))
-        for start, end in _windows(measure.text, block, block_end):
+        for start, end in windows(measure.text, (block.start, block_end), block.marks):
             yield Unit(
                 start=start,
                 end=end,
@@ -109,18 +108,6 @@ def units_of(measure: Measure, blocks: Sequence[Block]) -> Iterator[Unit]:
                 titles=tuple(title for _, title in outline if title),
                 marks=block.marks[bisect_right(block.marks, start) : bisect_left(block.marks, end)],
             )
-
-
-def _windows(text: str, block: Block, end: int) -> list[Span]:
-    cuts: list[int] = []
-    start = block.start
-    while end - start > _WINDOW:
-        half, stop = start + _WINDOW // 2, start + _WINDOW
-        mark = block.marks[bisect_right(block.marks, stop) - 1] if block.marks else -1
-        found = (mark, text.rfind("\n", half, stop) + 1, text.rfind(" ", half, stop) + 1)
-        start = next((cut for cut in found if cut > half), stop)
-        cuts.append(start)
-    return spans_between(block.start, end, tidy_cuts(text, block.start, end, cuts))
 
 
 def sections_of(units: Iterable[Unit]) -> Iterator[list[Unit]]:

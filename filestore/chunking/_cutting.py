@@ -2,9 +2,10 @@
 
 import math
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -13,11 +14,16 @@ from filestore.chunking._measure import Measure, Span, Unit
 _EVENNESS: Final = 1.1  # slack over equal parts, so that natural cuts are found
 _WORD_LIMIT: Final = 40
 _FILL: Final = 0.95  # of a limit, as characters only estimate tokens
+_WINDOW: Final = 32_768  # the splitting library is superlinear in what it is given at once
 
 VISIBLE: Final = re.compile(r"\S")
 LINE_END: Final = re.compile(r"\n")
 _SENTENCE_END: Final = re.compile(r"[.!?][\"')\]»”’]*\s|[。！？]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+Limits = tuple[int, int]
+"""Most tokens of the first part, and of every other."""
+Cut = Callable[[Measure, Span, Limits], list[Span]]
 
 
 def cut_unit(measure: Measure, unit: Unit, *, first: int) -> list[Unit]:
@@ -28,11 +34,11 @@ def cut_unit(measure: Measure, unit: Unit, *, first: int) -> list[Unit]:
     if unit.kind == "lines":
         ends = LINE_END.finditer(measure.text, unit.start, unit.end)
         marks = tuple(line_end.end() for line_end in ends)
-    is_nested = unit.kind == "nested"
+    cut_between = cut_markdown if unit.kind == "nested" else cut_text
     if marks:
-        spans = cut_at_marks(measure, span, marks, (first, room), is_markdown=is_nested)
+        spans = cut_at_marks(measure, span, marks, (first, room), cut_between=cut_between)
     else:
-        spans = _cut_text(measure, span, (first, room), is_markdown=is_nested)
+        spans = cut_between(measure, span, (first, room))
     return [
         replace(
             unit,
@@ -57,52 +63,69 @@ def cut_at_marks(
     measure: Measure,
     span: Span,
     marks: Sequence[int],
-    limits: tuple[int, int],
+    limits: Limits,
     *,
-    is_markdown: bool = True,
+    cut_between: Cut,
 ) -> list[Span]:
-    """Cuts into even parts at marks; what lies between two and is over its limit, as text.
+    """Cuts into even parts at marks, and what lies between two and is over its limit.
 
     Args:
         measure: The text and how to count it.
         span: What to cut.
         marks: Where a cut does least harm, ascending.
         limits: Most tokens of the first part, and of every other.
-        is_markdown: How the text between two marks is to be read.
+        cut_between: Cuts the text between two marks.
     """
     (start, end), (first, room) = span, limits
     marks = [*tidy_cuts(measure.text, start, end, marks), end]
     tokens = measure.spaced_tokens(start, end)
     shares = (_even_share(tokens, first, room), _even_share(tokens, room, room))
+    width = (end - start) / max(tokens, 1)
     spans: list[Span] = []
     index = 0
     while start < end:
-        fitting = _fitting(measure, start, marks, index, shares[1 if spans else 0])
+        share = shares[1 if spans else 0]
+        fitting = _fitting(measure, start, marks, index, share, share * width)
         stop = marks[max(fitting - 1, index)]
         if fitting > index:
             spans.append((start, stop))
         else:
             rest = (room if spans else first, room)
-            spans.extend(_cut_text(measure, (start, stop), rest, is_markdown=is_markdown))
+            spans.extend(cut_between(measure, (start, stop), rest))
         start, index = stop, max(fitting, index + 1)
     return spans
 
 
-def _fitting(measure: Measure, start: int, marks: Sequence[int], index: int, limit: int) -> int:
-    """How many marks, counted from the first of all, can be reached within the limit."""
+def _fitting(
+    measure: Measure, start: int, marks: Sequence[int], index: int, limit: int, reach: float
+) -> int:
+    """How many marks, counted from the first of all, can be reached within the limit.
+
+    ``reach`` is how far the limit goes by the average, in characters: near there the search starts.
+    """
 
     def fits(candidate: int) -> bool:
         return measure.spaced_tokens(start, marks[candidate]) <= limit
 
-    step = 1
-    while index + step - 1 < len(marks) and fits(index + step - 1):
-        step *= 2
-    low, high = index + step // 2, min(index + step - 1, len(marks))
+    guess = max(bisect_left(marks, start + reach), index + 1) - 1
+    low, high, step = index, len(marks), 1
+    if fits(guess):
+        low = guess + 1
+        while low < high and fits(min(low + step, high) - 1):
+            low = min(low + step, high)
+            step *= 2
+        high = min(low + step - 1, high)
+    else:
+        high = guess
+        while low < high and not fits(max(high - step, low)):
+            high = max(high - step, low)
+            step *= 2
+        low = max(high - step + 1, low)
     return bisect_left(range(high), True, lo=low, key=lambda candidate: not fits(candidate))
 
 
-def _cut_text(
-    measure: Measure, span: Span, limits: tuple[int, int], *, is_markdown: bool
+def _cut_naturally(
+    measure: Measure, span: Span, limits: Limits, *, is_markdown: bool
 ) -> list[Span]:
     """Cuts running text where it reads best, and again where a part still has too many tokens."""
     first, room = limits
@@ -126,6 +149,23 @@ def _cut_text(
         kept = cuts if limit == room else cuts[:1]
         pending.extend(reversed(spans_between(start, end, kept)))
     return done
+
+
+cut_text: Final[Cut] = partial(_cut_naturally, is_markdown=False)
+cut_markdown: Final[Cut] = partial(_cut_naturally, is_markdown=True)
+
+
+def windows(text: str, span: Span, marks: Sequence[int] = ()) -> list[Span]:
+    """A stretch in parts small enough for the splitting library, cut at marks, lines or words."""
+    cuts: list[int] = []
+    start, end = span
+    while end - start > _WINDOW:
+        half, stop = start + _WINDOW // 2, start + _WINDOW
+        mark = marks[bisect_right(marks, stop) - 1] if marks else -1
+        found = (mark, text.rfind("\n", half, stop) + 1, text.rfind(" ", half, stop) + 1)
+        start = next((cut for cut in found if cut > half), stop)
+        cuts.append(start)
+    return spans_between(*span, tidy_cuts(text, *span, cuts))
 
 
 def _off_word(text: str, cut: int) -> int:

@@ -1,5 +1,6 @@
 """The values packing works on, and how their sizes are counted against the budget."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ HEADING_SEPARATOR: Final = " > "
 """Joins a heading path where it is counted and embedded."""
 
 _SMALL_SHARE: Final = 6  # under budget / 6 a piece is a poor chunk
+_TITLE_LIMIT: Final = 1_000  # characters
+_BETWEEN_WORDS: Final = re.compile(r"[\W_]+")
 
 Kind = Literal["heading", "prose", "lines", "nested"]
 Span = tuple[int, int]
@@ -78,6 +81,10 @@ class Measure:
     text: str
     budget: int
     count_tokens: Callable[[str], int]
+    title: str = ""
+    """Of the whole text; goes before every path."""
+    keeps_title: bool = False
+    """Even before a heading that says the same."""
     paths: dict[tuple[str, ...], tuple[tuple[str, ...], int]] = field(default_factory=dict)
     """Heading paths as they were shortened, and the room each leaves."""
 
@@ -102,10 +109,33 @@ class Measure:
     def _path(self, titles: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
         known = self.paths.get(titles)
         if known is None:
-            shortened = _shorten(titles, self.budget // 2, self.count_tokens)
+            path = self._titled(titles)
+            shortened = _shorten(path, self.budget // 2, self.count_tokens)
             taken = self.count_tokens(HEADING_SEPARATOR.join(shortened)) if shortened else 0
             known = self.paths[titles] = (shortened, self.budget - taken)
         return known
+
+    def _titled(self, titles: tuple[str, ...]) -> tuple[str, ...]:
+        if not self.title:
+            return titles
+        if titles and not self.keeps_title and _say_the_same(self.title, titles[0]):
+            return titles
+        return (self.title, *titles)
+
+
+def clean_title(title: str) -> str:
+    """A title on one line, of a sane length."""
+    return " ".join(title[:_TITLE_LIMIT].split())
+
+
+def _say_the_same(title: str, heading: str) -> bool:
+    """Whether the words of one are in the other, as a page's title often names the site too."""
+    shorter, longer = sorted((_folded(title), _folded(heading)), key=len)
+    return bool(shorter.strip()) and shorter in longer
+
+
+def _folded(title: str) -> str:
+    return f" {_BETWEEN_WORDS.sub(' ', title.casefold()).strip()} "
 
 
 def _shorten(

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from filestore.chunking._cutting import cut_at_marks, cut_unit
+from filestore.chunking._cutting import cut_at_marks, cut_markdown, cut_unit
 from filestore.chunking._measure import Draft, Measure, Span, Unit
 
 _WORTHWHILE_SHARE: Final = 3  # a cut block starts in the open piece if budget / 3 is left there
@@ -118,6 +118,5 @@ def verified_spans(measure: Measure, draft: Draft) -> list[Span]:
     if len(draft.units) == 1 or measure.tokens(start, end) <= measure.room(draft.titles):
         return [(start, end)]
     room = min(measure.room(unit.titles) for unit in draft.units)
-    return cut_at_marks(
-        measure, (start, end), [unit.start for unit in draft.units[1:]], (room, room)
-    )
+    marks = [unit.start for unit in draft.units[1:]]
+    return cut_at_marks(measure, (start, end), marks, (room, room), cut_between=cut_markdown)

@@ -3,7 +3,8 @@
 import os
 from typing import Any
 
-from filestore.store import Store, find_root
+from filestore.roots import find_root
+from filestore.store import Store
 
 
 def configuration_folder() -> str:

@@ -27,9 +27,20 @@ def report(error: FilestoreError, *, as_json: bool) -> int:
     return error.exit_code
 
 
+def left_without(problem: FilestoreError | None) -> int:
+    """Say why texts were left without vectors; returns the exit code."""
+    if problem is None:
+        return 0
+    say(f"filestore: {problem.message}")
+    say("  what it could not embed is found by keyword; 'filestore sync' tries again")
+    if problem.remedy:
+        say(f"  try: {problem.remedy}")
+    return problem.exit_code
+
+
 def interrupted(*, as_json: bool) -> int:
     """Say what an interruption left; returns the exit code."""
-    message = "interrupted: the index is as it was; embeddings made so far are kept"
+    message = "interrupted: the index is as it was; what was made so far is kept and not made again"
     if as_json:
         from filestore.cli import _output
 

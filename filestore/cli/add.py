@@ -1,4 +1,4 @@
-"""Bring documents in, or up to date: text, Markdown, HTML, or a folder of them."""
+"""Bring documents in, or up to date: text, Markdown, HTML, PDF, DOCX, PPTX, code, folders."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -8,8 +8,8 @@ from filestore.errors import FilestoreError, UsageError
 from filestore.safe_text import shown_path
 
 if TYPE_CHECKING:
+    from filestore.adding import AddReport
     from filestore.ingest import Outcome
-    from filestore.store import AddReport
 
 EXAMPLE = "filestore add handbook/ notes.md --store file_index"
 _KEPT_HINT = "hand edits are kept; the new text of their source is remembered for a merge"
@@ -32,21 +32,24 @@ def run(options: Any) -> int:
         raise UsageError("--into names one resource", remedy="add one path at a time with --into")
     sources = []
     unusable: list[tuple[str, FilestoreError]] = []
-    for path in options.paths:
-        try:
-            sources += sources_of(path, into=options.into, each=options.each)
-        except FilestoreError as error:
-            unusable.append((path, error))
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        for path in options.paths:
+            try:
+                sources += sources_of(
+                    path, into=options.into, each=options.each, patterns=store.settings.ignore
+                )
+            except FilestoreError as error:
+                unusable.append((path, error))
         report = store.add(sources, on_progress=on_progress)
     if options.json:
         _output.write_json(_json(report, unusable))
     else:
         _words(report, unusable)
+    left = _diagnostics.left_without(report.problem)
     errors = [error for _, error in unusable]
     errors += [outcome.error for outcome in report.outcomes if outcome.error is not None]
     errors += [error for outcome in report.outcomes for _, error in outcome.failures]
-    return max((error.exit_code for error in errors), default=0)
+    return max((error.exit_code for error in errors), default=left)
 
 
 def _json(report: "AddReport", unusable: list[tuple[str, FilestoreError]]) -> dict[str, Any]:
@@ -64,13 +67,16 @@ def _json(report: "AddReport", unusable: list[tuple[str, FilestoreError]]) -> di
             entry |= _error(outcome.error)
         if outcome.kept:
             entry["kept"] = {f"chunked/{path}": why for path, why in outcome.kept.items()}
+        if outcome.ignored:
+            entry["ignored"] = outcome.ignored
         if outcome.skipped:
             entry["skipped"] = [{"path": path, "reason": why} for path, why in outcome.skipped]
         lists[outcome.status].append(entry)
         for path, error in outcome.failures:
             failed = {"source": path, "resource": outcome.resource, "chunks": 0}
             lists["failed"].append(failed | _error(error))
-    return lists | {"embedded": report.embedded, "reused": report.reused}
+    lists |= {"embedded": report.embedded, "reused": report.reused}
+    return lists | ({"not_embedded": _error(report.problem)} if report.problem else {})
 
 
 def _error(error: FilestoreError) -> dict[str, str]:
@@ -92,7 +98,8 @@ def _words(report: "AddReport", unusable: list[tuple[str, FilestoreError]]) -> N
 
 def _outcome(outcome: "Outcome") -> None:
     chunks = _output.count(outcome.chunks, "chunk")
-    _output.line(f"{outcome.status} {shown_path(outcome.resource)} ({chunks})")
+    ignored = f", {outcome.ignored:,} left out by ignore rules" if outcome.ignored else ""
+    _output.line(f"{outcome.status} {shown_path(outcome.resource)} ({chunks}{ignored})")
     for path, reason in outcome.kept.items():
         _output.line(f"    kept chunked/{shown_path(path)}: {reason}")
     if outcome.kept:

@@ -35,6 +35,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--source", metavar="GLOB", help="only chunks of these files or folders")
     parser.add_argument("--kind", metavar="K", help="only this kind: chunk or summary")
+    parser.add_argument(
+        "--rerank",
+        metavar="R",
+        help="let a model that reads question and text together order the answer: cross-encoder, "
+        "or cross-encoder:MODEL with a hub name or a folder",
+    )
 
 
 def run(options: Any) -> int:
@@ -46,7 +52,11 @@ def run(options: Any) -> int:
     )
     with _context.open_store(options) as store:
         answer = store.search(
-            " ".join(options.query), count=options.k, mode=options.mode, filters=filters
+            " ".join(options.query),
+            count=options.k,
+            mode=options.mode,
+            filters=filters,
+            rerank=_reranker(options.rerank),
         )
     if options.json:
         _output.write_json(
@@ -82,6 +92,12 @@ def _json(hit: "Hit") -> dict[str, Any]:
         "text": hit.text,
         "why": {leg: dict(values) for leg, values in hit.why.items()},
     }
+
+
+def _reranker(word: str | None) -> str | None:
+    """A folder is meant from where the user is, which only this place knows."""
+    kind, colon, model = (word or "").partition(":")
+    return f"{kind}:{os.path.abspath(model)}" if colon and os.path.isdir(model) else word
 
 
 def _words(answer: "Answer") -> None:

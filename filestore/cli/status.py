@@ -1,10 +1,14 @@
 """What drifted between the files and the index, told by stat: as cheap as git status."""
 
 import argparse
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _output
 from filestore.findings import Finding
+
+if TYPE_CHECKING:
+    from filestore.store import Store
 
 EXAMPLE = "filestore status --json"
 
@@ -28,11 +32,22 @@ def run(options: Any) -> int:
                 "generation": status.generation,
                 "counts": counts,
                 "drift": drift,
+                "embedder": _embedder(store),
+                "index": asdict(status.index) if status.index else None,
             }
         )
     else:
         _words(list(status.findings), clean=status.clean, files=status.files)
     return 0 if status.clean else 1
+
+
+def _embedder(store: "Store") -> dict[str, Any]:
+    problem = store.model.problem
+    return {
+        "name": store.settings.embedder,
+        "fingerprint": store.embedder.fingerprint if store.embedder else None,
+        "problem": problem.message if problem else None,
+    }
 
 
 def _words(findings: list[Finding], *, clean: bool, files: int) -> None:

@@ -34,6 +34,7 @@ def run(options: Any) -> int:
             on_progress=on_progress,
         )
         clean = is_clean(list(report.remaining), store.settings.accepted)
+    left = _diagnostics.left_without(report.problem)
     if options.json:
         _output.write_json(
             {
@@ -57,4 +58,4 @@ def run(options: Any) -> int:
             _output.findings(report.remaining)
     if report.mass_missing:
         return 4
-    return 0 if clean else 1
+    return left or (0 if clean else 1)

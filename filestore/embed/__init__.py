@@ -4,36 +4,56 @@ A new one is a module beside these and one entry in `_OPENERS`.
 """
 
 from collections.abc import Callable
-from typing import Final
+from importlib import import_module
+from typing import Final, cast
 
-from filestore.embed.base import Embedder, UnknownEmbedder
+from filestore.embed.base import (
+    Choice,
+    Embedder,
+    EndpointError,
+    EndpointUntrusted,
+    ModelMissing,
+    ModelUnusable,
+    UnknownEmbedder,
+)
 
-__all__ = ["Embedder", "UnknownEmbedder", "known_embedders", "open_embedder"]
+__all__ = [
+    "Choice",
+    "Embedder",
+    "EndpointError",
+    "EndpointUntrusted",
+    "ModelMissing",
+    "ModelUnusable",
+    "UnknownEmbedder",
+    "known_embedders",
+    "open_embedder",
+]
 
-
-def _open_builtin() -> Embedder:
-    from filestore.embed._builtin import BuiltinEmbedder
-
-    return BuiltinEmbedder()
-
-
-_OPENERS: Final[dict[str, Callable[[], Embedder]]] = {
-    "builtin": _open_builtin,
+_OPENERS: Final = {
+    "builtin": "_builtin",
+    "onnx": "_onnx",
+    "openai": "_openai",
+    "sentence-transformers": "_sentence_transformers",
 }
+"""Kind to the module whose ``open_choice`` opens it."""
 
 
 def known_embedders() -> tuple[str, ...]:
-    """The names that `open_embedder` understands, sorted."""
+    """The kinds that `open_embedder` understands, sorted."""
     return tuple(sorted(_OPENERS))
 
 
-def open_embedder(name: str) -> Embedder:
-    """Open an embedder by its name in the settings.
+def open_embedder(choice: Choice) -> Embedder:
+    """Open an embedder as the settings name it.
 
     Raises:
-        UnknownEmbedder: No embedder has this name.
+        UnknownEmbedder: There is no such kind.
+        ModelMissing: Its model, or the library that runs it, is not here.
+        ModelUnusable: What is there is no model.
+        EndpointUntrusted: It would reach a service that this store may not reach.
     """
-    opener = _OPENERS.get(name)
-    if opener is None:
-        raise UnknownEmbedder(name, known_embedders())
-    return opener()
+    module = _OPENERS.get(choice.kind)
+    if module is None:
+        raise UnknownEmbedder(choice.kind, known_embedders())
+    opener = import_module(f"{__name__}.{module}").open_choice
+    return cast(Callable[[Choice], Embedder], opener)(choice)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from filestore.embed.base import Embedder
+from filestore.embed.base import Choice, Embedder
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -94,6 +94,11 @@ class BuiltinEmbedder(Embedder):
                 self._rows = self._rows or _lexical().WordRows()
                 self._rows.add_to(sums, batch)
         return sums
+
+
+def open_choice(_: Choice) -> Embedder:
+    """Open it; there is nothing to choose."""
+    return BuiltinEmbedder()
 
 
 def _lexical() -> ModuleType:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from filestore.errors import FilestoreError
+from filestore.errors import FilestoreError, RefusedError
+from filestore.machine import Machine
+from filestore.settings import ModelOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,13 +31,55 @@ class UnknownEmbedder(FilestoreError, ValueError):
         )
 
 
+class ModelMissing(FilestoreError, FileNotFoundError):
+    """A store's model, or the library that runs it, is not on this machine."""
+
+
+class ModelUnusable(FilestoreError, ValueError):
+    """What should be a model cannot be used: no weights, damaged, of another dimension."""
+
+
+class EndpointError(FilestoreError, ConnectionError):
+    """A service that embeds does not answer as it should. Its key never stands in the message."""
+
+
+class EndpointUntrusted(RefusedError):
+    """The store's settings name a service that the user did not allow it to reach."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which embedder to open, and what its opener may look at."""
+
+    name: str
+    """As in the settings: a kind, or kind and model, ``onnx:all-MiniLM-L6-v2``."""
+    options: ModelOptions = field(default_factory=ModelOptions)
+    machine: Machine = field(default_factory=Machine)
+    root: str = ""
+    """The store's, absolute: a model may lie beside it, and trust is given by root."""
+
+    @property
+    def kind(self) -> str:
+        """What stands before the colon."""
+        return self.name.partition(":")[0]
+
+    @property
+    def model(self) -> str:
+        """What stands after the colon: a hub name, a name the machine knows, a folder; or ""."""
+        return self.name.partition(":")[2]
+
+
 class Embedder(ABC):
-    """Turns texts into vectors of one space, named by its fingerprint."""
+    """Turns texts into vectors of one space, named by its fingerprint.
+
+    Opening one is cheap: it reads a few small files. The model, and the libraries that run it, are
+    loaded by the first call that needs them.
+    """
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name in the settings, for example ``builtin``."""
+        """The name in the settings, for example ``builtin`` or ``onnx:all-MiniLM-L6-v2``."""
 
     @property
     @abstractmethod
@@ -55,6 +100,11 @@ class Embedder(ABC):
         """The longest text that is embedded well, by `count_tokens`; None if there is no limit."""
 
     @property
+    def tokenizer(self) -> str:
+        """What counts tokens, in a word: chunks cut by another count are cut again."""
+        return self.name
+
+    @property
     @abstractmethod
     def lexical(self) -> bool:
         """True when only words and characters are compared, not meaning: the user is told."""
@@ -70,7 +120,12 @@ class Embedder(ABC):
 
     @abstractmethod
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts that are to be found: ``(n, dimension) float32, rows of length 1``."""
+        """Embed texts that are to be found: ``(n, dimension) float32, rows of length 1``.
+
+        Raises:
+            ModelUnusable: The model gives no such vectors: another dimension, NaN, nothing.
+            EndpointError: The service cannot be reached, or refuses.
+        """
 
     @abstractmethod
     def embed_query(self, text: str) -> NDArray[np.float32]:

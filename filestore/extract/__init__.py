@@ -1,4 +1,4 @@
-"""Extractors: which one reads which file, chosen by the end of its name.
+"""Extractors: which one reads which file, chosen by its name.
 
 An extractor is one private module and one line in `_FAMILY`; it is imported when a file needs it.
 """
@@ -8,48 +8,66 @@ from functools import cache
 from importlib import import_module
 from typing import Final, cast
 
+from filestore.extract._languages import BY_SUFFIX, language_of
 from filestore.extract.base import Document, ExtractionError, Extractor
 
-__all__ = ["Document", "ExtractionError", "Extractor", "for_name"]
+__all__ = ["DRESSING_SUFFIXES", "Document", "ExtractionError", "Extractor", "for_name"]
 
+_CODE: Final = "_code:CodeExtractor"
 _FAMILY: Final = (
     ("_text:TextExtractor", ".txt .text"),
     ("_markdown:MarkdownExtractor", ".md .markdown .mdown .mkd .qmd .rmd .mdx"),
     ("_html:HtmlExtractor", ".html .htm .xhtml"),
+    ("_pdf:PdfExtractor", ".pdf"),
+    ("_docx:DocxExtractor", ".docx"),
+    ("_pptx:PptxExtractor", ".pptx"),
+    ("_notebook:NotebookExtractor", ".ipynb"),
+    (_CODE, " ".join(BY_SUFFIX)),
 )
-"""Class and suffixes of every extractor; the first also reads whatever suffix is not known."""
+"""Class and suffixes of every extractor; the first also reads whatever name is not known."""
+
+DRESSING_SUFFIXES: Final = frozenset({".css", ".scss", ".sass", ".less", ".js", ".mjs", ".cjs"})
+"""Source code in a code tree; beside the pages of a web site, what makes them look and move."""
 
 _UNREADABLE_SUFFIXES: Final = """
-    .pdf .ps .eps .djvu .doc .docx .docm .dot .dotx .ppt .pptx .pptm .xls .xlsx .xlsm .odt .ods .odp
+    .ps .eps .djvu .doc .docm .dot .dotx .ppt .pptm .xls .xlsx .xlsm .odt .ods .odp
     .odg .rtf .pages .numbers .key .epub .mobi .azw3 .chm .one .vsd .vsdx
     .zip .gz .tgz .bz2 .xz .zst .lz4 .7z .rar .tar .jar .war .whl .egg .deb .rpm .apk .iso .dmg .cab
     .png .jpg .jpeg .gif .webp .avif .bmp .tif .tiff .ico .icns .heic .psd .xcf .svg .svgz .ai .raw
     .mp3 .m4a .ogg .oga .opus .flac .wav .aac .wma .mp4 .m4v .mkv .avi .mov .webm .wmv .mpg .mpeg
-    .ttf .otf .woff .woff2 .eot .css .scss .less .js .mjs .map .inv .swf
+    .ttf .otf .woff .woff2 .eot .map .inv .swf
     .pyc .pyo .pyd .so .o .a .la .lo .obj .lib .dll .dylib .exe .com .bin .elf .class .wasm .dex
     .db .sqlite .sqlite3 .mdb .faiss .npy .npz .h5 .hdf5 .parquet .feather .arrow .avro .orc .pkl
     .pickle .pt .pth .onnx .safetensors .gguf .joblib .mat .rdata .rds .dta .sav .mo .gmo .dat .idx
     .pack .p12 .pfx .der .jks .gpg .sig .swp .swo .bak .tmp .part .crdownload .lock
 """
-"""Binary formats, formats that are not read yet, and what only dresses a page."""
+"""Binary formats, formats that are not read yet, and what tools write for themselves."""
 
 _UNREADABLE: Final = frozenset(_UNREADABLE_SUFFIXES.split())
+_GENERATED_NAMES: Final = frozenset(
+    ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "packages.lock.json"]
+)
+_GENERATED_ENDS: Final = (".min.js", ".min.mjs", ".min.css", ".bundle.js")
 _BY_SUFFIX: Final = {suffix: target for target, ends in _FAMILY for suffix in ends.split()}
 
 
 def for_name(name: str) -> Extractor | None:
-    """The extractor for a file, by its suffix in whatever case.
+    """The extractor for a file, by its name in whatever case.
 
     Args:
         name: The name or path of the file.
 
     Returns:
-        The extractor; the one for plain text, which refuses binary data, where the suffix is not
-        known; None for a format that is binary or not read yet.
+        The extractor; the one for plain text, which refuses binary data, where the name is not
+        known; None for a format that is binary or not read yet, and for what a tool generated:
+        lock files, source maps, minified code.
     """
-    suffix = os.path.splitext(name)[1].lower()
-    if suffix in _UNREADABLE:
+    base = os.path.basename(name).lower()
+    suffix = os.path.splitext(base)[1]
+    if suffix in _UNREADABLE or base in _GENERATED_NAMES or base.endswith(_GENERATED_ENDS):
         return None
+    if language_of(base):
+        return _load(_CODE)
     return _load(_BY_SUFFIX.get(suffix, _FAMILY[0][0]))
 
 

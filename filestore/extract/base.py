@@ -9,10 +9,12 @@ import datetime
 import math
 import re
 from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
+from filestore.chunking import Section
 from filestore.errors import FilestoreError
 
 MAX_DEPTH: Final = 8
@@ -43,12 +45,34 @@ class Document:
 
     text: str
     """LF line ends only, no byte-order mark at the start, no NUL, never only white space."""
-    syntax: Literal["text", "markdown"]
+    syntax: Literal["text", "markdown", "code"]
     """How the text is to be read where it is cut."""
     metadata: Mapping[str, Any]
     """What the document says about itself (title, author, …) as JSON values; dates are ISO text."""
     extractor: str
     """Name and version of what made it, `markdown/1`. Another output needs another version."""
+    title: str = ""
+    """What the whole document is called, on one line; heads the path of every chunk."""
+    outline: tuple[Section, ...] = ()
+    """Where the functions and classes of `code` start; other syntaxes have headings in the text."""
+    pages: tuple["Page", ...] = ()
+    """Where pages or slides start, ascending; none where the format has none."""
+
+    def pages_between(self, start: int, end: int) -> tuple[int, ...]:
+        """The numbers of the pages that a stretch of the text lies on."""
+        starts = [page.start for page in self.pages]
+        first = max(0, bisect_right(starts, start) - 1)
+        return tuple(page.number for page in self.pages[first : bisect_left(starts, end)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Where a page or slide starts."""
+
+    start: int
+    """Offset into the document's text, in characters."""
+    number: int
+    """From 1, as a reader counts them: the first page of the file is 1."""
 
 
 class Extractor(ABC):
@@ -59,6 +83,8 @@ class Extractor(ABC):
     """Raised whenever the same bytes may give another document than before."""
     suffixes: ClassVar[frozenset[str]]
     """Lower case, with the dot."""
+    isolated: ClassVar[bool] = False
+    """Whether it reads a format that can hurt, and so runs in a process of its own with limits."""
 
     @property
     def label(self) -> str:

@@ -1,18 +1,36 @@
 """Which files below a folder are documents to be added.
 
-Holds no extraction. One rule: nothing outside the folder is read and no symbolic link is followed;
-whatever is left out although a person might expect it is reported with a reason. Hidden files,
-editors' litter and the by-products of documentation generators are left out in silence.
+Holds no extraction. One rule: no symbolic link is followed and nothing outside the folder is read,
+but for the ignore rules of the work tree it lies in; whatever is left out although a person might
+expect it is reported with a reason. Hidden files, editors' litter, what tools make and what ignore
+rules name are left out in silence.
+
+The rules of a path, the first that says anything wins: `.filestoreignore` in its folder and those
+above; patterns from the store's settings; `.gitignore` in its folder and those above;
+`.git/info/exclude`. A folder that is left out is not entered, whatever is said about what is in it.
 """
 
+import contextlib
+import errno
 import os
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
-from filestore.extract import for_name
+from filestore import fileio
+from filestore.extract import DRESSING_SUFFIXES, for_name
+from filestore.extract.ignore import MAX_BYTES, IgnoreRulesError, Rules, parse
+from filestore.worktree import work_tree
 
+OWN_RULES: Final = ".filestoreignore"
+GIT_RULES: Final = ".gitignore"
+MAX_ACTIVE_RULES: Final = 4_000
+"""How many rules are asked about one path."""
+
+_GIT: Final = ".git"
+_GIT_EXCLUDE: Final = ".git/info/exclude"
 _LEFT_OUT_FOLDERS: Final = frozenset(
     {
         "__pycache__",
@@ -29,7 +47,18 @@ _LEFT_OUT_FILES: Final = re.compile(
     r"|py-modindex\.html?|objects\.inv|Thumbs\.db|desktop\.ini",
     re.DOTALL,
 )
+_PYTHON_ENVIRONMENT: Final = "pyvenv.cfg"
+_CACHE_TAG: Final = "CACHEDIR.TAG"
+_CACHE_SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
+"""How the file begins that marks a folder as somebody's cache."""
 _INDEX_PAGES: Final = frozenset({"index", "readme", "_index"})
+_PAGE_SUFFIXES: Final = frozenset({".html", ".htm", ".xhtml"})
+_PROJECT_FILE_NAMES: Final = """
+    bower.json build.gradle cargo.toml cmakelists.txt composer.json deno.json gemfile go.mod
+    makefile package.json pom.xml pyproject.toml setup.py tsconfig.json
+"""
+"""What stands at the top of a code tree and of no site, in lower case."""
+_PROJECT_FILES: Final = frozenset(_PROJECT_FILE_NAMES.split())
 
 _Path = tuple[str, ...]
 
@@ -43,76 +72,193 @@ class FolderListing:
     by the bytes of each part, files and folders together."""
     skipped: tuple[tuple[str, str], ...]
     """Path and reason of what was left out although it might be meant; by path."""
+    ignored: int = 0
+    """How many files and folders ignore rules left out; a folder counts as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """A list of rules, and where it applies."""
+
+    base: bytes
+    """Its folder, with a slash at the end; relative to the top, which is the empty path."""
+    rules: Rules
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Applied:
+    """The rules of one folder; in each kind the list that is asked first stands first."""
+
+    own: tuple[_Scope, ...] = ()
+    given: tuple[_Scope, ...] = ()
+    git: tuple[_Scope, ...] = ()
+    git_exclude: tuple[_Scope, ...] = ()
+
+    @cached_property
+    def lists(self) -> tuple[_Scope, ...]:
+        return (*self.own, *self.given, *self.git, *self.git_exclude)
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    path: _Path
+    applied: _Applied
 
 
 @dataclass(slots=True, kw_only=True)
 class _Walk:
     root: str
+    prefix: bytes
+    """From the top of the work tree to the root, with a slash at the end; empty without one."""
     leave_out: Callable[[str], bool]
-    found: list[_Path]
-    skipped: list[tuple[str, str]]
+    found: list[_Path] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    ignored: int = 0
 
     def skip(self, path: _Path, reason: str) -> None:
         self.skipped.append(("/".join(path), reason))
 
 
-def documents(folder: str, *, leave_out: Callable[[str], bool]) -> FolderListing:
+def documents(
+    folder: str, *, leave_out: Callable[[str], bool], patterns: Sequence[str] = ()
+) -> FolderListing:
     """Lists the documents below a folder.
 
     Args:
         folder: The folder; it may itself be reached by a symbolic link.
         leave_out: Told the absolute path of a file or folder, says whether to pass it over.
+        patterns: Ignore rules of the store, as lines of a `.gitignore` in the folder.
 
     Returns:
         The documents in reading order, and what was skipped.
 
     Raises:
         OSError: The folder itself cannot be listed.
+        IgnoreRulesError: There are too many patterns.
     """
-    root = os.path.abspath(folder)
-    walk = _Walk(root=root, leave_out=leave_out, found=[], skipped=[])
-    pending = _list(walk, ())
+    walk, top = _start(folder, leave_out, patterns)
+    pending = _list(walk, top)
     while pending:
-        path = pending.pop()
+        inner = pending.pop()
         try:
-            pending += _list(walk, path)
+            pending += _list(walk, inner)
         except OSError as error:
-            walk.skip(path, f"cannot be listed: {error.strerror or error}")
+            walk.skip(inner.path, f"cannot be listed: {error.strerror or error}")
+    return _listing(walk)
+
+
+def children(
+    folder: str, *, leave_out: Callable[[str], bool], patterns: Sequence[str] = ()
+) -> FolderListing:
+    """Lists the folders and documents that stand directly in a folder; see `documents`."""
+    walk, top = _start(folder, leave_out, patterns)
+    return _listing(walk, [inner.path for inner in _list(walk, top)])
+
+
+def _listing(walk: _Walk, folders: Sequence[_Path] = ()) -> FolderListing:
+    found = [*_without_dressing(walk.found), *folders]
     return FolderListing(
-        paths=tuple("/".join(path) for path in sorted(walk.found, key=_reading_order)),
+        paths=tuple("/".join(path) for path in sorted(found, key=_reading_order)),
         skipped=tuple(sorted(walk.skipped, key=lambda item: os.fsencode(item[0]))),
+        ignored=walk.ignored,
     )
 
 
-def _list(walk: _Walk, path: _Path) -> list[_Path]:
+def _start(
+    folder: str, leave_out: Callable[[str], bool], patterns: Sequence[str]
+) -> tuple[_Walk, _Folder]:
+    """The walk, and its first folder with the rules that hold when it is entered."""
+    real = os.path.realpath(folder)
+    tree = work_tree(real)
+    if not os.path.lexists(os.path.join(tree, _GIT)):
+        tree = real
+    below = os.path.relpath(real, tree)
+    parts = () if below == os.curdir else tuple(below.split(os.sep))
+    walk = _Walk(
+        root=os.path.abspath(folder),
+        prefix=os.fsencode("".join(f"{part}/" for part in parts)),
+        leave_out=leave_out,
+    )
+    lines = "\n".join(patterns).encode("utf-8", "surrogateescape")
+    given = (_Scope(walk.prefix, parse(lines)),) if patterns else ()
+    applied = _rules_above(walk, tree, parts)
+    return walk, _Folder((), replace(applied, given=given))
+
+
+def _rules_above(walk: _Walk, tree: str, parts: _Path) -> _Applied:
+    """What the work tree says about a folder in it."""
+    applied = _Applied()
+    place, base = tree, b""
+    for part in parts:
+        names = [name for name in (_GIT, GIT_RULES, OWN_RULES) if _is_there(place, name)]
+        applied = _entered(walk, applied, place, base, names)
+        if _leaves_out(applied, base + os.fsencode(part), is_folder=True):
+            # Whoever names what is ignored means it: the rules that say so do not hold.
+            applied = _Applied()
+        place, base = os.path.join(place, part), base + os.fsencode(part) + b"/"
+    return applied
+
+
+def _is_there(folder: str, name: str) -> bool:
+    return os.path.lexists(os.path.join(folder, name))
+
+
+def _list(walk: _Walk, folder: _Folder) -> list[_Folder]:
     """Takes up the files of one folder; returns the folders in it."""
-    folders: list[_Path] = []
-    with os.scandir(os.path.join(walk.root, *path)) as entries:
-        for entry in entries:
-            if not _is_wanted(walk, path, entry):
-                continue
-            inner = (*path, entry.name)
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(inner)
-            else:
-                walk.found.append(inner)
+    place = os.path.join(walk.root, *folder.path)
+    with os.scandir(place) as listed:
+        entries = list(listed)
+    names = {entry.name for entry in entries}
+    if folder.path and _is_made_by_tools(place, names):
+        return []
+    base = walk.prefix + os.fsencode("".join(f"{part}/" for part in folder.path))
+    applied = _entered(walk, folder.applied, place, base, names)
+    folders: list[_Folder] = []
+    for entry in entries:
+        if not _is_wanted(walk, folder.path, entry, applied, base):
+            continue
+        inner = (*folder.path, entry.name)
+        if entry.is_dir(follow_symlinks=False):
+            folders.append(_Folder(inner, applied))
+        else:
+            walk.found.append(inner)
     return folders
 
 
-def _is_wanted(walk: _Walk, path: _Path, entry: "os.DirEntry[str]") -> bool:
-    if _is_litter(entry) or walk.leave_out(entry.path):
+def _is_wanted(
+    walk: _Walk, path: _Path, entry: "os.DirEntry[str]", applied: _Applied, base: bytes
+) -> bool:
+    if _is_litter(entry):
+        return False
+    is_folder = entry.is_dir(follow_symlinks=False)
+    if _leaves_out(applied, base + os.fsencode(entry.name), is_folder=is_folder):
+        walk.ignored += 1
+        return False
+    if walk.leave_out(entry.path):
         return False
     reason = _why_not(entry)
     if reason:
         walk.skip((*path, entry.name), reason)
         return False
-    return entry.is_dir(follow_symlinks=False) or for_name(entry.name) is not None
+    return is_folder or for_name(entry.name) is not None
 
 
 def _is_litter(entry: "os.DirEntry[str]") -> bool:
     if entry.is_dir(follow_symlinks=False):
-        return entry.name in _LEFT_OUT_FOLDERS or entry.name.startswith(".")
+        name = entry.name
+        return name in _LEFT_OUT_FOLDERS or name.startswith(".") or name.endswith(".egg-info")
     return _LEFT_OUT_FILES.fullmatch(entry.name) is not None
+
+
+def _is_made_by_tools(place: str, names: Iterable[str]) -> bool:
+    """Whether a folder is a cache that says so, or a Python environment."""
+    if _PYTHON_ENVIRONMENT in names:
+        return True
+    if _CACHE_TAG not in names:
+        return False
+    with contextlib.suppress(OSError):
+        return _read(place, _CACHE_TAG, len(_CACHE_SIGNATURE)) == _CACHE_SIGNATURE
+    return False
 
 
 def _why_not(entry: "os.DirEntry[str]") -> str:
@@ -138,3 +284,83 @@ def _reading_order(path: _Path) -> tuple[tuple[bool, bytes], ...]:
 
 def _is_index(name: str) -> bool:
     return os.path.splitext(name)[0].lower() in _INDEX_PAGES
+
+
+# What dresses a site
+
+
+def _without_dressing(found: list[_Path]) -> list[_Path]:
+    """The files of a folder, without scripts and styles if it is a site.
+
+    It is one if it has more pages of HTML than other documents, scripts and styles left aside, and
+    no file at its top that only projects of code have.
+    """
+    suffixes = [os.path.splitext(path[-1])[1].lower() for path in found]
+    dressing = sum(suffix in DRESSING_SUFFIXES for suffix in suffixes)
+    pages = sum(suffix in _PAGE_SUFFIXES for suffix in suffixes)
+    is_project = any(len(path) == 1 and path[0].lower() in _PROJECT_FILES for path in found)
+    if is_project or pages <= len(found) - dressing - pages:
+        return found
+    pairs = zip(found, suffixes, strict=True)
+    return [path for path, suffix in pairs if suffix not in DRESSING_SUFFIXES]
+
+
+# Ignore rules
+
+
+def _leaves_out(applied: _Applied, path: bytes, *, is_folder: bool) -> bool:
+    """What the rules say of a path from the top, whose folders are not left out."""
+    for scope in applied.lists:
+        verdict = scope.rules.leaves_out(path[len(scope.base) :], is_folder=is_folder)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _entered(
+    walk: _Walk, applied: _Applied, place: str, base: bytes, names: Iterable[str]
+) -> _Applied:
+    """The rules inside a folder: those around it, and its own before them."""
+    if _GIT in names:
+        # Another work tree: what git ignores around it says nothing about it.
+        exclude = _scope(walk, applied, place, base, _GIT_EXCLUDE)
+        applied = replace(applied, git=(), git_exclude=exclude)
+    if GIT_RULES in names:
+        found = _scope(walk, applied, place, base, GIT_RULES)
+        applied = replace(applied, git=(*found, *applied.git))
+    if OWN_RULES in names:
+        found = _scope(walk, applied, place, base, OWN_RULES)
+        applied = replace(applied, own=(*found, *applied.own))
+    return applied
+
+
+def _scope(
+    walk: _Walk, applied: _Applied, place: str, base: bytes, name: str
+) -> tuple[_Scope, ...]:
+    """The rules of one file; none where it has none, or cannot be used, which is reported."""
+    try:
+        inner, _, last = name.rpartition("/")
+        rules = parse(_read(os.path.join(place, inner), last, MAX_BYTES + 1))
+        active = rules.count + sum(scope.rules.count for scope in applied.lists)
+        if active <= MAX_ACTIVE_RULES:
+            return (_Scope(base, rules),) if rules.count else ()
+        reason = f"with it {active:,} rules would hold here, the limit is {MAX_ACTIVE_RULES:,}"
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except IgnoreRulesError as error:
+        reason = error.message
+    except OSError as error:
+        is_link = error.errno == errno.ELOOP
+        reason = "is a symbolic link" if is_link else f"cannot be read: {error.strerror or error}"
+    shown = os.path.relpath(os.path.join(place, name), walk.root)
+    walk.skip((shown,), f"its rules are not applied: {reason}")
+    return ()
+
+
+def _read(folder: str, name: str, limit: int) -> bytes:
+    """The beginning of a file that is no link."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return fileio.read_at(handle, name, limit=limit)[0]
+    finally:
+        os.close(handle)

@@ -1,10 +1,22 @@
-"""Vector indexes behind one contract; the store's settings choose one by name."""
+"""Vector indexes behind one contract; a store's size chooses one, or a name does."""
 
-from filestore.index.base import VectorIndex
+from typing import TYPE_CHECKING
+
+from filestore.index._faiss_file import IndexDamagedError
+from filestore.index.base import VectorIndex, VectorsOf
+
+if TYPE_CHECKING:
+    from numpy import int64
+    from numpy.typing import NDArray
+
+    from filestore.index._approximate import ApproximateIndex
+    from filestore.index._faiss import FaissIndex
+
+__all__ = ["IndexDamagedError", "VectorIndex", "VectorsOf", "new_index", "overlaid", "read_index"]
 
 
 def new_index(backend: str, dimension: int) -> VectorIndex:
-    """An empty index.
+    """An empty exact index.
 
     Args:
         backend: ``faiss``, or ``exact`` for the plain numpy reference.
@@ -22,3 +34,48 @@ def new_index(backend: str, dimension: int) -> VectorIndex:
 
         return ExactIndex(dimension)
     raise ValueError(f"no index backend {backend!r}")
+
+
+def read_index(
+    path: str, dimension: int, vectors_of: "VectorsOf", *, mapped: bool = False
+) -> "FaissIndex | ApproximateIndex":
+    """The index in a file that was written by one, and whose hash was checked.
+
+    Args:
+        path: Where it is.
+        dimension: Length of the vectors.
+        vectors_of: Gives the embeddings by id.
+        mapped: Leave the vectors in the file; the index must not be changed.
+
+    Raises:
+        IndexDamagedError: It is no such file.
+    """
+    import faiss
+
+    from filestore.index import _faiss_file
+    from filestore.index._approximate import ApproximateIndex
+    from filestore.index._faiss import FaissIndex
+
+    loaded = _faiss_file.read(path, mapped=mapped)
+    if loaded.d == dimension:
+        if isinstance(loaded, faiss.IndexIDMap2):
+            return FaissIndex(dimension, loaded=loaded)
+        if isinstance(loaded, faiss.IndexIVFScalarQuantizer) and not loaded.by_residual:
+            return ApproximateIndex(loaded, vectors_of)
+    found = f"{type(loaded).__name__} of dimension {loaded.d}"
+    raise _faiss_file.damaged(path, f"expected an index of dimension {dimension}, found {found}")
+
+
+def overlaid(lower: VectorIndex, removed: "NDArray[int64]") -> VectorIndex:
+    """An index that leaves another as it is and takes changes itself.
+
+    Args:
+        lower: Only read.
+        removed: Ids of it that count no more.
+    """
+    from filestore.index._faiss import FaissIndex
+    from filestore.index._overlaid import OverlaidIndex
+
+    index = OverlaidIndex(lower, FaissIndex(lower.dimension))
+    index.hide(removed)
+    return index

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from filestore.index.base import VectorIndex, best_first
 
 if TYPE_CHECKING:
-    from numpy import float32, int64
+    from numpy import bool_, float32, int64
     from numpy.typing import NDArray
 
 
@@ -25,12 +25,15 @@ class ExactIndex(VectorIndex):
 
         return numpy.array(sorted(self._rows), dtype=numpy.int64)
 
-    def vectors(self, ids: "NDArray[int64]") -> "NDArray[float32]":
+    def holds(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
         """See the contract."""
         import numpy
 
-        rows = [self._rows[identifier] for identifier in ids.tolist()]
-        return numpy.array(rows, dtype=numpy.float32).reshape(len(rows), self.dimension)
+        self._check(ids, vectors)
+        absent = numpy.full(self.dimension, numpy.nan, dtype=numpy.float32)
+        rows = [self._rows.get(identifier, absent) for identifier in ids.tolist()]
+        same: NDArray[bool_] = (self._matrix(rows) == vectors).all(axis=1)
+        return same
 
     def add(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
         """See the contract."""
@@ -50,4 +53,11 @@ class ExactIndex(VectorIndex):
         ids = self.ids()
         if allowed is not None:
             ids = ids[numpy.isin(ids, allowed)]
-        return best_first(ids, self.vectors(ids) @ vector)[:count]
+        rows = self._matrix([self._rows[identifier] for identifier in ids.tolist()])
+        # Row by row, so that equal vectors score equally wherever they stand.
+        return best_first(ids, numpy.einsum("ij,j->i", rows, vector))[:count]
+
+    def _matrix(self, rows: "list[NDArray[float32]]") -> "NDArray[float32]":
+        import numpy
+
+        return numpy.array(rows, dtype=numpy.float32).reshape(len(rows), self.dimension)

@@ -1,25 +1,16 @@
-"""The default index: FAISS, exact, ids through IndexIDMap2.
+"""The index of a store of ordinary size: FAISS, exact, ids through IndexIDMap2."""
 
-FAISS keeps no checksum and loads a damaged file in silence, or hangs: `read` must only be given a
-file whose hash was checked.
-"""
-
-import os
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.errors import FilestoreError
+from filestore.index import _faiss_file
 from filestore.index.base import VectorIndex, best_first
 
 if TYPE_CHECKING:
-    from numpy import float32, int64
+    from numpy import bool_, float32, int64
     from numpy.typing import NDArray
 
 _SPARE: Final = 8
 """Neighbours fetched beyond what was asked, so that ties at the end are seen."""
-
-
-class IndexDamagedError(FilestoreError):
-    """A FAISS file does not hold what it should."""
 
 
 class FaissIndex(VectorIndex):
@@ -31,41 +22,13 @@ class FaissIndex(VectorIndex):
         super().__init__(dimension)
         self._index: Any = loaded or faiss.IndexIDMap2(faiss.IndexFlatIP(dimension))
 
-    @classmethod
-    def read(cls, path: str, dimension: int) -> "FaissIndex":
-        """Load a file that `write` made and whose hash was checked.
-
-        Raises:
-            IndexDamagedError: It is no such file.
-        """
-        import faiss
-
-        try:
-            loaded = faiss.read_index(path)
-        except (RuntimeError, MemoryError) as error:
-            raise _damaged(path, "FAISS cannot read it", str(error)) from error
-        if not isinstance(loaded, faiss.IndexIDMap2) or loaded.d != dimension:
-            found = f"{type(loaded).__name__} of dimension {loaded.d}"
-            raise _damaged(path, f"expected IndexIDMap2 of dimension {dimension}, found {found}")
-        return cls(dimension, loaded=loaded)
-
     def write(self, path: str) -> None:
         """Write the index to a new file and sync it.
 
         Raises:
             OSError: The disk refused.
         """
-        import faiss
-
-        try:
-            faiss.write_index(self._index, path)
-        except RuntimeError as error:
-            raise OSError(f"FAISS cannot write {path}: {error}") from error
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _faiss_file.write(self._index, path)
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
@@ -78,15 +41,18 @@ class FaissIndex(VectorIndex):
         held: NDArray[int64] = faiss.vector_to_array(self._index.id_map).astype(numpy.int64)
         return numpy.sort(held)
 
-    def vectors(self, ids: "NDArray[int64]") -> "NDArray[float32]":
+    def holds(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
         """See the contract."""
         import numpy
 
-        try:
-            rows = [self._index.reconstruct(identifier) for identifier in ids.tolist()]
-        except RuntimeError as error:
-            raise KeyError(str(error)) from error
-        return numpy.array(rows, dtype=numpy.float32).reshape(len(rows), self.dimension)
+        self._check(ids, vectors)
+        same = numpy.zeros(len(ids), dtype=numpy.bool_)
+        for row, identifier in enumerate(ids.tolist()):
+            try:
+                same[row] = (self._index.reconstruct(identifier) == vectors[row]).all()
+            except RuntimeError:  # FAISS's way of saying that it has no such id
+                continue
+        return same
 
     def add(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
         """See the contract."""
@@ -125,9 +91,3 @@ class FaissIndex(VectorIndex):
             if fetched >= available or len(hits) < fetched or hits[-1][1] < hits[count - 1][1]:
                 return hits[:count]
             fetched = min(available, fetched * 4)
-
-
-def _damaged(path: str, message: str, detail: str = "") -> IndexDamagedError:
-    return IndexDamagedError(
-        f"{os.path.basename(path)}: {message}", remedy="filestore sync", detail=detail
-    )

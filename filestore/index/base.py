@@ -1,11 +1,18 @@
 """The contract of a vector index: ids of our choosing, vectors of length 1, inner product."""
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from numpy import float32, int64
+    from numpy import bool_, float32, int64
     from numpy.typing import NDArray
+
+VectorsOf: TypeAlias = (
+    "Callable[[NDArray[int64]], tuple[NDArray[float32], NDArray[bool_]]]"  # what ruff cannot quote
+)
+"""The embeddings as they were stored, by id: (n, dimension) float32, and which of them are to be
+had; the other rows mean nothing."""
 
 
 class VectorIndex(ABC):
@@ -20,14 +27,13 @@ class VectorIndex(ABC):
 
     @abstractmethod
     def ids(self) -> "NDArray[int64]":
-        """Every id held, ascending: (n,) int64."""
+        """Every id held, ascending: (n,) int64. A damaged index may give one twice."""
 
     @abstractmethod
-    def vectors(self, ids: "NDArray[int64]") -> "NDArray[float32]":
-        """The stored vectors of some ids: (n, dimension) float32.
+    def holds(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
+        """Which ids are held with just these vectors: (n,) bool.
 
-        Raises:
-            KeyError: An id is not held.
+        Compared are the bits that the index keeps of a vector: all, or what it shortens it to.
         """
 
     @abstractmethod
@@ -47,6 +53,9 @@ class VectorIndex(ABC):
         self, vector: "NDArray[float32]", count: int, *, allowed: "NDArray[int64] | None" = None
     ) -> list[tuple[int, float]]:
         """The nearest ids and their inner products, best first, ties by id.
+
+        An approximate index may miss some of the nearest, but gives `count` wherever it holds as
+        many that are allowed.
 
         Args:
             vector: (dimension,) float32 of length 1.

@@ -1,7 +1,7 @@
 """Every benchmark after another, on the same stores, as one report in Markdown.
 
 ``python tests/bench/all.py [--files N] [--folders M] [--work DIR] [--data DIR]``; ``--data`` names
-the folder of the question sets for ``keyword_xquad.py``, which is left out without it. The report
+the folder of the question sets for ``xquad.py``, which is left out without it. The report
 is printed as it grows.
 """
 
@@ -25,7 +25,8 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=100_000, help="default: %(default)s")
     parser.add_argument("--folders", type=int, default=1_000, help="default: %(default)s")
     parser.add_argument("--work", metavar="DIR", help="keep the stores here, and use them again")
-    parser.add_argument("--data", metavar="DIR", help="question sets for keyword_xquad.py")
+    parser.add_argument("--data", metavar="DIR", help="question sets for xquad.py")
+    parser.add_argument("--embedder", default="builtin", help="for xquad.py; default: %(default)s")
     given = parser.parse_args()
     print(_machine(), flush=True)
     with tempfile.TemporaryDirectory() as temporary:
@@ -33,7 +34,7 @@ def main() -> int:
         shared = [*sizes, "--work", given.work or temporary]
         codes = [_run(name, shared) for name in SCRIPTS]
     if given.data:
-        codes.append(_run("keyword_xquad", [given.data]))
+        codes.append(_run("xquad", [given.data, "--embedder", given.embedder]))
     return 1 if any(codes) else 0
 
 

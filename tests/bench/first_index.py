@@ -50,11 +50,11 @@ def _first_sync(root: str) -> measure.Run:
 def loop(root: str) -> None:
     """Read, parse and embed every chunk file."""
     from filestore import chunkfile
-    from filestore.embed import open_embedder
+    from filestore.embed import Choice, open_embedder
     from filestore.embedding_feed import EMBED_BATCH
     from filestore.indexing import BATCH
 
-    embedder = open_embedder("builtin")
+    embedder = open_embedder(Choice(name="builtin"))
     paths = sorted(Path(root, "chunked").rglob("*.md"))
     for start in range(0, len(paths), BATCH):
         chunks = [chunkfile.parse(path.read_bytes()) for path in paths[start : start + BATCH]]

@@ -103,9 +103,9 @@ def embed(paths: list[str]) -> None:
     import numpy  # noqa: F401
 
     from filestore import chunkfile
-    from filestore.embed import open_embedder
+    from filestore.embed import Choice, open_embedder
 
-    embedder = open_embedder("builtin")
+    embedder = open_embedder(Choice(name="builtin"))
     chunks = [chunkfile.parse(Path(path).read_bytes()) for path in paths]
     texts = [text for chunk in chunks for text in chunkfile.texts(chunk)]
     started = time.perf_counter()

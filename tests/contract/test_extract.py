@@ -23,6 +23,21 @@ SAMPLES = {
         b"<dl><dt>t<dd>d</dl></main><script>let x = '<p>'</script></body></html>"
     ),
 }
+SAMPLES |= {
+    "module.py": (
+        b'"""Reads."""\n\n# Heath.\nclass Moor:\n    def peat(self):\n        return "\xc3\xa9"\n'
+    ),
+    "page.tsx": b"export class Moor {\n  /* peat */\n  dig(): void {}\n}\nconst f = () => {\n};\n",
+    "moor.hpp": (
+        b"namespace heath {\ntemplate <class T>\nstruct Moor { int dig() { return 1; } };\n}\n"
+    ),
+    "query.sql": b"-- Peat.\nCREATE TABLE moor (id int);\n",
+    "lesson.ipynb": (
+        b'{"cells": [{"cell_type": "markdown", "source": ["# Moor\\n", "Peat."]}, {"cell_type":'
+        b'"code", "source": "print(1)", "outputs": []}], "metadata": {"kernelspec": {"language":'
+        b'"python"}}, "nbformat": 4}'
+    ),
+}
 NAMES = sorted(SAMPLES)
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -46,6 +61,11 @@ def assert_sound(outcome, name):
     assert not outcome.text.startswith("\ufeff")
     outcome.text.encode("utf-8")
     json.dumps(dict(outcome.metadata), allow_nan=False).encode("utf-8")
+    assert len(outcome.title.splitlines()) <= 1
+    for places in (outcome.outline, outcome.pages):
+        starts = [place.start for place in places]
+        assert starts == sorted(starts)
+        assert all(0 <= start <= len(outcome.text) for start in starts)
     label, _, version = outcome.extractor.partition("/")
     assert label.isidentifier()
     assert version.isdigit()
@@ -153,10 +173,15 @@ def test_table_and_class_agree_on_suffixes(target, suffixes):
         ("a.MD", "markdown"),
         ("dir.pdf/b.HtMl", "html"),
         ("README", "text"),
+        ("Makefile", "code"),
+        ("a.TOML", "code"),
+        ("lesson.ipynb", "notebook"),
+        ("uv.lock", None),
         ("log.unknown", "text"),
         (".gitignore", "text"),
         ("a.tar.gz", None),
-        ("scan.PDF", None),
+        ("scan.PDF", "pdf"),
+        ("slides.key", None),
         ("logo.svg", None),
     ],
 )
@@ -168,10 +193,13 @@ def test_choice_by_suffix(name, expected):
 
 def test_importing_loads_nothing_heavy():
     """Choosing an extractor imports no parser."""
-    heavy = "selectolax markdownify bs4 yaml frontmatter markdown_it charset_normalizer"
+    heavy = (
+        "selectolax markdownify bs4 yaml frontmatter markdown_it charset_normalizer tree_sitter"
+        " tree_sitter_python pypdfium2 mammoth pptx"
+    )
     code = (
         "import sys; from filestore.extract import for_name; "
-        "[for_name('a' + s) for s in ('.md', '.html', '.txt')]; "
+        "[for_name('a' + s) for s in ('.md', '.html', '.txt', '.py')]; "
         f"print([name for name in {heavy!r}.split() if name in sys.modules])"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

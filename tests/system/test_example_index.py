@@ -7,7 +7,10 @@ import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "example_index"
 DERIVED = (".sidecar", ".undo")
-RESOURCES = ("field-guide", "glossary.md", "checklist.txt", "migration-log.html")
+RESOURCES = (
+    *("field-guide", "glossary.md", "checklist.txt", "migration-log.html"),
+    *("handover.docx", "workshop.pptx", "paper-archive.pdf", "rename_report.py"),
+)
 
 
 def committed_files(root):
@@ -51,7 +54,7 @@ def test_a_clone_becomes_searchable_by_sync(run, example):
 def test_every_resource_reconstructs_to_its_extracted_text(run, example):
     """What reconstruct prints of a text source is the source itself."""
     run("sync", cwd=example)
-    for name in ("glossary.md", "checklist.txt"):
+    for name in ("glossary.md", "checklist.txt", "rename_report.py"):
         done = run("reconstruct", name, "--json", cwd=example)
         assert done.json["text"] == (EXAMPLE / "source" / name).read_text(encoding="utf-8")
         assert done.json["warnings"] == []

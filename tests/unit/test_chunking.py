@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from filestore.chunking import HEADING_SEPARATOR, Piece, join, split
+from filestore.chunking import HEADING_SEPARATOR, Piece, Section, join, split
 
-Syntax = Literal["text", "markdown"]
+Syntax = Literal["text", "markdown", "code"]
 
-SYNTAXES: tuple[Syntax, ...] = ("text", "markdown")
+SYNTAXES: tuple[Syntax, ...] = ("text", "markdown", "code")
 BLOCKS = """
 # One
 ## Two
@@ -41,6 +41,33 @@ ODDITIES = ["\n\n", "   ", "\t", "\u00a0", "\x0c", "\r", "\r\n", "\x00", "\u2028
 FRAGMENTS = [*BLOCKS, *PROSE, *ODDITIES, "\ud800", "\ufeff"]
 MARKDOWN_LIKE = st.lists(st.sampled_from(FRAGMENTS), max_size=60).map("".join)
 ANY_CHARACTER = st.characters(exclude_categories=())
+CODE_LIKE = st.lists(
+    st.sampled_from(
+        [
+            "def f():\n",
+            "    x = 1\n",
+            "\tif y:\n",
+            "\n",
+            "}\n",
+            "else:\n",
+            "# c\n",
+            "a",
+            " ",
+            "\x0c\n",
+        ]
+    ),
+    max_size=80,
+).map("".join)
+OUTLINES = st.lists(
+    st.builds(
+        Section,
+        start=st.integers(-2, 400),
+        level=st.integers(-1, 15),
+        title=st.sampled_from(["", "A", "A.b", "A.b.c", "B::c", "long name " * 20, "\n"]),
+    ),
+    max_size=12,
+)
+TITLES = st.one_of(st.sampled_from(["", "One", "guide.py", "title " * 50]), st.text(max_size=20))
 ANY_TEXT = st.one_of(MARKDOWN_LIKE, st.text(ANY_CHARACTER, max_size=200))
 
 
@@ -111,6 +138,47 @@ def test_a_character_over_the_budget_is_a_piece(text: str, syntax: Syntax) -> No
     assert_partition(text, pieces)
     visible = [len(text[piece.start : piece.end].strip()) for piece in pieces]
     assert all(length <= 1 for length in visible)
+
+
+@settings(deadline=None)
+@given(
+    text=st.one_of(CODE_LIKE, ANY_TEXT),
+    syntax=st.sampled_from(SYNTAXES),
+    budget=st.integers(1, 60),
+    title=TITLES,
+    outline=OUTLINES,
+    count_tokens=st.sampled_from([count_words, len]),
+)
+@example(
+    text="a\nb\nc\n",
+    syntax="code",
+    budget=5,
+    title="",
+    outline=[Section(start=2, level=1, title="A"), Section(start=2, level=2, title="A.b")],
+    count_tokens=len,
+)
+def test_any_title_and_outline_keep_partition_and_budget(
+    text: str,
+    syntax: Syntax,
+    budget: int,
+    title: str,
+    outline: list[Section],
+    count_tokens: Callable[[str], int],
+) -> None:
+    """Whatever the title and the outline say, pieces partition the text within the budget."""
+    pieces = split(
+        text,
+        syntax=syntax,
+        budget=budget,
+        count_tokens=count_tokens,
+        title=title,
+        outline=outline,
+    )
+    assert_partition(text, pieces)
+    for piece in pieces:
+        size = len(text[piece.start : piece.end].strip())
+        assert cost(text, piece, count_tokens) <= budget or size <= 1
+        assert all(heading and "\n" not in heading for heading in piece.headings)
 
 
 @settings(deadline=None)
@@ -272,7 +340,7 @@ def test_long_lists_are_cut_between_items() -> None:
     assert all(part.startswith("- item") for part in parts)
 
 
-@pytest.mark.parametrize("syntax", SYNTAXES)
+@pytest.mark.parametrize("syntax", ["text", "markdown"])
 def test_long_paragraphs_are_cut_between_sentences(syntax: Syntax) -> None:
     """A paragraph over the budget is cut where a sentence ends, even in the middle of a line."""
     sentence = "The quick brown fox jumps over the lazy\ndog and runs. "
@@ -307,6 +375,160 @@ def test_only_a_line_feed_ends_a_line() -> None:
     for separator in "\r\x0b\x0c\x1c\u0085\u2028\u2029":
         text = f"{words(30)}{separator}# B {words(20)}"
         assert {piece.headings for piece in pieces_of(text)} == {()}
+
+
+def titled(text: str, title: str, syntax: Syntax = "markdown") -> list[tuple[str, ...]]:
+    pieces = split(text, syntax=syntax, budget=40, count_tokens=count_words, title=title)
+    return [piece.headings for piece in pieces]
+
+
+@pytest.mark.parametrize("syntax", SYNTAXES)
+def test_the_title_goes_before_every_path(syntax: Syntax) -> None:
+    """A piece far into a document still says which document it is from."""
+    assert set(titled(f"{words(100)}\n", "The Guide", syntax)) == {("The Guide",)}
+    assert titled(f"# Install\n\n{words(20)}\n", "The Guide") == [("The Guide", "Install")]
+
+
+@pytest.mark.parametrize(
+    ("title", "heading"),
+    [
+        ("csv — File Reading — Python 3.11 documentation", "csv — File Reading"),
+        ("moor", "The Moor"),
+        ("THE_MOOR", "the moor"),
+        ("A  title!", "`A` title"),
+    ],
+)
+def test_a_title_is_not_said_twice(title: str, heading: str) -> None:
+    """A first heading that holds the title's words, or the other way round, stands alone."""
+    text = f"# {heading}\n\n{words(20)}\n\n## Part\n\n{words(20)}\n"
+    plain = heading.replace("`", "")
+    assert titled(text, title) == [(plain,), (plain, "Part")]
+
+
+@pytest.mark.parametrize("heading", ["Moorland", "***", "Other"])
+def test_another_heading_keeps_the_title(heading: str) -> None:
+    """Part of a word is no word, and a heading without words says nothing."""
+    [path] = titled(f"# {heading}\n\n{words(20)}\n", "Moor")
+    assert path[0] == "Moor"
+
+
+def test_a_long_title_gives_way_first() -> None:
+    """Of a path over half the budget the title is left out before a heading is."""
+    assert titled(f"# Part\n\n{words(20)}\n", words(30, "title")) == [("Part",)]
+
+
+SOURCE = f'''"""Reads."""
+import os
+
+class Reader:
+    """A reader."""
+
+    def open(self):
+        {words(8)}
+
+        {words(8)}
+
+    def close(self):
+        {words(9)}
+        if done:
+            {words(9)}
+
+LIMIT = 1
+
+def small():
+    pass
+
+# Tiny indeed.
+def tiny():
+    pass
+'''
+
+
+def sections(source: str) -> list[Section]:
+    names = {
+        "class Reader": (1, "Reader"),
+        "    def open": (2, "Reader.open"),
+        "    def close": (2, "Reader.close"),
+        "LIMIT": (1, ""),
+        "def small": (1, "small"),
+        "# Tiny": (1, "tiny"),
+    }
+    return [
+        Section(start=source.index(f"\n{line}") + 1, level=level, title=title)
+        for line, (level, title) in names.items()
+    ]
+
+
+def code_pieces(budget: int, title: str = "reader.py") -> list[tuple[tuple[str, ...], str]]:
+    pieces = split(
+        SOURCE,
+        syntax="code",
+        budget=budget,
+        count_tokens=count_words,
+        title=title,
+        outline=sections(SOURCE),
+    )
+    assert_partition(SOURCE, pieces)
+    return [(piece.headings, SOURCE[piece.start : piece.end]) for piece in pieces]
+
+
+def test_code_that_fits_is_one_piece() -> None:
+    """A short file is not cut, and its piece is called by the file alone."""
+    assert code_pieces(200) == [(("reader.py",), SOURCE)]
+
+
+def test_code_is_cut_at_functions_and_classes() -> None:
+    """A class that fits is one piece under its name; small functions share one without a name."""
+    pieces = code_pieces(80)
+    assert [headings for headings, _ in pieces] == [("reader.py", "Reader"), ("reader.py",)]
+    assert "import os" in pieces[0][1]
+    assert pieces[1][1].startswith("def small")
+    assert "# Tiny indeed.\ndef tiny" in pieces[1][1]
+
+
+def test_a_class_over_the_budget_is_cut_at_its_methods() -> None:
+    """The head of a class stays with its first method, the next one stands under its own name."""
+    pieces = code_pieces(50)
+    (first, opened), (second, closed), *_ = pieces
+    assert "class Reader:" in opened
+    assert "def open" in opened
+    assert first[:2] in {("reader.py", "Reader"), ("reader.py", "Reader.open")}
+    assert second == ("reader.py", "Reader.close")
+    assert closed.startswith("    def close")
+
+
+def test_a_function_over_the_budget_is_cut_at_blank_lines_then_statements() -> None:
+    """Parts of a long function start at whole lines, every part under its name."""
+    body = "".join(f"    {words(5, name)}\n    {words(5, name)}\n\n" for name in "abcd")
+    text = f"def long():\n{body}"
+    outline = [Section(start=0, level=1, title="long")]
+    pieces = split(
+        text, syntax="code", budget=28, count_tokens=count_words, title="x.py", outline=outline
+    )
+    assert {piece.headings for piece in pieces} == {("x.py", "long")}
+    starts = [text[piece.start : piece.end].split()[0] for piece in pieces]
+    assert starts[0] == "def"
+    assert set(starts[1:]) <= set("abcd")
+    assert all(text[: piece.start].endswith("\n\n") for piece in pieces[1:])
+
+
+@settings(deadline=None)
+@given(lines=st.lists(st.integers(1, 12).map(words), min_size=1, max_size=60), outline=OUTLINES)
+def test_code_is_never_cut_inside_a_line_that_fits(
+    lines: list[str], outline: list[Section]
+) -> None:
+    """Every piece of code starts at a line start where no line alone is over the budget."""
+    text = "\n".join(lines)
+    pieces = split(text, syntax="code", budget=40, count_tokens=count_words, outline=outline)
+    assert all(piece.start == 0 or text[piece.start - 1] == "\n" for piece in pieces)
+
+
+def test_brackets_and_else_stay_with_what_they_end() -> None:
+    """A piece of code does not begin with what only goes on with the statement before."""
+    text = "".join(f"if a{number}:\n    {words(6)}\nelse:\n    {words(6)}\n" for number in range(9))
+    parts = texts_of(text, 40, "code")
+    assert len(parts) > 2
+    assert all(part.startswith("if") for part in parts)
 
 
 DEGENERATE = {

@@ -1,6 +1,7 @@
 """What must hold of settings: they come back as written, and a wrong value is named."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,20 +11,33 @@ from filestore.errors import UsageError
 from filestore.settings import (
     FORMAT_VERSION,
     MAX_BUDGET,
+    ModelOptions,
     NewerFormatError,
     Settings,
     SettingsError,
     check_layout,
     parse,
     serialize,
+    with_model,
 )
 
 NAMES = st.from_regex(r"[a-z][a-z0-9:/._-]{0,30}", fullmatch=True)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
+MODELS = st.builds(
+    ModelOptions,
+    endpoint=st.none() | TEXTS,
+    dimension=st.none() | st.integers(1, 10_000),
+    max_tokens=st.none() | st.integers(1, 10_000),
+    query_prefix=st.none() | TEXTS,
+    document_prefix=st.none() | TEXTS,
+)
 SETTINGS = st.builds(
     Settings,
     layout=st.sampled_from(["tree", "flat"]),
     embedder=NAMES,
     budget=st.integers(1, MAX_BUDGET),
+    model=MODELS,
+    ignore=st.lists(TEXTS, max_size=3).map(tuple),
 )
 
 
@@ -76,6 +90,12 @@ def test_accepted_warnings_are_read():
         ("accepted = 1", "accepted"),
         ('accepted.empty = "chunked/a.md"', "accepted.empty"),
         ("accepted.empty = [1]", "accepted.empty"),
+        ("model = 1", "model"),
+        ("model.endpoint = 1", "endpoint"),
+        ("model.dimension = 0", "model.dimension"),
+        ('model.max_tokens = "many"', "max_tokens"),
+        ('ignore = "*.tmp"', "ignore"),
+        ("ignore = [1]", "ignore"),
     ],
 )
 def test_a_wrong_value_is_refused_by_name(text, key):
@@ -110,6 +130,27 @@ def test_damage_is_refused_or_harmless(data, draw):
     end = draw.draw(st.integers(start, len(data)))
     with suppress(SettingsError, NewerFormatError):
         assert parse(data[:start] + data[end:]).layout in ("tree", "flat")
+
+
+@given(SETTINGS, NAMES, MODELS)
+def test_another_model_changes_nothing_else(settings, name, model):
+    """Naming another model keeps every other setting, whichever table it stands in."""
+    data = serialize(settings) + b'\n[accepted]\nempty = ["a.md"]\n'
+    changed = parse(with_model(data, name, model))
+    kept = replace(settings, embedder=name, model=model, accepted={"empty": ("a.md",)})
+    assert changed == kept
+
+
+def test_another_model_keeps_what_a_person_wrote():
+    """Comments, order and keys of others survive; an endpoint that is not asked for goes."""
+    data = (
+        b'# ours\nembedder = "openai:a"  # slow\nlayout = "flat"\n\n[model]\n'
+        b'endpoint = "http://localhost/v1"\n\n[accepted]\nempty = []\n# the end\n'
+    )
+    changed = with_model(data, "builtin", ModelOptions())
+    assert changed == (
+        b'# ours\nlayout = "flat"\nembedder = "builtin"\n\n[accepted]\nempty = []\n# the end\n'
+    )
 
 
 def test_an_unknown_layout_is_wrong_usage():

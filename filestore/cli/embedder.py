@@ -1,0 +1,153 @@
+"""Models: what is here, which one the store uses, another one for it, one to run without torch."""
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from filestore import machine
+from filestore.cli import _context, _diagnostics, _output
+from filestore.embed import Choice, known_embedders
+from filestore.embed.models import DEFAULT_MODEL, fetch_model, find_model
+from filestore.errors import RefusedError
+from filestore.model import PREFERRED, open_model
+from filestore.safe_text import shown_path
+from filestore.settings import ModelOptions
+
+if TYPE_CHECKING:
+    from filestore.remodelling import ModelChange
+
+EXAMPLE = "filestore embedder export all-MiniLM-L6-v2 minilm-onnx"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    # What may stand before the action may stand after it too.
+    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common.add_argument("--store", metavar="DIR", help="the store to use")
+    common.add_argument("--json", action="store_true", help="print JSON on standard output")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    actions.add_parser(
+        "list", parents=[common], help="which kinds of embedders can be used here (the default)"
+    )
+    change = actions.add_parser(
+        "set", parents=[common], help="give the store another one, embedding its texts anew"
+    )
+    change.add_argument("embedder", metavar="E", help="as 'filestore init --embedder' takes it")
+    change.add_argument("--endpoint", metavar="URL", help="the service of openai:MODEL")
+    change.add_argument("--yes", action="store_true", help="do not ask")
+    use = actions.add_parser("use", parents=[common], help="say where a model lies on this machine")
+    use.add_argument("name", metavar="NAME", help="as the settings of a store spell it")
+    use.add_argument("folder", metavar="FOLDER", help="with its weights and tokenizer")
+    fetch = actions.add_parser(
+        "fetch", parents=[common], help="download a model from the Hugging Face hub"
+    )
+    fetch.add_argument("name", nargs="?", metavar="NAME", default=DEFAULT_MODEL)
+    export = actions.add_parser(
+        "export", parents=[common], help="write a model that runs without torch"
+    )
+    export.add_argument("model", metavar="MODEL", help="its name or its folder")
+    export.add_argument("folder", metavar="FOLDER", help="new, or empty")
+    export.add_argument("--int8", action="store_true", help="a quarter of the size, less exact")
+
+
+def run(options: Any) -> int:
+    """Do what the action says."""
+    return _ACTIONS[options.action or "list"](options)
+
+
+def _list(options: Any) -> int:
+    here = machine.read_machine(_context.configuration_folder(), os.environ)
+    found = {}
+    for kind in known_embedders():
+        if kind != "openai":
+            name = f"{kind}:{DEFAULT_MODEL}" if kind in PREFERRED else kind
+            model = open_model(Choice(name=name, machine=here))
+            found[name] = model.problem.message if model.problem else ""
+    if options.json:
+        items = [{"name": name, "usable": not why, "why": why} for name, why in found.items()]
+        _output.write_json({"items": items, "models": dict(here.models)})
+        return 0
+    for name, why in found.items():
+        _output.line(f"{name}: {why or 'can be used'}")
+    _output.line("openai:MODEL: any service that speaks OpenAI's way, with --endpoint")
+    for name, folder in here.models.items():
+        _output.line(f"{name}: a model in {shown_path(folder)}")
+    return 0
+
+
+def _set(options: Any) -> int:
+    chosen = ModelOptions(endpoint=options.endpoint)
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        change = store.plan_model(options.embedder, chosen)
+        if not options.yes:
+            _ask(change)
+        report = store.change_model(change, on_progress=on_progress)
+    if options.json:
+        _output.write_json(
+            {
+                "embedder": change.choice.name,
+                "embedded": report.embedded,
+                "reused": report.reused,
+            }
+        )
+    else:
+        texts = _output.count(report.embedded, "text")
+        _output.line(f"embedder {change.choice.name}: {texts} embedded, {report.reused:,} known")
+    return _diagnostics.left_without(report.problem)
+
+
+def _ask(change: "ModelChange") -> None:
+    """Ask a person who can answer; anybody else has to say --yes."""
+    texts = _output.count(change.texts, "text")
+    price = f"{change.choice.name} has to embed {texts} ({change.known:,} known already)"
+    if not sys.stdin.isatty():
+        raise RefusedError(price, remedy="say yes beforehand: --yes")
+    _diagnostics.say(price)
+    sys.stderr.write("go on? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise RefusedError("nothing was changed", remedy="answer y, or say --yes")
+
+
+def _use(options: Any) -> int:
+    folder = os.path.abspath(options.folder)
+    # A folder that holds no model is told now and not when a store wants it.
+    for kind in PREFERRED:
+        model = open_model(Choice(name=f"{kind}:{folder}"))
+        if model.embedder is not None:
+            break
+    else:
+        assert model.problem is not None
+        raise model.problem
+    machine.remember_model(_context.configuration_folder(), options.name, folder)
+    return _said(options, {"name": options.name, "folder": folder}, f"{options.name}: {folder}")
+
+
+def _fetch(options: Any) -> int:
+    folder = fetch_model(options.name, environment=os.environ)
+    return _said(options, {"name": options.name, "folder": folder}, f"{options.name}: {folder}")
+
+
+def _export(options: Any) -> int:
+    from filestore.embed.export import export_model
+
+    here = machine.read_machine(_context.configuration_folder(), os.environ)
+    folder = os.path.abspath(os.path.expanduser(options.model))
+    name = folder if os.path.isdir(folder) else options.model
+    source = find_model(Choice(name=f"sentence-transformers:{name}", machine=here))
+    with _diagnostics.ProgressBar() as on_progress:
+        made = export_model(source, options.folder, int8=options.int8, on_progress=on_progress)
+    words = f"wrote {made}; next: filestore init --embedder onnx:{made}"
+    return _said(options, {"folder": made, "int8": options.int8}, words)
+
+
+def _said(options: Any, value: dict[str, Any], words: str) -> int:
+    if options.json:
+        _output.write_json(value)
+    else:
+        _output.line(words)
+    return 0
+
+
+_ACTIONS = {"list": _list, "set": _set, "use": _use, "fetch": _fetch, "export": _export}

@@ -1,0 +1,247 @@
+"""One kind of request to one service: JSON is posted, an answer comes back, however it behaves.
+
+Knows nothing of embeddings. Refused, slow, dripping and endless answers end in `EndpointError`; a
+service that is busy is asked again for a while. One rule: a request goes to the address it was made
+for and nowhere else: redirects are not followed and no proxy is looked up, since a key travels
+with it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from filestore.embed.base import EndpointError
+from filestore.embed.endpoint import Address
+from filestore.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Retry
+    from urllib3.exceptions import HTTPError
+
+KEYWORD_REMEDY: Final = "`filestore search --mode keyword` works without it"
+_PASSING: Final = frozenset({429, 500, 502, 503, 504})
+_READ_AT_ONCE: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long, how often and how much."""
+
+    connect_s: float = 10.0
+    read_s: float = 120.0
+    """For one answer from the request to its last byte; a service may load its model first."""
+    total_s: float = 300.0
+    """For one batch, with every repetition and wait."""
+    retries: int = 4
+    backoff_s: float = 0.5
+    """Doubled with each repetition after the first, up to `longest_wait_s`."""
+    longest_wait_s: float = 30.0
+    """A service that asks for a longer pause is not waited for."""
+    answer_bytes: int = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came back, whole."""
+
+    status: int
+    body: bytes
+    wait_s: float | None
+    """How long the service asks to be left alone; None if it does not say."""
+    location: str
+    """Where it would send us; "" for nowhere."""
+
+
+class Deadline:
+    """How long somebody waits for an answer, and whether anybody still does."""
+
+    def __init__(self, seconds: float, stop: threading.Event) -> None:
+        self._end = time.monotonic() + seconds
+        self._stop = stop
+
+    def left_s(self) -> float:
+        """Seconds that are left; 0 when nobody waits any more."""
+        return 0.0 if self._stop.is_set() else max(0.0, self._end - time.monotonic())
+
+    def pause(self, seconds: float) -> None:
+        """Wait, but no longer than makes sense."""
+        self._stop.wait(min(seconds, self.left_s()))
+
+
+class Service:
+    """Posts JSON to one address over connections that are kept; safe between threads.
+
+    Args:
+        address: Where it is.
+        limits: How patient to be.
+        is_final: Says of an answer that a repetition would change nothing, whatever its status.
+    """
+
+    def __init__(
+        self, address: Address, *, limits: Limits, is_final: Callable[[Answer], bool]
+    ) -> None:
+        self.address = address
+        self._limits = limits
+        self._is_final = is_final
+        self._lock = threading.Lock()
+        self._made: HTTPConnectionPool | None = None
+
+    def post(self, path: str, body: bytes, headers: Mapping[str, str], until: Deadline) -> Answer:
+        """Post, again where that may help, and return the last answer, whatever its status.
+
+        Raises:
+            EndpointError: No whole answer came.
+        """
+        from urllib3.exceptions import HTTPError, ReadTimeoutError
+
+        retry = self._fresh_retry()
+        while True:
+            answer, problem = None, None
+            try:
+                answer = self._attempt(self.address.path + path, body, headers, until)
+            except ReadTimeoutError as error:  # asked again, it would do the same work twice
+                raise self._failed(error) from error
+            except HTTPError as error:
+                problem = error
+            if answer is not None and not self._may_pass(answer):
+                return answer
+            try:
+                retry = retry.increment("POST", path, error=problem)
+            except HTTPError as error:  # enough of it
+                if answer is not None:
+                    return answer
+                raise self._failed(problem or error) from problem
+            asked_s = (answer.wait_s if answer else None) or 0.0
+            until.pause(max(retry.get_backoff_time(), asked_s))
+
+    def too_slow(self, seconds: float) -> EndpointError:
+        """The error of a service that does not answer in time."""
+        return EndpointError(
+            f"{self.address} did not answer within {seconds:.0f} s",
+            remedy=f"see whether the service is busy or stuck, then run the command again; "
+            f"{KEYWORD_REMEDY}",
+        )
+
+    def _fresh_retry(self) -> Retry:
+        from urllib3 import Retry
+
+        return Retry(
+            total=self._limits.retries,
+            connect=1,
+            read=2,
+            other=0,  # refused, no such host, no trusted certificate: it stays so
+            redirect=False,
+            allowed_methods={"POST"},
+            backoff_factor=self._limits.backoff_s,
+            backoff_max=self._limits.longest_wait_s,
+        )
+
+    def _pool(self) -> HTTPConnectionPool:
+        from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+
+        with self._lock:
+            if self._made is None:
+                secure = self.address.scheme == "https"
+                kind = HTTPSConnectionPool if secure else HTTPConnectionPool
+                self._made = kind(self.address.host, self.address.port, maxsize=8)
+            return self._made
+
+    def _attempt(
+        self, path: str, body: bytes, headers: Mapping[str, str], until: Deadline
+    ) -> Answer:
+        from urllib3 import Timeout
+
+        limit_s = min(self._limits.read_s, until.left_s())
+        if limit_s <= 0:
+            raise self.too_slow(self._limits.total_s)
+        response = self._pool().urlopen(
+            "POST",
+            path,
+            body=body,
+            headers=headers,
+            retries=False,
+            redirect=False,
+            preload_content=False,
+            timeout=Timeout(connect=min(self._limits.connect_s, limit_s), read=limit_s),
+        )
+        try:
+            data = self._read(response, limit_s)
+        except BaseException:
+            response.close()
+            raise
+        response.release_conn()
+        location = response.headers.get("Location", "") if 300 <= response.status < 400 else ""
+        wait_s = self._asked_wait(response)
+        return Answer(status=response.status, body=data, wait_s=wait_s, location=location)
+
+    def _read(self, response: BaseHTTPResponse, limit_s: float) -> bytes:
+        """Read block by block, because a time limit of the socket starts anew with each byte."""
+        end = time.monotonic() + limit_s
+        data = bytearray()
+        while block := response.read1(_READ_AT_ONCE, decode_content=False):
+            data += block
+            if len(data) > self._limits.answer_bytes:
+                raise EndpointError(
+                    f"{self.address} sends more than {self._limits.answer_bytes:,} bytes as one "
+                    "answer",
+                    remedy="check `endpoint` under [model] in filestore.toml",
+                )
+            if time.monotonic() > end:
+                raise self.too_slow(limit_s)
+        return bytes(data)
+
+    def _asked_wait(self, response: BaseHTTPResponse) -> float | None:
+        from urllib3.exceptions import InvalidHeader
+
+        try:
+            return self._fresh_retry().get_retry_after(response)
+        except (InvalidHeader, ValueError, OverflowError):
+            return None
+
+    def _may_pass(self, answer: Answer) -> bool:
+        too_long = (answer.wait_s or 0.0) > self._limits.longest_wait_s
+        return answer.status in _PASSING and not too_long and not self._is_final(answer)
+
+    def _failed(self, problem: HTTPError) -> EndpointError:
+        from urllib3.exceptions import (
+            ConnectTimeoutError,
+            NewConnectionError,
+            ReadTimeoutError,
+            SSLError,
+        )
+
+        if isinstance(problem, ReadTimeoutError):
+            return self.too_slow(self._limits.read_s)
+        # Some versions count a refused connection among those that took too long.
+        if isinstance(problem, ConnectTimeoutError) and not isinstance(problem, NewConnectionError):
+            return self.too_slow(self._limits.connect_s)
+        remedy = "start the service, or mend `endpoint` under [model] in filestore.toml"
+        if isinstance(problem, SSLError) and "CERTIFICATE" in str(problem):
+            remedy = "if you trust its certificate, name the file that signs it in SSL_CERT_FILE"
+        elif isinstance(problem, SSLError):
+            remedy = "if it speaks plain http, write `endpoint` with http://"
+        return EndpointError(
+            f"{self.address} cannot be reached: {_reason(problem)}",
+            remedy=f"{remedy}; {KEYWORD_REMEDY}",
+            detail=safe_text(str(problem), keep_newlines=False)[:500],
+        )
+
+
+def _reason(problem: BaseException) -> str:
+    """What the system said, without the library's words around it."""
+    if "CERTIFICATE" in str(problem):
+        return "its certificate is not trusted here"
+    cause: BaseException | None = problem
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return safe_text(cause.strerror, keep_newlines=False)[:200]
+        cause = cause.__cause__ or cause.__context__
+    words = {
+        "ProtocolError": "it closed the connection without a whole answer",
+        "SSLError": "it does not speak https",
+    }
+    return words.get(type(problem).__name__, type(problem).__name__)

@@ -1,0 +1,184 @@
+"""What embedders that run a model on this machine share; the runtimes differ in `Forward` alone.
+
+Tokens, windows, batches, prefixes and normalising are the same for all of them, so that one
+fingerprint is true of all. One rule: nothing heavy is loaded before the first text.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+from filestore.embed._model_folder import ModelFolder, check_dimension, unusable
+from filestore.embed._windows import Window, Windows
+from filestore.embed.base import Choice, Embedder, ModelMissing, ModelUnusable, neutral_vector
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Forward = Callable[[NDArray[np.int64], NDArray[np.int64], int], NDArray[np.float32]]
+    """Tokens, their mask (both (n, length)) and tokens before the text, to (n, dimension)."""
+
+BATCH: Final = 8
+"""Windows of about equal length that go through the model together; more is slower on a CPU."""
+_BATCH_TOKENS: Final = 8192
+"""Longer windows go in smaller batches: memory grows with the square of their length."""
+_TEXTS: Final = 2048
+"""Texts cut into tokens at once."""
+_SHOWN: Final = 40
+
+
+class LocalEmbedder(Embedder):
+    """A transformer in a folder. Safe between threads once its runtime is."""
+
+    def __init__(
+        self, choice: Choice, folder: ModelFolder, *, fingerprint: str, dimension: int
+    ) -> None:
+        check_dimension(folder.path, dimension, choice.options)
+        self._name = choice.name
+        self._folder = folder
+        self._fingerprint = fingerprint
+        self._dimension = dimension
+        self._lock = threading.Lock()
+        self._windows: Windows | None = None
+        self._forward: Forward | None = None
+
+    @property
+    def name(self) -> str:
+        """As in the settings."""
+        return self._name
+
+    @property
+    def fingerprint(self) -> str:
+        """Weights, dimension, pooling, precision, windows, prefixes; not the runtime."""
+        return self._fingerprint
+
+    @property
+    def dimension(self) -> int:
+        """As the folder says; the model is held to it."""
+        return self._dimension
+
+    @property
+    def tokenizer(self) -> str:
+        """The rules of its tokenizer, by their hash: every copy of a model cuts alike."""
+        return f"tokens-{self._texts().digest}"
+
+    @property
+    def max_tokens(self) -> int:
+        """What fits into one window; a longer text is embedded as the mean of several."""
+        return self._texts().room(self._folder.document_prefix)
+
+    @property
+    def lexical(self) -> bool:
+        """False: it compares meaning."""
+        return False
+
+    def count_tokens(self, text: str) -> int:
+        """By the model's own tokenizer, without special tokens."""
+        return self._texts().count(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts that are to be found: ``(n, dimension) float32, rows of length 1``."""
+        import numpy as np
+
+        vectors = np.empty((len(texts), self._dimension), dtype=np.float32)
+        for start in range(0, len(texts), _TEXTS):
+            some = texts[start : start + _TEXTS]
+            vectors[start : start + len(some)] = self._embed(some, self._folder.document_prefix)
+        return vectors
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question: ``(dimension,) float32, of length 1``."""
+        vector: NDArray[np.float32] = self._embed([text], self._folder.query_prefix)[0]
+        return vector
+
+    @abstractmethod
+    def _load(self) -> Forward:
+        """Load the model and what runs it."""
+
+    def _texts(self) -> Windows:
+        with self._lock:
+            self._windows = self._windows or Windows(self._folder)
+            return self._windows
+
+    def _model(self) -> Forward:
+        with self._lock:
+            self._forward = self._forward or self._load()
+            return self._forward
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
+        import numpy as np
+
+        windows = self._texts().of(texts, prefix)
+        sums = np.zeros((len(texts), self._dimension), dtype=np.float64)
+        neutral = neutral_vector(self._dimension)
+        for batch in batches(windows):
+            rows = self._rows(batch) if batch[0].tokens else [neutral] * len(batch)
+            for window, row in zip(batch, rows, strict=True):
+                sums[window.text] += window.weight * row
+        lengths = np.linalg.norm(sums, axis=1)
+        # A NaN is not above zero either.
+        for place in np.flatnonzero(~((lengths > 0) & np.isfinite(lengths))):
+            raise self._no_vector(texts[int(place)])
+        unit: NDArray[np.float32] = (sums / lengths[:, None]).astype(np.float32)
+        return unit
+
+    def _rows(self, batch: Sequence[Window]) -> NDArray[np.float64]:
+        """What the model gives for some windows: (n, dimension), rows of length 1, or NaN."""
+        import numpy as np
+
+        length = max(len(window.tokens) for window in batch)
+        tokens = np.full((len(batch), length), self._folder.padding, dtype=np.int64)
+        mask = np.zeros((len(batch), length), dtype=np.int64)
+        for row, window in enumerate(batch):
+            tokens[row, : len(window.tokens)] = window.tokens
+            mask[row, : len(window.tokens)] = 1
+        found = self._model()(tokens, mask, batch[0].prompt)
+        if found.shape != (len(batch), self._dimension):
+            raise unusable(
+                self._folder.path,
+                f"gives {found.shape} where {(len(batch), self._dimension)} was expected",
+            )
+        rows = found.astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unit: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return unit
+
+    def _no_vector(self, text: str) -> ModelUnusable:
+        start = text[:_SHOWN]
+        return unusable(
+            self._folder.path, f"gives no vector (NaN or zero) for the text that begins {start!r}"
+        )
+
+
+def batches(windows: Sequence[Window]) -> Iterator[list[Window]]:
+    """Windows of about equal length together, so that little is filled up."""
+    ordered = sorted(windows, key=lambda window: len(window.tokens))
+    start = 0
+    while start < len(ordered):
+        batch = ordered[start : start + BATCH]
+        while len(batch) > 1 and len(batch) * len(batch[-1].tokens) > _BATCH_TOKENS:
+            batch.pop()
+        # What has no tokens at all never reaches the model.
+        if not batch[0].tokens and batch[-1].tokens:
+            batch = [window for window in batch if not window.tokens]
+        yield batch
+        start += len(batch)
+
+
+def require(libraries: Sequence[str], *, extra: str, what: str) -> None:
+    """Refuse early, and without loading them, where libraries are not installed.
+
+    Raises:
+        ModelMissing: One is not; the remedy names the extra that brings it.
+    """
+    absent = [name for name in libraries if find_spec(name) is None]
+    if absent:
+        raise ModelMissing(
+            f"{what} needs {', '.join(absent)}, which is not installed",
+            remedy=f"run `pip install 'filestore[{extra}]'`",
+        )

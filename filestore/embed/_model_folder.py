@@ -1,0 +1,331 @@
+"""What a folder with a model says of itself, and the fingerprint of its vector space.
+
+Reads small JSON files only; loads no model. One rule: nothing in a folder is run. Modules are taken
+from a list of known ones, because some versions of the libraries import any class a folder names,
+and weights in pickles are refused.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from filestore.embed.base import ModelUnusable
+from filestore.settings import ModelOptions
+
+RECORD: Final = "filestore.json"
+"""Stands beside an exported model: what it was made from, and the hash of what was made."""
+TOKENIZER: Final = "tokenizer.json"
+WEIGHTS: Final = "model.safetensors"
+SHARDS: Final = "model.safetensors.index.json"
+PICKLE: Final = "pytorch_model.bin"
+POOLINGS: Final = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+
+_JSON_LIMIT: Final = 16 * 1024 * 1024
+_LENGTH: Final = 512
+"""Where a folder does not say how many tokens its model takes."""
+_SAID_LENGTH_LIMIT: Final = 1_000_000
+"""Tokenizers without a limit state one of 30 digits."""
+_MODULES: Final = frozenset({"Transformer", "Pooling", "Dense", "Normalize"})
+_POSITIONS_AFTER_PADDING: Final = frozenset(
+    {"camembert", "data2vec-text", "longformer", "mpnet", "roberta", "xlm-roberta"}
+)
+"""Kinds of model whose first positions are taken by the padding."""
+_DOCUMENT_PROMPTS: Final = ("document", "passage", "corpus")
+_POOLING_FLAGS: Final = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFolder:
+    """What a folder says."""
+
+    path: str
+    base: str
+    """Where the transformer itself lies, relative to `path`; "" for the folder itself."""
+    dimension: int
+    pooling: tuple[str, ...]
+    """How tokens become one vector; several are put side by side."""
+    pools_prompt: bool
+    """Whether a prefix counts when tokens are pooled."""
+    dense: tuple[str, ...]
+    """Folders of dense layers after pooling, relative to `path`."""
+    length: int
+    """The most tokens the model takes at once, special ones included."""
+    limit: int | None
+    """The most tokens of a text that the settings allow at once."""
+    lower_case: bool
+    """Whether texts are lower-cased before they are cut into tokens."""
+    padding: int
+    """The token that fills up a batch."""
+    query_prefix: str
+    document_prefix: str
+
+    def file(self, *names: str) -> str:
+        """The path of a file of the transformer."""
+        return os.path.join(self.path, self.base, *names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What an exported model was made from; it holds only for the very graph it names."""
+
+    graph: str
+    """SHA-256 of ``model.onnx``."""
+    weights: str
+    """SHA-256 of the weights it was made from."""
+    dimension: int
+    pooling: tuple[str, ...]
+    precision: str
+
+
+def read_folder(path: str, options: ModelOptions) -> ModelFolder:
+    """Read what a folder says; options of the settings go before it.
+
+    Raises:
+        ModelUnusable: It lacks something, says something else than JSON, needs code of its own, or
+            gives vectors of another dimension than the settings expect.
+    """
+    modules = _modules(path)
+    base = modules[0][1]
+    config = _json(os.path.join(path, base), "config.json", needed=True)
+    if not os.path.isfile(os.path.join(path, base, TOKENIZER)):
+        raise unusable(path, f"has no {os.path.join(base, TOKENIZER)}")
+    said = _json(os.path.join(path, base), "sentence_bert_config.json")
+    prompts = _prompts(_json(path, "config_sentence_transformers.json"), path)
+    pooling, pools_prompt = _pooling(path, modules)
+    dense = tuple(place for kind, place in modules if kind == "Dense")
+    query = prompts.get("query", prompts[""])
+    document = next((prompts[key] for key in _DOCUMENT_PROMPTS if key in prompts), prompts[""])
+    return ModelFolder(
+        path=path,
+        base=base,
+        dimension=_dimension(path, config, pooling, dense),
+        pooling=pooling,
+        pools_prompt=pools_prompt,
+        dense=dense,
+        length=_length(config, said, _json(os.path.join(path, base), "tokenizer_config.json")),
+        limit=options.max_tokens,
+        lower_case=said.get("do_lower_case") is True,
+        padding=_padding(config),
+        query_prefix=query if options.query_prefix is None else options.query_prefix,
+        document_prefix=document if options.document_prefix is None else options.document_prefix,
+    )
+
+
+def weight_files(folder: ModelFolder) -> tuple[str, ...]:
+    """The files with the weights, relative to the folder.
+
+    Raises:
+        ModelUnusable: There are none, or they are pickles.
+    """
+    found = [_weights_in(folder.path, place) for place in (folder.base, *folder.dense)]
+    return tuple(name for names in found for name in names)
+
+
+def _weights_in(path: str, place: str) -> list[str]:
+    names = [WEIGHTS]
+    if not os.path.isfile(os.path.join(path, place, WEIGHTS)):
+        index = _json(os.path.join(path, place), SHARDS).get("weight_map")
+        names = sorted({str(name) for name in index.values()}) if isinstance(index, dict) else []
+    if not names and os.path.isfile(os.path.join(path, place, PICKLE)):
+        raise ModelUnusable(
+            f"{path} has its weights in {PICKLE}, a pickle, which can run code when it is loaded",
+            remedy=f"convert them to {WEIGHTS}, or take a version of the model that has it",
+        )
+    if not names:
+        raise unusable(path, f"has no weights: expected {os.path.join(place, WEIGHTS)}")
+    return [os.path.join(place, name) for name in names]
+
+
+def fingerprint(
+    folder: ModelFolder, *, weights: str, dimension: int, pooling: Sequence[str], precision: str
+) -> str:
+    """The identity of the vectors, whatever runs the model.
+
+    Holds weights, dimension, pooling, normalisation, precision, how long a window is and how
+    windows are combined, and prefixes.
+    """
+    narrower = folder.limit is not None and folder.limit < folder.length
+    window = f"{folder.length}:{folder.limit}" if narrower else f"{folder.length}"
+    parts = [
+        f"sha256:{weights}",
+        str(dimension),
+        "+".join(pooling),
+        "unit",
+        precision,
+        f"windows-{window}-mean",
+    ]
+    prefixes = (("query", folder.query_prefix), ("document", folder.document_prefix))
+    parts += [f"{name}={orjson.dumps(_sound(text)).decode()}" for name, text in prefixes if text]
+    return "/".join(parts)
+
+
+def _sound(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def read_record(path: str) -> Record | None:
+    """What stands beside an exported model; None where there is nothing, or nothing of use."""
+    try:
+        with open(os.path.join(path, RECORD), "rb") as file:
+            said = orjson.loads(file.read(_JSON_LIMIT))
+        pooling = tuple(said["pooling"])
+        texts = (said["graph"], said["weights"], said["precision"], *pooling)
+        if not all(isinstance(text, str) for text in texts):
+            return None
+        return Record(
+            graph=said["graph"],
+            weights=said["weights"],
+            dimension=int(said["dimension"]),
+            pooling=pooling,
+            precision=said["precision"],
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def serialize_record(record: Record) -> bytes:
+    """The file that stands beside an exported model."""
+    return orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def check_dimension(path: str, dimension: int, options: ModelOptions) -> None:
+    """Compare the dimension with what the settings expect.
+
+    Raises:
+        ModelUnusable: It is another one.
+    """
+    if options.dimension not in (None, dimension):
+        raise ModelUnusable(
+            f"{path} gives vectors of dimension {dimension}, the settings expect"
+            f" {options.dimension}",
+            remedy="mend `model.dimension` in filestore.toml, or name the model it was made for",
+        )
+
+
+def unusable(path: str, what: str, *, detail: str = "") -> ModelUnusable:
+    """A folder that is no model, in one sentence."""
+    return ModelUnusable(
+        f"the model folder {path} {what}",
+        remedy="name a complete one with `filestore embedder use NAME FOLDER`, or fetch it again",
+        detail=detail,
+    )
+
+
+def _modules(path: str) -> list[tuple[str, str]]:
+    """Kind and folder of each module, the transformer first."""
+    said = _read_json(os.path.join(path, "modules.json"), path)
+    if said is None:
+        return [("Transformer", "")]
+    try:
+        found = [(str(one["type"]), str(one["path"])) for one in said]
+    except (TypeError, KeyError) as error:
+        raise unusable(path, "has a modules.json that is no list of modules") from error
+    for kind, place in found:
+        known = kind.startswith("sentence_transformers.") and kind.rpartition(".")[2] in _MODULES
+        if not known or os.path.isabs(place) or ".." in place.split("/"):
+            raise ModelUnusable(
+                f"the model folder {path} needs a module that is not supported: {kind}, {place!r}",
+                remedy="name another model: a transformer with pooling, dense layers, normalising",
+            )
+    kinds = [(kind.rpartition(".")[2], place) for kind, place in found]
+    if not kinds or kinds[0][0] != "Transformer":
+        raise unusable(path, "does not begin with a transformer in its modules.json")
+    return kinds
+
+
+def _pooling(path: str, modules: Sequence[tuple[str, str]]) -> tuple[tuple[str, ...], bool]:
+    """The poolings, and whether prompts are pooled too."""
+    places = [place for kind, place in modules if kind == "Pooling"]
+    said = _json(os.path.join(path, places[0]), "config.json") if places else {}
+    mode = said.get("pooling_mode")
+    if mode is None:
+        mode = [name for flag, name in _POOLING_FLAGS.items() if said.get(flag) is True]
+    modes = (mode,) if isinstance(mode, str) else tuple(mode) if isinstance(mode, list) else ()
+    modes = modes or ("mean",)
+    if not all(name in POOLINGS for name in modes):
+        raise unusable(path, f"pools in a way that is not known: {modes}")
+    return modes, said.get("include_prompt") is not False
+
+
+def _dimension(
+    path: str, config: Mapping[str, Any], pooling: Sequence[str], dense: Sequence[str]
+) -> int:
+    if dense:
+        said = _json(os.path.join(path, dense[-1]), "config.json", needed=True)
+        activation = said.get("activation_function", "torch.")
+        if not str(activation).startswith("torch."):
+            raise unusable(path, f"has an activation function of its own: {activation}")
+        return _positive(path, said, ("out_features",))
+    return _positive(path, config, ("hidden_size", "d_model", "dim", "n_embd")) * len(pooling)
+
+
+def _positive(path: str, said: Mapping[str, Any], keys: Sequence[str]) -> int:
+    for key in keys:
+        value = said.get(key)
+        if isinstance(value, int) and value > 0:
+            return value
+    raise unusable(path, f"does not say how long its vectors are: no {keys[0]} in a config.json")
+
+
+def _length(
+    config: Mapping[str, Any], said: Mapping[str, Any], tokenizer: Mapping[str, Any]
+) -> int:
+    length = _said_length(said.get("max_seq_length"))
+    if length is not None:
+        return length
+    positions = _said_length(config.get("max_position_embeddings"))
+    if positions is not None and config.get("model_type") in _POSITIONS_AFTER_PADDING:
+        positions -= _padding(config) + 1
+    limits = (positions, _said_length(tokenizer.get("model_max_length")))
+    return min((limit for limit in limits if limit is not None), default=_LENGTH)
+
+
+def _said_length(value: Any) -> int | None:
+    is_length = isinstance(value, int) and 0 < value <= _SAID_LENGTH_LIMIT
+    return value if is_length else None
+
+
+def _padding(config: Mapping[str, Any]) -> int:
+    value = config.get("pad_token_id")
+    return value if isinstance(value, int) and value >= 0 else 0
+
+
+def _prompts(said: Mapping[str, Any], path: str) -> dict[str, str]:
+    """Prompts by name; "" is the one where no other is meant."""
+    prompts = said.get("prompts") or {}
+    if not isinstance(prompts, dict) or not all(isinstance(one, str) for one in prompts.values()):
+        raise unusable(path, "has prompts that are no texts in config_sentence_transformers.json")
+    default = said.get("default_prompt_name")
+    return {"": prompts.get(default, "") if isinstance(default, str) else "", **prompts}
+
+
+def _json(folder: str, name: str, *, needed: bool = False) -> dict[str, Any]:
+    """An object in a JSON file; empty where there is no such file and none is needed."""
+    said = _read_json(os.path.join(folder, name), folder)
+    if said is None and needed:
+        raise unusable(folder, f"has no {name}")
+    if not isinstance(said, dict | None):
+        raise unusable(folder, f"has a {name} that is no JSON object")
+    return said or {}
+
+
+def _read_json(path: str, folder: str) -> Any:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_JSON_LIMIT)
+        return orjson.loads(data)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        name = os.path.basename(path)
+        raise unusable(folder, f"has a {name} that cannot be read", detail=str(error)) from error

@@ -1,0 +1,238 @@
+"""A model run by onnxruntime, without torch. Its folder has ``model.onnx`` and a tokenizer.
+
+A graph that `export` wrote gives the very vectors of the weights it was made from, and has their
+fingerprint as long as it is the file that was written. Any other graph is named by its own hash.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.embed._local import LocalEmbedder, require
+from filestore.embed._model_folder import (
+    ModelFolder,
+    Record,
+    fingerprint,
+    read_folder,
+    read_record,
+    unusable,
+)
+from filestore.embed._weights import file_digest, weights_digest
+from filestore.embed.base import Choice, Embedder, ModelUnusable
+from filestore.embed.models import find_model
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from filestore.embed._local import Forward
+
+GRAPH: Final = "model.onnx"
+POOLED: Final = "sentence_embedding"
+_GRAPHS: Final = (GRAPH, os.path.join("onnx", GRAPH))
+_TOKENS: Final = ("last_hidden_state", "token_embeddings")
+_BESIDE: Final = ("_data", ".data")
+"""Endings of files that hold the weights of a large graph."""
+_OWN_PRECISION: Final = "graph"
+_FATAL_ONLY: Final = 4
+_RAISED: Final = (
+    "EPFail",
+    "Fail",
+    "InvalidArgument",
+    "InvalidGraph",
+    "InvalidProtobuf",
+    "NoModel",
+    "NoSuchFile",
+    "NotImplemented",
+    "RuntimeException",
+)
+
+
+class OnnxEmbedder(LocalEmbedder):
+    """Uses every core it is given."""
+
+    def __init__(
+        self, choice: Choice, folder: ModelFolder, *, graph: str, fingerprint: str, dimension: int
+    ) -> None:
+        super().__init__(choice, folder, fingerprint=fingerprint, dimension=dimension)
+        self._graph = graph
+
+    def _load(self) -> Forward:
+        import numpy as np
+
+        session, raised = self._session()
+        types = {one.name: _integer(one.type) for one in session.get_inputs()}
+        unknown = types.keys() - {"input_ids", "attention_mask", "token_type_ids"}
+        if unknown:
+            raise unusable(self._folder.path, f"has a graph that asks for {sorted(unknown)}")
+        output = _output([one.name for one in session.get_outputs()], self._folder.path)
+        folder = self._folder
+
+        def forward(
+            tokens: NDArray[np.int64], mask: NDArray[np.int64], prompt: int
+        ) -> NDArray[np.float32]:
+            given = {"input_ids": tokens, "attention_mask": mask}
+            if "token_type_ids" in types:
+                given["token_type_ids"] = np.zeros_like(tokens)
+            fed = {name: given[name].astype(kind, copy=False) for name, kind in types.items()}
+            try:
+                (found,) = session.run([output], fed)
+            except raised as error:
+                raise unusable(folder.path, "cannot be run", detail=str(error)) from error
+            if found.ndim == len(("text", "token", "number")):
+                return pool(found, mask, folder.pooling, 0 if folder.pools_prompt else prompt)
+            vectors: NDArray[np.float32] = found
+            return vectors
+
+        return forward
+
+    def _session(self) -> tuple[Any, tuple[type[Exception], ...]]:
+        """The graph, ready to run, and what the library raises."""
+        import onnxruntime
+        from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+        raised = tuple(getattr(state, name) for name in _RAISED if hasattr(state, name))
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = cores()
+        options.log_severity_level = _FATAL_ONLY
+        # Waiting threads that spin take the time of whatever else runs on the machine.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        path = os.path.join(self._folder.path, self._graph)
+        try:
+            session = onnxruntime.InferenceSession(
+                path, options, providers=["CPUExecutionProvider"]
+            )
+        except (*raised, ValueError, RuntimeError) as error:
+            raise unusable(
+                self._folder.path, f"has a {self._graph} that cannot be loaded", detail=str(error)
+            ) from error
+        return session, raised
+
+
+def open_choice(choice: Choice) -> Embedder:
+    """Open a model by what its folder says; nothing is loaded yet."""
+    require(("onnxruntime", "tokenizers"), extra="onnx", what="an ONNX model")
+    folder = read_folder(find_model(choice), choice.options)
+    graph = _graph(folder)
+    cache = choice.machine.cache
+    record = read_record(folder.path)
+    exported = (
+        record is not None
+        and graph == GRAPH
+        and record.graph == file_digest(os.path.join(folder.path, graph), cache)
+    )
+    if exported and record is not None:
+        return _exported(choice, folder, record)
+    if folder.dense:
+        raise ModelUnusable(
+            f"the model folder {folder.path} has a dense layer that its {graph} lacks",
+            remedy=f"run `filestore embedder export {folder.path} NEW_FOLDER`, and use that",
+        )
+    weights = weights_digest(folder.path, _graph_files(folder.path, graph), cache)
+    return OnnxEmbedder(
+        choice,
+        folder,
+        graph=graph,
+        fingerprint=fingerprint(
+            folder,
+            weights=weights,
+            dimension=folder.dimension,
+            pooling=folder.pooling,
+            precision=_OWN_PRECISION,
+        ),
+        dimension=folder.dimension,
+    )
+
+
+def _exported(choice: Choice, folder: ModelFolder, record: Record) -> Embedder:
+    return OnnxEmbedder(
+        choice,
+        folder,
+        graph=GRAPH,
+        fingerprint=fingerprint(
+            folder,
+            weights=record.weights,
+            dimension=record.dimension,
+            pooling=record.pooling,
+            precision=record.precision,
+        ),
+        dimension=record.dimension,
+    )
+
+
+def _graph(folder: ModelFolder) -> str:
+    for name in _GRAPHS:
+        if os.path.isfile(os.path.join(folder.path, name)):
+            return name
+    raise ModelUnusable(
+        f"the model folder {folder.path} has no {GRAPH}",
+        remedy=f"run `filestore embedder export {folder.path} NEW_FOLDER`, and use that",
+    )
+
+
+def _graph_files(path: str, graph: str) -> list[str]:
+    beside = [graph + ending for ending in _BESIDE]
+    return [graph, *(name for name in beside if os.path.isfile(os.path.join(path, name)))]
+
+
+def _output(names: Sequence[str], path: str) -> str:
+    for name in (POOLED, *_TOKENS):
+        if name in names:
+            return name
+    raise unusable(path, f"has a graph that gives {list(names)}, no {POOLED} or {_TOKENS[0]}")
+
+
+def _integer(kind: str) -> str:
+    return "int32" if "int32" in kind else "int64"
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def pool(
+    hidden: NDArray[np.float32], mask: NDArray[np.int64], modes: Sequence[str], prompt: int
+) -> NDArray[np.float32]:
+    """Tokens into one vector.
+
+    Args:
+        hidden: (n, length, size), one vector a token.
+        mask: (n, length), 1 where there is a token; tokens come first.
+        modes: Names of poolings, as in `POOLINGS`; several are put side by side.
+        prompt: Tokens at the start that do not count.
+
+    Returns:
+        (n, size times poolings) float32, of any length.
+    """
+    import numpy as np
+
+    counted = mask.copy()
+    counted[:, :prompt] = 0
+    return np.concatenate([_pool(hidden, counted, mode) for mode in modes], axis=1)
+
+
+def _pool(hidden: NDArray[np.float32], mask: NDArray[np.int64], mode: str) -> NDArray[np.float32]:
+    import numpy as np
+
+    rows = np.arange(len(hidden))
+    if mode == "cls":
+        return np.asarray(hidden[rows, mask.argmax(axis=1)], dtype=np.float32)
+    if mode == "lasttoken":
+        last = mask.shape[1] - 1 - mask[:, ::-1].argmax(axis=1)
+        return np.asarray(hidden[rows, last], dtype=np.float32)
+    if mode == "max":
+        shown = np.where(mask[:, :, None] > 0, hidden, np.float32(-np.inf))
+        return np.asarray(shown.max(axis=1), dtype=np.float32)
+    weights = mask.astype(np.float32)
+    if mode == "weightedmean":
+        weights = weights * np.arange(1, mask.shape[1] + 1, dtype=np.float32)
+    sums = np.einsum("nls,nl->ns", hidden, weights)
+    total = np.maximum(weights.sum(axis=1, keepdims=True), np.float32(1e-9))
+    return np.asarray(
+        sums / (np.sqrt(total) if mode == "mean_sqrt_len_tokens" else total), dtype=np.float32
+    )

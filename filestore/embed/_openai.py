@@ -1,0 +1,258 @@
+"""Embeddings from any service that speaks OpenAI's `/embeddings`: vLLM, Ollama, llama.cpp, OpenAI.
+
+Opening one contacts nobody. One rule: texts and key go only where the user allowed this store to
+reach, and every vector that comes back is checked before anything relies on it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from filestore.embed._answers import Asked, is_final, may_be_too_long, refusal, rows_of
+from filestore.embed._http import Deadline, Limits, Service
+from filestore.embed._workers import in_order
+from filestore.embed.base import Choice, Embedder, ModelUnusable, neutral_vector
+from filestore.embed.dimensions import read_dimension, write_dimension
+from filestore.embed.endpoint import key_for, trusted_address
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+VERSION: Final = 1
+"""Raised whenever the same service would give other vectors through us."""
+DEFAULT_MAX_TOKENS: Final = 512
+THREADS: Final = 4
+BATCH_TEXTS: Final = 64
+_WORTH_A_REQUEST: Final = 16
+"""Fewer texts are not spread over several requests."""
+BATCH_TOKENS: Final = 16_384
+_BYTES_PER_TOKEN: Final = 3
+_PUNCTUATION: Final = re.compile(rb"[!-/:-@\[-`{-~]")
+_PROBE: Final = "filestore"
+"""What a service is asked to embed when only the length of its vectors is wanted."""
+
+
+class OpenAIEmbedder(Embedder):
+    """A model behind an address; safe between threads.
+
+    Raises:
+        ModelUnusable: The choice names no model.
+        EndpointError: The address is none.
+        EndpointUntrusted: The user did not allow this store to reach it.
+    """
+
+    def __init__(self, choice: Choice, *, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
+        if not choice.model:
+            raise ModelUnusable(
+                f"the embedder {choice.name!r} names no model",
+                remedy='write it as in `embedder = "openai:text-embedding-3-small"`',
+            )
+        self._choice = choice
+        self._limits = limits
+        self._service = Service(trusted_address(choice), limits=limits, is_final=is_final)
+        self._lock = threading.Lock()
+        self._dimension = choice.options.dimension
+
+    @property
+    def name(self) -> str:
+        """As the settings name it."""
+        return self._choice.name
+
+    @property
+    def fingerprint(self) -> str:
+        """``openai/<version>:<model>:<dimension>``, with the prefixes where there are any.
+
+        The address is no part of it: the same model served elsewhere gives the same vectors.
+
+        Raises:
+            EndpointError: As `dimension`.
+        """
+        prefixes = [self._query_prefix, self._document_prefix]
+        shown = f":{json.dumps(prefixes)}" if any(prefixes) else ""
+        return f"openai/{VERSION}:{self._choice.model}:{self.dimension}{shown}"
+
+    @property
+    def dimension(self) -> int:
+        """As set, else as it was before; the service is asked when neither is known.
+
+        Raises:
+            EndpointError: It had to be asked and does not answer.
+            ModelUnusable: It gives no vectors.
+        """
+        if self._dimension is None:
+            self._dimension = read_dimension(self._cache, self._address, self._choice.model)
+        if self._dimension is None:
+            self._rows([_PROBE])
+        assert self._dimension is not None
+        return self._dimension
+
+    @property
+    def max_tokens(self) -> int:
+        """As set, else 512, less what the prefix of documents takes."""
+        most = self._choice.options.max_tokens or DEFAULT_MAX_TOKENS
+        return max(1, most - self.count_tokens(self._document_prefix))
+
+    @property
+    def lexical(self) -> bool:
+        """False: such models compare meaning."""
+        return False
+
+    def count_tokens(self, text: str) -> int:
+        """An estimate on the high side, since the model's own tokenizer is not here.
+
+        Every third byte of UTF-8 is a token, and every ASCII punctuation mark is one. Of MiniLM's
+        word pieces that is 1.0 (German, Chinese) to 1.5 (Python) times as many.
+        """
+        data = text.encode("utf-8", "replace")
+        marks = len(_PUNCTUATION.findall(data))
+        others = len(data) - marks
+        return marks + (others + _BYTES_PER_TOKEN - 1) // _BYTES_PER_TOKEN
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Embed texts: ``(n, dimension) float32, rows of length 1``."""
+        return self._embed(texts, self._document_prefix)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Embed a question: ``(dimension,) float32, of length 1``."""
+        vector: NDArray[np.float32] = self._embed([text], self._query_prefix)[0]
+        return vector
+
+    @property
+    def _query_prefix(self) -> str:
+        return self._choice.options.query_prefix or ""
+
+    @property
+    def _document_prefix(self) -> str:
+        return self._choice.options.document_prefix or ""
+
+    @property
+    def _address(self) -> str:
+        return str(self._service.address)
+
+    @property
+    def _cache(self) -> str:
+        return self._choice.machine.cache
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
+        import numpy as np
+
+        # Services refuse empty texts.
+        places = [place for place, text in enumerate(texts) if text.strip()]
+        rows = self._rows([_encodable(prefix + texts[place]) for place in places])
+        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
+        vectors[:] = neutral_vector(self.dimension)
+        if places:
+            vectors[places] = rows
+        return vectors
+
+    def _rows(self, texts: Sequence[str]) -> NDArray[np.float64] | None:
+        """The rows of texts that are not empty; None for no texts."""
+        import numpy as np
+
+        stop = threading.Event()
+
+        def work(batch: list[str]) -> NDArray[np.float64]:
+            return self._batch_rows(batch, Deadline(self._limits.total_s, stop))
+
+        try:
+            parts = in_order(
+                work,
+                list(self._batches(texts)),
+                threads=THREADS,
+                limit_s=self._limits.total_s + self._limits.connect_s,
+                stop=stop,
+            )
+        except TimeoutError as error:
+            raise self._service.too_slow(self._limits.total_s) from error
+        return np.concatenate(parts) if parts else None
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        """As many requests as are made at once, but none too small, nor larger than is taken."""
+        share = max(_WORTH_A_REQUEST, -(-len(texts) // THREADS))
+        most = min(share, BATCH_TEXTS)
+        batch: list[str] = []
+        tokens = 0
+        for text in texts:
+            count = self.count_tokens(text)
+            if batch and (len(batch) == most or tokens + count > BATCH_TOKENS):
+                yield batch
+                batch, tokens = [], 0
+            batch.append(text)
+            tokens += count
+        if batch:
+            yield batch
+
+    def _batch_rows(self, texts: list[str], until: Deadline) -> NDArray[np.float64]:
+        import numpy as np
+
+        key = key_for(self._service.address, self._choice.machine.environment)
+        asked = Asked(address=self._address, model=self._choice.model, key=key)
+        answer = self._service.post("/embeddings", self._body(texts), _headers(key), until)
+        if answer.status == 200:
+            rows = rows_of(answer.body, len(texts), asked)
+            self._check_dimension(rows.shape[1])
+            return rows
+        if len(texts) > 1 and may_be_too_long(answer):
+            middle = len(texts) // 2
+            halves = (texts[:middle], texts[middle:])
+            return np.concatenate([self._batch_rows(half, until) for half in halves])
+        raise refusal(answer, texts, asked)
+
+    def _body(self, texts: list[str]) -> bytes:
+        asked: dict[str, object] = {"model": self._choice.model, "input": texts}
+        if self._choice.options.dimension is not None:
+            asked["dimensions"] = self._choice.options.dimension
+        return orjson.dumps(asked)
+
+    def _check_dimension(self, found: int) -> None:
+        """Learn how long the vectors are, or see that it is as it was."""
+        with self._lock:
+            if self._dimension is None:
+                self._dimension = read_dimension(self._cache, self._address, self._choice.model)
+            expected = self._dimension
+            if expected is None:
+                self._dimension = found
+                write_dimension(self._cache, self._address, self._choice.model, found)
+        if expected is not None and expected != found:
+            raise self._other_dimension(expected, found)
+
+    def _other_dimension(self, expected: int, found: int) -> ModelUnusable:
+        remedy = (
+            "if another model is served under that name now, take it: filestore embedder set "
+            f"{self._choice.name} --endpoint {self._address}; else mend the service"
+        )
+        if self._choice.options.dimension is not None:
+            remedy = f"set `dimension = {found}` under [model] in filestore.toml, or remove it"
+        return ModelUnusable(
+            f"the model {self._choice.model!r} at {self._address} gives vectors of {found} "
+            f"numbers, expected {expected}",
+            remedy=remedy,
+        )
+
+
+def open_choice(choice: Choice) -> Embedder:
+    """Open the embedder of a service; it is not contacted.
+
+    Raises:
+        ModelUnusable: The choice names no model.
+        EndpointError: The address is none.
+        EndpointUntrusted: The user did not allow this store to reach it.
+    """
+    return OpenAIEmbedder(choice)
+
+
+def _headers(key: str) -> dict[str, str]:
+    headers = {"Content-Type": "application/json", "User-Agent": "filestore"}
+    return headers | {"Authorization": f"Bearer {key}"} if key else headers
+
+
+def _encodable(text: str) -> str:
+    """JSON holds no lone surrogates."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,138 @@
+"""A sentence-transformers model run by torch. One rule: nothing in its folder is run as code."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.embed._local import LocalEmbedder, require
+from filestore.embed._model_folder import (
+    ModelFolder,
+    fingerprint,
+    read_folder,
+    unusable,
+    weight_files,
+)
+from filestore.embed._weights import weights_digest
+from filestore.embed.base import Choice, Embedder
+from filestore.embed.models import find_model
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from sentence_transformers import SentenceTransformer
+
+    from filestore.embed._local import Forward
+
+PRECISION: Final = "float32"
+
+
+class SentenceTransformersEmbedder(LocalEmbedder):
+    """Runs on the device that the library picks."""
+
+    def _load(self) -> Forward:
+        import torch
+
+        model = load_library_model(self._folder)
+        typed = takes_token_types(model)
+
+        def forward(
+            tokens: NDArray[np.int64], mask: NDArray[np.int64], prompt: int
+        ) -> NDArray[np.float32]:
+            given = torch.from_numpy(tokens).to(model.device)
+            features: dict[str, Any] = {
+                "input_ids": given,
+                "attention_mask": torch.from_numpy(mask).to(model.device),
+            }
+            if typed:
+                features["token_type_ids"] = torch.zeros_like(given)
+            if prompt:
+                features["prompt_length"] = prompt
+            with torch.inference_mode():
+                found = model(features)["sentence_embedding"]
+            vectors: NDArray[np.float32] = found.float().cpu().numpy()
+            return vectors
+
+        return forward
+
+
+def open_choice(choice: Choice) -> Embedder:
+    """Open a model by what its folder says; nothing is loaded yet."""
+    require(
+        ("sentence_transformers", "tokenizers"),
+        extra="semantic",
+        what="a sentence-transformers model",
+    )
+    folder = read_folder(find_model(choice), choice.options)
+    return SentenceTransformersEmbedder(
+        choice,
+        folder,
+        fingerprint=fingerprint(
+            folder,
+            weights=weights_digest(folder.path, weight_files(folder), choice.machine.cache),
+            dimension=folder.dimension,
+            pooling=folder.pooling,
+            precision=PRECISION,
+        ),
+        dimension=folder.dimension,
+    )
+
+
+def load_library_model(folder: ModelFolder, *, device: str | None = None) -> SentenceTransformer:
+    """Load a model from its folder, without a network, quietly.
+
+    Args:
+        folder: What was read of it; only known modules are in it.
+        device: Where it is to run; None leaves it to the library.
+
+    Raises:
+        ModelUnusable: The library cannot load it.
+    """
+    from safetensors import SafetensorError
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        with quiet():
+            model = SentenceTransformer(
+                folder.path, device=device, local_files_only=True, trust_remote_code=False
+            )
+    except (
+        SafetensorError,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ImportError,
+        RuntimeError,
+    ) as error:
+        raise unusable(folder.path, "cannot be loaded", detail=str(error)) from error
+    # Some versions keep the precision that the weights were stored in.
+    return model.float().eval()
+
+
+def takes_token_types(model: SentenceTransformer) -> bool:
+    """Whether its tokens are of several types, as in BERT."""
+    transformer: Any = model[0]
+    return bool(getattr(transformer.auto_model.config, "type_vocab_size", 0))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the libraries' bars and warnings off the terminal."""
+    # An untyped module.
+    logging: Any = import_module("transformers.utils.logging")
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,54 @@
+"""Canary texts: does a model still embed as it did when the store's vectors were made?
+
+A fingerprint names the weights, not what a service or a runtime makes of them. So a few fixed texts
+are embedded with the first texts of a model and kept among its embeddings; before more are
+embedded, they are embedded again and compared.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from filestore.errors import FilestoreError
+from filestore.hashing import embedding_key
+
+if TYPE_CHECKING:
+    from filestore.embed.base import Embedder
+    from filestore.embed.cache import EmbeddingCache
+
+CANARIES: Final = (
+    "A canary is taken down the mine because it falls silent before the miners do.",
+    "def area(width: float, height: float) -> float:\n    return width * height",
+    "Der Leuchtturm von Dornbusch wurde 1888 gebaut; 巴黎是法国的首都。",
+)
+TOLERANCE: Final = 0.005
+"""Runtimes and kernels differ by less in cosine; other weights by more."""
+
+
+class ModelDrifted(FilestoreError, ValueError):
+    """A model of the same name embeds differently than before: its vectors must not be mixed in."""
+
+
+def check_canaries(embedder: "Embedder", embeddings: "EmbeddingCache") -> None:
+    """Compare what the model makes of the canaries with what it once made of them.
+
+    The first time they are kept, for later.
+
+    Raises:
+        ModelDrifted: They differ by more than `TOLERANCE` in cosine.
+        ModelUnusable: The model gives no usable vectors.
+        EndpointError: The service cannot be asked.
+    """
+    keys = [embedding_key(text) for text in CANARIES]
+    before, found = embeddings.get(embedder.fingerprint, keys)
+    now = embedder.embed_documents(CANARIES)
+    if not found.all():
+        embeddings.put(embedder.fingerprint, keys, now)
+    if not found.any():
+        return
+    cosine = float((before[found] * now[found]).sum(axis=1).min())
+    if cosine < 1 - TOLERANCE:
+        raise ModelDrifted(
+            f"{embedder.name} does not embed as it did: a fixed text has a cosine of "
+            f"{cosine:.3f} to itself, expected 1",
+            remedy="bring the model back that the store was made with, or embed everything anew: "
+            "filestore embedder set NAME",
+        )

@@ -1,0 +1,148 @@
+"""The address of a service that embeds, and whether a store may reach it, with which key.
+
+Opens no connection. One rule: what is refused here is never contacted, and no message ever holds a
+key, a user name or a password.
+"""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from filestore.embed.base import Choice, EndpointError, EndpointUntrusted
+from filestore.safe_text import safe_text
+from filestore.settings import ModelOptions
+
+DEFAULT_ENDPOINT: Final = "https://api.openai.com/v1"
+KEY_VARIABLE: Final = "FILESTORE_API_KEY"
+OFFICIAL_KEY_VARIABLE: Final = "OPENAI_API_KEY"
+_OFFICIAL_HOST: Final = "api.openai.com"
+_SHOWN_LENGTH: Final = 200
+_HIGHEST_PORT: Final = 65_535
+
+# One grammar for checking and for connecting, so that no two parsers can disagree on the host.
+_ADDRESS: Final = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(:(?P<port>[0-9]{1,5}))?"
+    r"(?P<path>(/[a-z0-9._~%:@+-]*)*)",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a service is."""
+
+    scheme: str
+    """``http`` or ``https``."""
+    host: str
+    """In lower case; an IPv6 address in brackets."""
+    port: int | None
+    """None for the scheme's own."""
+    path: str
+    """Without a slash at its end."""
+
+    def __str__(self) -> str:
+        port = "" if self.port is None else f":{self.port}"
+        return f"{self.scheme}://{self.host}{port}{self.path}"
+
+    @property
+    def is_official(self) -> bool:
+        """Whether it is OpenAI's own service."""
+        return self.host == _OFFICIAL_HOST
+
+    @property
+    def keeps_secrets(self) -> bool:
+        """Whether nobody between here and there can read what is sent."""
+        return self.scheme == "https" or _is_loopback(self.host)
+
+
+def endpoint_of(options: ModelOptions) -> str:
+    """What a store asks to reach: the text that `filestore trust` has to allow."""
+    return options.endpoint or DEFAULT_ENDPOINT
+
+
+def trusted_address(choice: Choice) -> Address:
+    """The address of a choice's service.
+
+    Raises:
+        EndpointError: It is no address that can be used.
+        EndpointUntrusted: The user did not allow this store to reach it.
+    """
+    endpoint = endpoint_of(choice.options)
+    address = parse_address(endpoint)
+    if not choice.machine.trusts(choice.root, endpoint):
+        raise EndpointUntrusted(
+            f"this store would send its texts to {address}, which you have not allowed",
+            remedy="if you know that service, run `filestore trust`, then the command again",
+        )
+    return address
+
+
+def parse_address(endpoint: str) -> Address:
+    """Take an address apart.
+
+    Raises:
+        EndpointError: It is no plain http or https address; a user name, a password, a query or a
+            fragment in it is refused, since settings are shared and those may hold keys.
+    """
+    match = _ADDRESS.fullmatch(endpoint)
+    port = int(match["port"]) if match and match["port"] else None
+    if match is None or "@" in endpoint or (port is not None and not 0 < port <= _HIGHEST_PORT):
+        raise EndpointError(
+            f"the endpoint {_redacted(endpoint)!r} is no address of the form "
+            f"http://host:port/v1, without user, password or query",
+            remedy="mend `endpoint` under [model] in filestore.toml; "
+            f"a key belongs in the environment variable {KEY_VARIABLE}",
+        )
+    return Address(
+        scheme=match["scheme"].lower(),
+        host=match["host"].lower(),
+        port=port,
+        path=match["path"].rstrip("/").removesuffix("/embeddings"),
+    )
+
+
+def key_for(address: Address, environment: Mapping[str, str]) -> str:
+    """The key to send to a service, or "" for none.
+
+    Raises:
+        EndpointError: There is a key and the way there can be overheard, the key is none, or
+            OpenAI's own service would be asked without one.
+    """
+    variable = KEY_VARIABLE
+    if not environment.get(variable) and address.is_official:
+        variable = OFFICIAL_KEY_VARIABLE
+    key = environment.get(variable, "").strip()
+    if not key:
+        if address.is_official:
+            raise EndpointError(
+                f"{address} wants a key, and {KEY_VARIABLE} is not set",
+                remedy=f"set {KEY_VARIABLE} or {OFFICIAL_KEY_VARIABLE} in the environment",
+            )
+        return ""
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise EndpointError(
+            f"{variable} holds a character that no key has", remedy=f"set {variable} anew"
+        )
+    if not address.keeps_secrets:
+        raise EndpointError(
+            f"{variable} is not sent to {address}: over plain http anybody on the way can read it",
+            remedy=f"use https in `endpoint`, or unset {variable} if that service wants no key",
+        )
+    return key
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _redacted(endpoint: str) -> str:
+    """What can be shown of something that is no address, and may hold a secret anywhere."""
+    if "@" in endpoint:
+        return "…@…"
+    shown = re.split("[?#]", endpoint, maxsplit=1)[0]
+    return safe_text(shown, keep_newlines=False)[:_SHOWN_LENGTH]

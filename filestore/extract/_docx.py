@@ -1,0 +1,189 @@
+"""Word documents: Markdown with their headings, lists, tables, notes, comments and equations.
+
+`_docx_body` brings the XML into a plain form, mammoth makes HTML of that, and `_html_markdown`
+Markdown. Mammoth never sees the file itself, only a package made anew of the parts it needs. One
+rule: a document that cannot be converted still gives its text.
+"""
+
+import io
+import re
+import zipfile
+from typing import Any, Final
+
+from filestore.extract._archive import Archive, open_archive
+from filestore.extract._docx_body import (
+    CITED,
+    LEVEL,
+    LISTING,
+    MAX_HEADING,
+    NUMBER,
+    WORD,
+    plain_text,
+    prepare,
+)
+from filestore.extract._html_markdown import markdown, tidy
+from filestore.extract._package import (
+    main_part,
+    properties,
+    related_part,
+    relationships,
+    xml_root,
+)
+from filestore.extract.base import Document, Extractor, document_text, empty_error
+
+_EXPECTED: Final = "a Word document (.docx)"
+_OFFICE: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_W: Final = f"{{{WORD}}}"
+_RELATIONSHIP_ID: Final = f"{{{_OFFICE}}}id"
+
+_CONVERTED_DEPTH: Final = 80
+"""Of elements: mammoth takes six stack frames for each, of the thousand Python allows."""
+_LIST_LEVELS: Final = 9
+_UNCONVERTED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What mammoth raises for parts that no office program writes."""
+
+
+class DocxExtractor(Extractor):
+    """Word documents of Office 2007 and later, in both forms of the standard."""
+
+    name = "docx"
+    version = 1
+    suffixes = frozenset({".docx"})
+    isolated = True
+
+    def extract(self, data: bytes, *, name: str) -> Document:
+        """Converts the body with its notes and comments; see `Extractor.extract`."""
+        archive = open_archive(data, name=name, expected=_EXPECTED)
+        part = main_part(
+            archive,
+            namespace="wordprocessingml",
+            fallback="word/document.xml",
+            expected=_EXPECTED,
+        )
+        root = xml_root(archive, part)
+        metadata = properties(archive)
+        title = prepare(root, archive, part)
+        text = _converted(root, archive, part)
+        flat = text is None
+        if text is None:
+            paragraphs = (plain_text(found) for found in root.iter(f"{_W}p"))
+            text = NUMBER.sub("", "\n\n".join(filter(None, paragraphs)))
+        if not text.strip():
+            raise empty_error(name, "found a document without any")
+        title = metadata.get("title") or title
+        return Document(
+            text=document_text(text, name=name),
+            syntax="text" if flat else "markdown",
+            metadata={"title": title, **metadata} if title else metadata,
+            extractor=self.label,
+            title=title,
+        )
+
+
+# ---- conversion ----------------------------------------------------------------------------------
+
+
+def _converted(root: Any, archive: Archive, part: str) -> str | None:
+    """The Markdown of a prepared body; None where it cannot be converted."""
+    import mammoth
+
+    if _depth(root) > _CONVERTED_DEPTH:
+        return None
+    try:
+        page = mammoth.convert_to_html(
+            _package(root, archive, part),
+            style_map=_style_map(),
+            include_default_style_map=False,
+            include_embedded_style_map=False,
+            external_file_access=False,
+        ).value
+        page = _INTERRUPTED.sub(r'<ol start="\1"><li>', page)
+        page = _TICKED.sub("☑", NUMBER.sub("", page)).replace('<input type="checkbox" />', "☐")
+        return tidy(markdown(page))
+    except (*_UNCONVERTED, RecursionError):
+        return None
+
+
+_INTERRUPTED: Final = re.compile(f"<ol><li>{NUMBER.pattern}")
+_TICKED: Final = re.compile('<input (?:type="checkbox" checked|checked="checked" type)[^>]*>')
+
+
+def _depth(root: Any) -> int:
+    from lxml import etree
+
+    depth = deepest = 0
+    for event, _ in etree.iterwalk(root, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _style_map() -> str:
+    lines = [f"p.{LEVEL}{level} => h{level}:fresh" for level in range(1, MAX_HEADING + 1)]
+    lines += [f"p.{LISTING} => pre:separator('\\n')", f"p.{CITED} => blockquote > p:fresh"]
+    for level in range(1, _LIST_LEVELS + 1):
+        outer = "ul|ol > li > " * (level - 1)
+        lines.append(f"p:unordered-list({level}) => {outer}ul > li:fresh")
+        lines.append(f"p:ordered-list({level}) => {outer}ol > li:fresh")
+    return "\n".join(lines)
+
+
+_PACKAGE: Final = "http://schemas.openxmlformats.org/package/2006"
+_CONTENT_TYPES: Final = f'<Types xmlns="{_PACKAGE}/content-types"/>'
+_ROOT_LINKS: Final = (
+    f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="rId1"'
+    f' Type="{_OFFICE}/officeDocument" Target="word/document.xml"/></Relationships>'
+)
+
+
+def _package(root: Any, archive: Archive, part: str) -> io.BytesIO:
+    """The least that mammoth reads: the body, its links out of the file, and its lists."""
+    from lxml import etree
+
+    links = etree.Element("Relationships", nsmap={None: f"{_PACKAGE}/relationships"})
+    targets = {link.id: link.target for link in relationships(archive, part) if link.external}
+    for link_id, target in targets.items():
+        values = {"Id": link_id, "Type": f"{_OFFICE}/hyperlink", "Target": target}
+        etree.SubElement(links, f"{{{_PACKAGE}/relationships}}Relationship", values)
+    for element in root.iter(f"{_W}hyperlink"):
+        if element.get(_RELATIONSHIP_ID) not in targets:
+            element.attrib.pop(_RELATIONSHIP_ID, None)
+    contents = {
+        "[Content_Types].xml": _CONTENT_TYPES.encode(),
+        "_rels/.rels": _ROOT_LINKS.encode(),
+        "word/document.xml": etree.tostring(root, encoding="utf-8"),
+        "word/_rels/document.xml.rels": etree.tostring(links, encoding="utf-8"),
+        **_lists(archive, part),
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as container:
+        for name, content in contents.items():
+            container.writestr(zipfile.ZipInfo(name), content)
+    packed.seek(0)
+    return packed
+
+
+def _lists(archive: Archive, part: str) -> dict[str, bytes]:
+    """How lists are numbered, and the styles that say so by a detour."""
+    from lxml import etree
+
+    found = related_part(archive, part, "numbering")
+    if found is None:
+        return {}
+    numbering = xml_root(archive, found)
+    styles = etree.Element(f"{_W}styles", nsmap={"w": WORD})
+    named = related_part(archive, part, "styles")
+    for style in xml_root(archive, named).findall(f"{_W}style") if named else ():
+        if style.get(f"{_W}type") == "numbering" and style.get(f"{_W}styleId"):
+            styles.append(style)
+    known = {style.get(f"{_W}styleId") for style in styles}
+    for link in list(numbering.iter(f"{_W}numStyleLink")):
+        if link.get(f"{_W}val") not in known:
+            link.getparent().remove(link)
+    for number in numbering.findall(f"{_W}num"):
+        if number.find(f"{_W}abstractNumId[@{_W}val]") is None:
+            numbering.remove(number)
+    return {
+        "word/numbering.xml": etree.tostring(numbering, encoding="utf-8"),
+        "word/styles.xml": etree.tostring(styles, encoding="utf-8"),
+    }

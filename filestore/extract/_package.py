@@ -1,0 +1,261 @@
+"""Office Open XML: the parts of a checked archive as XML, their links, and what all formats share.
+
+Parses XML that can expand nothing, reads the strict form of the standard as the transitional one,
+follows relationships, and reads the properties of a document. What stands in the text is for the
+extractors. One rule: an XML part is looked at before any parser sees it.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote
+
+from filestore.extract._archive import Archive, damaged, refused, shown
+from filestore.extract.base import json_value
+from filestore.safe_text import safe_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relationship:
+    """A link from one part to another, or out of the file."""
+
+    id: str
+    kind: str
+    """The last word of its type: `hyperlink`, `slide`."""
+    target: str
+    """Name of a part, or an address where it is external."""
+    external: bool
+
+
+# ---- XML -----------------------------------------------------------------------------------------
+
+_DECLARED: Final = re.compile(r"<!(?:DOCTYPE|ENTITY)", re.I)
+_XML_DECLARATION: Final = re.compile(r"^\s*<\?xml\b[^>]*>")
+_STRICT: Final = re.compile(r"""(=\s*["'])http://purl\.oclc\.org/ooxml/(\w+)/(\w+)(?=["'/])""")
+_TRANSITIONAL_WORDS: Final = {
+    "extendedProperties": "extended-properties",
+    "customProperties": "custom-properties",
+}
+_MC: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_READABLE: Final = frozenset({"t", "blip", "docPr", "oMath"})
+
+
+def xml_root(archive: Archive, part: str) -> Any:
+    """The root element (lxml) of an XML part, without comments.
+
+    Raises:
+        ExtractionError: It is missing, not UTF-8 or UTF-16, defines entities, is not well-formed,
+            or is nested too deeply.
+    """
+    from lxml import etree
+
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    try:
+        return etree.fromstring(_xml_text(archive, part).encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError as error:
+        problem = safe_text(str(error), keep_newlines=False)
+        raise damaged(archive.name, f"well-formed XML in {shown(part)}", problem) from error
+
+
+def _xml_text(archive: Archive, part: str) -> str:
+    content = archive.read(part)
+    encoding = "utf-16" if content[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise damaged(archive.name, f"UTF-8 in {shown(part)}", "other bytes") from error
+    if _DECLARED.search(text):
+        raise refused(
+            archive.name,
+            f"{shown(part)} has a document type or entity definition, which no office program"
+            " writes and which can be made to expand without end",
+        )
+    return _transitional(_XML_DECLARATION.sub("", text, count=1))
+
+
+def _transitional(text: str) -> str:
+    """The names of the strict form of ISO/IEC 29500 as the libraries know them."""
+    if "http://purl.oclc.org/ooxml/" not in text:
+        return text
+    return _STRICT.sub(
+        lambda found: (
+            f"{found[1]}http://schemas.openxmlformats.org/{found[2]}/2006/"
+            f"{_TRANSITIONAL_WORDS.get(found[3], found[3])}"
+        ),
+        text,
+    )
+
+
+def local_name(element: Any) -> str:
+    """The name of an element or attribute without its namespace; empty for what is no element."""
+    tag = element if isinstance(element, str) else element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+def unwrap(element: Any, contents: Iterable[Any]) -> None:
+    """Puts some of what is in an element in its place."""
+    parent = element.getparent()
+    if parent is None:
+        return
+    for child in list(contents):
+        element.addprevious(child)
+    parent.remove(element)
+
+
+def choose_alternatives(root: Any) -> None:
+    """Leaves of what is there in several forms the newest that has something to read in it."""
+    for element in list(root.iter(f"{_MC}AlternateContent")):
+        forms = (*element.findall(f"{_MC}Choice"), *element.findall(f"{_MC}Fallback"))
+        unwrap(element, next(filter(_is_readable, forms), ()))
+
+
+def _is_readable(form: Any) -> bool:
+    return any(local_name(element) in _READABLE for element in form.iter())
+
+
+# ---- parts and their relationships ---------------------------------------------------------------
+
+_PROGRAMS: Final = {
+    "word": "a Word document",
+    "ppt": "a PowerPoint presentation",
+    "xl": "an Excel workbook",
+    "visio": "a Visio drawing",
+}
+
+
+def relationships(archive: Archive, part: str) -> tuple[Relationship, ...]:
+    """What a part links to, in order; the empty name stands for the file itself.
+
+    Raises:
+        ExtractionError: The list is damaged.
+    """
+    folder, base = posixpath.split(part)
+    listing = posixpath.join(folder, "_rels", f"{base}.rels")
+    if listing not in archive.parts:
+        return ()
+    found = []
+    for element in xml_root(archive, listing):
+        if local_name(element) == "Relationship":
+            external = element.get("TargetMode", "").lower() == "external"
+            target = element.get("Target", "")
+            found.append(
+                Relationship(
+                    id=element.get("Id", ""),
+                    kind=element.get("Type", "").rpartition("/")[2],
+                    target=target if external else _resolved(archive, folder, target),
+                    external=external,
+                )
+            )
+    return tuple(found)
+
+
+def _resolved(archive: Archive, folder: str, target: str) -> str:
+    joined = posixpath.normpath(posixpath.join("/", folder, target.partition("#")[0])).lstrip("/")
+    return joined if joined in archive.parts else unquote(joined)
+
+
+def related_part(archive: Archive, part: str, kind: str) -> str | None:
+    """The first existing part of a kind that a part links to; None without one."""
+    links = relationships(archive, part)
+    targets = (link.target for link in links if link.kind == kind and not link.external)
+    return next((target for target in targets if target in archive.parts), None)
+
+
+def main_part(archive: Archive, *, namespace: str, fallback: str, expected: str) -> str:
+    """The part that holds the document itself.
+
+    Args:
+        archive: The file.
+        namespace: A word in the namespace of its root: `wordprocessingml`.
+        fallback: Where it lies in files that do not say.
+        expected: As for `open_archive`.
+
+    Returns:
+        Its name.
+
+    Raises:
+        ExtractionError: There is none, or it is a document of another program.
+    """
+    part = related_part(archive, "", "officeDocument") or fallback
+    if part in archive.parts and f"/{namespace}/" in str(xml_root(archive, part).tag):
+        return part
+    folders = (other.partition("/")[0] for other in archive.parts)
+    other = next((words for words in map(_PROGRAMS.get, folders) if words), "another kind of zip")
+    if "mimetype" in archive.parts:
+        other = "an OpenDocument file or an e-book"
+    if other in expected or expected.startswith(other):
+        other = "one without its main part"
+    raise damaged(archive.name, expected, other)
+
+
+# ---- properties ----------------------------------------------------------------------------------
+
+_PROPERTIES: Final = {
+    "title": "title",
+    "creator": "author",
+    "subject": "subject",
+    "description": "description",
+    "keywords": "keywords",
+    "category": "category",
+    "contentStatus": "status",
+    "language": "language",
+    "lastModifiedBy": "last_modified_by",
+    "created": "created",
+    "modified": "modified",
+}
+_DATES: Final = frozenset({"created", "modified"})
+_ISO_DATE: Final = re.compile(r"\d{4}(?:-\d\d(?:-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?)?)?")
+_NO_TITLE: Final = re.compile(
+    r"microsoft \w+ - .*|(?:\S+ (?:de )?)?powerpoint(?:[- ]\S+)?|slide ?\d*|(?:un|no )titled?\b.*"
+    r"|(?:word )?document ?\d*|presentation ?\d*|template|.*\.(?:docx?|pptx?|dotx?|potx?|odt|odp)",
+    re.I,
+)
+"""What programs write as the title when nobody gave one."""
+
+
+def properties(archive: Archive) -> dict[str, Any]:
+    """What a file says about itself, as metadata of a document.
+
+    Raises:
+        ExtractionError: The part that says so is damaged.
+    """
+    part = related_part(archive, "", "core-properties") or "docProps/core.xml"
+    values: dict[str, Any] = {}
+    elements = xml_root(archive, part) if part in archive.parts else ()
+    for element in elements:
+        key = _PROPERTIES.get(local_name(element), "")
+        value = " ".join("".join(element.itertext()).split())
+        if key and value and (key not in _DATES or _ISO_DATE.fullmatch(value)):
+            values.setdefault(key, value)
+    if "keywords" in values:
+        words = (word.strip() for word in re.split(r"[,;]", values["keywords"]))
+        values["keywords"] = [word for word in words if word]
+    if _NO_TITLE.fullmatch(values.get("title", "")):
+        del values["title"]
+    if archive.nested:
+        values["unread_archives"] = archive.nested
+    ordered = (*_PROPERTIES.values(), "unread_archives")
+    return {key: json_value(values[key]) for key in ordered if values.get(key)}
+
+
+def picture_note(description: str) -> str:
+    """The text that stands for a picture; empty where nobody described it."""
+    first, *rest = description.strip().splitlines() or [""]
+    lines = (first, *(line for line in rest if not _MACHINE_MADE.match(line)))
+    words = " ".join(" ".join(lines).split())
+    words = _MACHINE_MADE_END.sub("", words)
+    return "" if not words or _PICTURE_NAME.fullmatch(words) else f"[Image: {words}]"
+
+
+_MACHINE_MADE: Final = re.compile(r"\s*(?:AI[ -]|description automatically)", re.I)
+_MACHINE_MADE_END: Final = re.compile(r"\s*description automatically generated.*$", re.I)
+_PICTURE_NAME: Final = re.compile(r"(?:picture|image|grafik|bild) ?\d*|\S+\.[a-z]{3,4}", re.I)

@@ -1,0 +1,150 @@
+"""PDF files: their text as Markdown, with headings from the outline and the places of pages.
+
+Puts the steps in order: read, take away what runs along the edges, find headings, put lines
+together. One rule: what is told comes from the file; where its text cannot be read, it says why.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, Final
+
+from filestore.extract._pdf_furniture import without_furniture
+from filestore.extract._pdf_headings import evident_title, find_headings
+from filestore.extract._pdf_layout import flowing_on, page_blocks
+from filestore.extract._pdf_lines import measure
+from filestore.extract._pdf_markdown import to_markdown
+from filestore.extract._pdf_reading import (
+    has_pictures,
+    opened,
+    read_outline,
+    read_pages,
+    read_value,
+)
+from filestore.extract._pdf_words import vocabulary
+from filestore.extract.base import Document, ExtractionError, Extractor, document_text, json_value
+
+_LONGEST_TITLE: Final = 300
+_DATE: Final = re.compile(
+    r"(?:D:)?(\d{4})(?:(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)(\d\d)?)?)?)?)?"
+    r"\s*(?:(Z)|([+-])(\d\d)'?(?:(\d\d)'?)?)?",
+    re.ASCII,
+)
+_FILE_NAME: Final = re.compile(
+    r".*\.(?:docx?|dotx?|rtf|odt|pages|tex|dvi|e?ps|pdf|indd|qxd|fm|p65|pub|pptx?|odp|key|xlsx?|ods"
+    r"|txt|text|md|html?|xml|sgml|texi|png|jpe?g|tiff?)",
+    re.IGNORECASE,
+)
+_NO_TITLE: Final = re.compile(
+    r"\W*(?:untitled|unbenannt|sans titre|anonymous|unspecified|unknown|none|null|no title|title"
+    r"|(?:new )?document|presentation|slide|book|scan|microsoft (?:word|powerpoint|excel)\b.*)"
+    r"\W*\d*\W*",
+    re.IGNORECASE,
+)
+_LETTER: Final = re.compile(r"[^\W\d_]")
+
+
+class PdfExtractor(Extractor):
+    """PDF: flowing text under the headings of its outline."""
+
+    name = "pdf"
+    version = 1
+    suffixes = frozenset({".pdf"})
+    isolated = True
+
+    def extract(self, data: bytes, *, name: str) -> Document:
+        """Reads the pages and puts their lines together; see `Extractor.extract`."""
+        with opened(data, name=name) as document:
+            pages = read_pages(document, name=name)
+            if not any(page.lines for page in pages):
+                raise _no_text_error(name, len(pages), pictures=has_pictures(document))
+            outline = read_outline(document)
+            metadata = _metadata(document, len(pages), name)
+        pages = without_furniture(pages)
+        measures = measure(pages)
+        headings = find_headings(pages, outline, measures)
+        blocks = [
+            page_blocks(page.lines, headings.get(number, {}), measures)
+            for number, page in enumerate(pages)
+        ]
+        words = vocabulary(line for page in pages for line in page.lines)
+        text, starts = to_markdown(flowing_on(blocks), words)
+        title = metadata.get("title") or _checked_title(
+            evident_title(pages, outline, measures), name
+        )
+        return Document(
+            text=document_text(text, name=name),
+            syntax="markdown",
+            metadata=json_value(metadata),
+            extractor=self.label,
+            title=title,
+            pages=starts,
+        )
+
+
+def _no_text_error(name: str, count: int, *, pictures: bool) -> ExtractionError:
+    pages = "1 page" if count == 1 else f"{count:,} pages"
+    if pictures:
+        return ExtractionError(
+            f"{name} has {pages} of pictures and no text",
+            remedy="recognise its text first, for example: ocrmypdf in.pdf out.pdf",
+        )
+    return ExtractionError(
+        f"{name} is empty: expected text, found {pages} without any",
+        remedy="recognise its text first if it is drawn, for example: "
+        "ocrmypdf --force-ocr in.pdf out.pdf; or leave it out",
+    )
+
+
+def _metadata(document: Any, pages: int, name: str) -> dict[str, Any]:
+    """What the information dictionary says, as far as it says anything."""
+    values: dict[str, Any] = {"title": _checked_title(read_value(document, "Title"), name)}
+    for key, entry in (("author", "Author"), ("subject", "Subject")):
+        value = read_value(document, entry)
+        values[key] = "" if _NO_TITLE.fullmatch(value) else value
+    words = re.split(r"[,;]", read_value(document, "Keywords"))
+    values["keywords"] = [word.strip() for word in words if word.strip()]
+    values["date"] = iso_date(read_value(document, "CreationDate"))
+    return {key: value for key, value in values.items() if value} | {"pages": pages}
+
+
+def _checked_title(title: str, name: str) -> str:
+    """The title, unless it is what a program fills in, or a file name."""
+    words = " ".join(title.split())
+    stem = name.replace("\\", "/").rpartition("/")[2].rpartition(".")[0]
+    senseless = (
+        len(words) > _LONGEST_TITLE
+        or not _LETTER.search(words)
+        or _NO_TITLE.fullmatch(words)
+        or _FILE_NAME.fullmatch(words)
+        or (" " not in words and words.casefold() == stem.casefold())
+    )
+    return "" if senseless else words
+
+
+def iso_date(value: str) -> str:
+    """A date of PDF, `D:20240131120000+01'00'`, as ISO text; empty where it is none."""
+    found = _DATE.fullmatch(value.strip())
+    if found is None:
+        return ""
+    year, month, day, hour, minute, second, utc, sign, zone_hours, zone_minutes = found.groups()
+    try:
+        zone = None
+        if utc:
+            zone = UTC
+        elif sign:
+            offset = timedelta(hours=int(zone_hours), minutes=int(zone_minutes or 0))
+            zone = timezone(-offset if sign == "-" else offset)
+        moment = datetime(
+            int(year),
+            int(month or 1),
+            int(day or 1),
+            int(hour or 0),
+            int(minute or 0),
+            int(second or 0),
+            tzinfo=zone,
+        )
+    except ValueError:
+        return ""
+    if hour is not None:
+        return moment.isoformat()
+    return moment.date().isoformat() if day else "-".join(filter(None, (year, month)))

@@ -1,0 +1,278 @@
+"""Which lines of a PDF are headings: by its outline, or by their size where it has none.
+
+One rule: a heading is a line that stands on the page; an entry of the outline that is nowhere on
+its page (a picture of a title, the name of a file) is left out, for it would say what nobody reads.
+"""
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Final
+
+from filestore.extract._pdf_layout import Heading, is_bullet
+from filestore.extract._pdf_lines import Line, Measures, PageLines, is_sparse
+
+DEEPEST: Final = 6
+
+_MOST_LINES: Final = 3
+_LONGEST: Final = 200  # characters
+_LARGER: Final = 1.15  # times the usual size, for a heading
+_TITLE_LARGER: Final = 1.3
+_BELOW_TITLE: Final = 0.75  # of the size of the title: the author and the date, not a section
+_HEADING_SHARE: Final = 4  # where more than a fourth of all lines is large, size says nothing
+_FEW_LINES: Final = 12
+_COMMON_SHARE: Final = 0.15  # of all characters: a size that common is one of the text's
+_LINE_SPACE: Final = 1.6  # font sizes, between the lines of one heading
+
+_NUMBERING: Final = re.compile(
+    r"(?:(?i:chapter|appendix|section|part|kapitel|anhang|abschnitt|teil|chapitre|annexe)\s+)?"
+    r"(?:[0-9]{1,4}|[A-Z]|[IVXLC]{1,7})(?:\.[0-9]{1,4})*[.:)]?\s+(?:[—–-]\s+)?"
+)
+_NUMBERING_LENGTH: Final = 30  # characters: `Appendix XVIII.12.3: `
+_NO_TITLE: Final = re.compile(
+    r"(?:tableof)?contents|inhalt(?:sverzeichnis)?|sommaire|índice|index|abstract|preface|vorwort"
+    r"|introduction|einleitung|[a-z]*[0-9]+"
+)
+_LETTERS: Final = re.compile(r"[^\W\d_]{2}|[\u2e80-\u9fff\uac00-\ud7a3]")
+_NOT_WORD: Final = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutlineEntry:
+    """One entry of the outline, which readers show beside the pages."""
+
+    title: str
+    level: int
+    """From 1."""
+    page: int
+    """From 0."""
+
+
+def find_headings(
+    pages: Sequence[PageLines], outline: Sequence[OutlineEntry], measures: Measures
+) -> dict[int, dict[int, Heading]]:
+    """The headings of every page.
+
+    Args:
+        pages: Without running headers.
+        outline: In its own order; empty where the document has none.
+        measures: What is usual in the document.
+
+    Returns:
+        By page, and by the position of their first line.
+    """
+    return _by_outline(pages, outline) or _by_size(pages, measures)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where the text of a title stands."""
+
+    position: int
+    lines: int
+    size: float
+
+
+def _by_outline(
+    pages: Sequence[PageLines], outline: Sequence[OutlineEntry]
+) -> dict[int, dict[int, Heading]]:
+    found: defaultdict[int, dict[int, Heading]] = defaultdict(dict)
+    by_page = sorted(outline, key=lambda entry: entry.page)
+    for page, group in groupby(by_page, key=lambda entry: entry.page):
+        left = [(entry, _keys(entry.title)) for entry in group]
+        # A destination may be the very end of the page before.
+        for number in (page, page + 1):
+            if left and 0 <= number < len(pages):
+                left = _match_all(left, pages[number].lines, found[number])
+    return {number: headings for number, headings in found.items() if headings}
+
+
+def _match_all(
+    entries: Sequence[tuple[OutlineEntry, frozenset[str]]],
+    lines: Sequence[Line],
+    headings: dict[int, Heading],
+) -> list[tuple[OutlineEntry, frozenset[str]]]:
+    """Adds the entries that stand on a page to its headings, and returns the others."""
+    wanted = frozenset().union(*(keys for _, keys in entries))
+    index = _index(lines, wanted)
+    missing: list[tuple[OutlineEntry, frozenset[str]]] = []
+    after = -1
+    for entry, keys in entries:
+        place = _best(keys, index, headings, after)
+        if place is None:
+            missing.append((entry, keys))
+            continue
+        headings[place.position] = Heading(level=min(entry.level, DEEPEST), lines=place.lines)
+        after = place.position + place.lines - 1
+    return missing
+
+
+def _index(lines: Sequence[Line], wanted: frozenset[str]) -> dict[str, list[_Place]]:
+    """Where on a page each of the wanted texts stands, as one line or as up to three."""
+    index: defaultdict[str, list[_Place]] = defaultdict(list)
+    longest = 2 * max(map(len, wanted)) + _NUMBERING_LENGTH
+    starts = frozenset(key[0] for key in wanted)
+    for position, line in enumerate(lines):
+        if not _may_start(line.text, starts, longest):
+            continue
+        text = ""
+        for count in range(1, min(_MOST_LINES, len(lines) - position) + 1):
+            other = lines[position + count - 1]
+            if count > 1 and not _goes_on(lines[position + count - 2], other):
+                break
+            text = f"{text} {other.text}" if text else other.text
+            if len(text) > longest:
+                break
+            keys = _keys(text)
+            for key in keys & wanted:
+                index[key].append(_Place(position=position, lines=count, size=line.size))
+            if not any(key.startswith(tuple(keys)) for key in wanted) and not _is_number(text):
+                break
+    return index
+
+
+def _may_start(text: str, starts: frozenset[str], longest: int) -> bool:
+    """Whether a title may start here, told fast: almost every line is none."""
+    if len(text) > longest:
+        return False
+    first = text[0]
+    if not first.isalnum() or not first.isascii():
+        return True
+    return first.lower() in starts or _NUMBERING.match(f"{text[:_NUMBERING_LENGTH]} ") is not None
+
+
+def _goes_on(before: Line, line: Line) -> bool:
+    """Whether a line may be the next one of a heading; `Chapter 1` may stand far above its name."""
+    return before.bottom > line.bottom and before.typewriter == line.typewriter
+
+
+def _is_number(text: str) -> bool:
+    """Whether a line is nothing but the number of the heading below it."""
+    return _NUMBERING.fullmatch(f"{text} ") is not None
+
+
+def _keys(text: str) -> frozenset[str]:
+    """What is compared: letters and digits only, with and without the number of the section."""
+    keys = {_key(text), _key(_NUMBERING.sub("", text, count=1))}
+    return frozenset(key for key in keys if key)
+
+
+def _key(text: str) -> str:
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    folded = text.casefold()
+    return _NOT_WORD.sub("", folded) or "".join(folded.split())
+
+
+def _best(
+    keys: frozenset[str],
+    index: Mapping[str, Sequence[_Place]],
+    taken: Mapping[int, Heading],
+    after: int,
+) -> _Place | None:
+    """Where a title stands: in the largest font below the title before it."""
+    places = [
+        place for key in sorted(keys) for place in index.get(key, ()) if place.position not in taken
+    ]
+    return max(
+        places,
+        key=lambda place: (place.position > after, place.size, place.lines == 1, -place.position),
+        default=None,
+    )
+
+
+def _by_size(pages: Sequence[PageLines], measures: Measures) -> dict[int, dict[int, Heading]]:
+    """Lines in a font larger than that of the text; the larger, the higher."""
+    usual = _largest_usual(pages, measures)
+    candidates = [
+        (number, position, lines)
+        for number, page in enumerate(pages)
+        for position, lines in _large(page.lines, usual, first_page=number == 0)
+    ]
+    total = sum(len(page.lines) for page in pages)
+    large = sum(len(lines) for _, _, lines in candidates)
+    if total > _FEW_LINES and large * _HEADING_SHARE > total:
+        return {}
+    sizes = sorted({_rounded(lines[0]) for _, _, lines in candidates}, reverse=True)
+    levels = {size: min(level, DEEPEST) for level, size in enumerate(sizes, 1)}
+    found: defaultdict[int, dict[int, Heading]] = defaultdict(dict)
+    for number, position, lines in candidates:
+        level = levels[_rounded(lines[0])]
+        found[number][position] = Heading(level=level, lines=len(lines))
+    return dict(found)
+
+
+def _largest_usual(pages: Sequence[PageLines], measures: Measures) -> Measures:
+    """The measures, but with the largest size that much of the text is in."""
+    characters: Counter[float] = Counter()
+    for page in pages:
+        for line in page.lines:
+            characters[_rounded(line)] += len(line.text)
+    common = _COMMON_SHARE * characters.total()
+    usual = (size for size, count in characters.items() if count >= common)
+    return replace(measures, size=max(usual, default=measures.size))
+
+
+def _rounded(line: Line) -> float:
+    return round(line.size * 2) / 2
+
+
+def _large(
+    lines: Sequence[Line], measures: Measures, *, first_page: bool
+) -> Iterator[tuple[int, Sequence[Line]]]:
+    """Runs of lines in one size, larger than that of the text, short enough to be headings."""
+    position, before = 0, 0.0
+    while position < len(lines):
+        run = _run(lines, position)
+        size = run[0].size
+        if _is_large(run, measures) and not (first_page and size < _BELOW_TITLE * before):
+            before = size
+            yield position, run
+        else:
+            before = before if size > _LARGER * measures.size else 0.0
+        position += len(run)
+
+
+def _run(lines: Sequence[Line], position: int) -> Sequence[Line]:
+    end = position + 1
+    while end < len(lines):
+        before, line = lines[end - 1], lines[end]
+        distance = before.bottom - line.bottom
+        same = _rounded(before) == _rounded(line) and before.typewriter == line.typewriter
+        if not same or not 0 < distance < _LINE_SPACE * line.size:
+            break
+        end += 1
+    return lines[position:end]
+
+
+def _is_large(run: Sequence[Line], measures: Measures) -> bool:
+    first = run[0]
+    return (
+        first.size >= _LARGER * measures.size
+        and len(run) <= _MOST_LINES
+        and sum(len(line.text) for line in run) <= _LONGEST
+        and not first.typewriter
+        and not is_bullet(first.text)
+        and any(_LETTERS.search(line.text) for line in run)
+        and not any(is_sparse(line, measures) for line in run)
+    )
+
+
+def evident_title(
+    pages: Sequence[PageLines], outline: Sequence[OutlineEntry], measures: Measures
+) -> str:
+    """What the document calls itself: the one root of its outline, or the largest text up front."""
+    roots = [entry for entry in outline if entry.level == 1]
+    if len(roots) == 1 and len(outline) > 2 and roots[0].page <= 1:
+        return " ".join(roots[0].title.split())
+    if not pages:
+        return ""
+    large = [run for _, run in _large(pages[0].lines, measures, first_page=True)]
+    best = max(large, key=lambda run: run[0].size, default=None)
+    if best is None or best[0].size < _TITLE_LARGER * measures.size:
+        return ""
+    title = " ".join(line.text for line in best)
+    return "" if _NO_TITLE.fullmatch(_key(title)) else title

@@ -1,0 +1,151 @@
+"""The lines of PDF pages, and what their sizes and distances say about the whole document.
+
+Holds values and plain measuring; what becomes of the lines is decided in the modules beside it. One
+rule: nothing here knows the PDF library, so that every decision can be tried with lines made up.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+from typing import Final
+
+DEFAULT_LEADING: Final = 1.2
+"""From one line to the next, in font sizes, where the document does not tell."""
+
+_LEADERS: Final = (". . . .", "....", "……", "… …", "· · · ·", "····", "______")
+_LEADER_RUN: Final = re.compile(r"\s*(?:(?:\. ?){4,}|(?:… ?){2,}|(?:· ?){4,}|_{6,})\s*(?=\w{1,6}$)")
+_WIDE: Final = re.compile(r"[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
+_SPARSE: Final = 1.45  # so many times the usual width of a character means gaps between columns
+_MONOSPACED_SHARE: Final = 0.6  # a document mostly in a typewriter font is not mostly code
+_SAMPLED_PAGES: Final = 100
+_SAME_ROW: Final = 0.35  # of the font size, between the bottoms of two pieces of one line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line as it stands on a page; lengths are in points, from the bottom left."""
+
+    text: str
+    """Without white space around it, and without the hyphen that breaks its last word."""
+    page: int
+    """From 0."""
+    left: float
+    right: float
+    """Of right-to-left text both are mirrored, so that `left` is where reading starts."""
+    bottom: float
+    size: float
+    """Of the font in the middle of the line."""
+    typewriter: bool = False
+    """Whether it is set in a monospaced font from start to end."""
+    hyphen: bool = False
+    """Whether a hyphen followed the text, which may belong to the word or to the line break."""
+
+    @property
+    def width(self) -> float:
+        """From its start to its end."""
+        return self.right - self.left
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLines:
+    """What stands on one page."""
+
+    height: float
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measures:
+    """What is usual in a document."""
+
+    size: float
+    """Of the font that most characters are in."""
+    leading: float
+    """From one line of a paragraph to the next, in font sizes."""
+    advance: float
+    """Of one character, in font sizes."""
+    typewriter: bool
+    """Whether it is set in a monospaced font as a whole."""
+
+
+def measure(pages: Sequence[PageLines]) -> Measures:
+    """Finds what is usual among the lines of a document, of a long one from a part of its pages."""
+    sizes: Counter[float] = Counter()
+    leadings: Counter[float] = Counter()
+    advances: list[float] = []
+    typewriter = count = 0
+    for page in pages[:: max(1, len(pages) // _SAMPLED_PAGES)]:
+        for line in page.lines:
+            count += 1
+            typewriter += line.typewriter
+            sizes[round(line.size * 2) / 2] += len(line.text)
+            if len(line.text) >= 20 and line.width > 0:
+                advances.append(_advance(line))
+        for before, line in pairwise(page.lines):
+            distance = (before.bottom - line.bottom) / max(line.size, 1.0)
+            if 0.8 < distance < 2.2 and abs(before.size - line.size) < 0.1 * line.size:
+                leadings[round(distance, 2)] += 1
+    return Measures(
+        size=max(sizes, key=lambda size: (sizes[size], -size), default=10.0) or 10.0,
+        leading=max(leadings, key=lambda key: (leadings[key], -key), default=DEFAULT_LEADING),
+        advance=median(advances) if advances else 0.5,
+        typewriter=typewriter > _MONOSPACED_SHARE * count,
+    )
+
+
+def _advance(line: Line) -> float:
+    return line.width / (units(line.text) * max(line.size, 1.0))
+
+
+def units(text: str) -> int:
+    """The length of a text in columns: East Asian characters take two."""
+    return len(text) if text.isascii() else len(text) + len(_WIDE.findall(text))
+
+
+def is_sparse(line: Line, measures: Measures) -> bool:
+    """Whether there are gaps in a line, as between columns of a table, or dots that fill them."""
+    if " " not in line.text:
+        return False
+    return _advance(line) > _SPARSE * measures.advance or has_leader(line.text)
+
+
+def has_leader(text: str) -> bool:
+    """Whether dots lead the eye to a page number, as in a table of contents."""
+    if text.isascii() and ".." not in text and ". ." not in text and "___" not in text:
+        return False
+    return any(leader in text for leader in _LEADERS)
+
+
+def without_leader(text: str) -> str:
+    """The text with one sign for the dots before the page number."""
+    return _LEADER_RUN.sub(" … ", text) if has_leader(text) else text
+
+
+def joined_pieces(lines: Sequence[Line]) -> list[Line]:
+    """Puts together what stands in one row but was broken up by raised or lowered characters."""
+    whole: list[Line] = []
+    for line in lines:
+        before = whole[-1] if whole else None
+        if before is None or not _is_next_piece(before, line):
+            whole.append(line)
+            continue
+        numbers = before.text[-1].isdigit() and line.text[0].isdigit()
+        space = " " if numbers or line.left - before.right > 0.2 * line.size else ""
+        whole[-1] = replace(
+            before,
+            text=f"{before.text}{space}{line.text}",
+            right=line.right,
+            size=max(before.size, line.size),
+            typewriter=before.typewriter and line.typewriter,
+            hyphen=line.hyphen,
+        )
+    return whole
+
+
+def _is_next_piece(before: Line, line: Line) -> bool:
+    size = max(before.size, line.size)
+    same_row = abs(before.bottom - line.bottom) < _SAME_ROW * size
+    return same_row and not before.hyphen and -0.3 * size <= line.left - before.right < 1.2 * size

@@ -1,0 +1,216 @@
+"""The lines of a PDF page as pdfium knows them: their characters, places and fonts.
+
+Holds how one page is read. One rule: a page costs a few calls a line, never a call a character,
+but for scripts and characters that pdfium gives in another order or form than they are read in.
+"""
+
+import ctypes
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any, Final
+
+from filestore.extract._pdf_lines import Line, PageLines, joined_pieces
+from filestore.extract._pdf_words import BROKEN, HYPHENS, SOFT_HYPHEN, plain
+
+MAX_CHARACTERS: Final = 20_000_000
+"""Of a whole document: some ten thousand full pages."""
+
+_FARTHEST: Final = 1e6  # points; anything beyond is damage
+_FIXED_PITCH: Final = 1
+_LONGEST_FONT: Final = 96  # bytes of its name
+_SMALLEST: Final = 0.5  # points: below, the size is that of the box around the character
+_QUARTER_TURNS: Final = (90, 270)
+
+_RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_RIGHT_TO_LEFT_RUN: Final = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
+_MANGLED: Final = re.compile("[\ud400-\ud7ff\uf000-\ufaff]")
+"""What becomes of mathematical letters and pictograms where only 16 bits of them are kept."""
+_TYPEWRITER: Final = re.compile(
+    r"mono|cour|typewr|consol|menlo|fixed|letter ?gothic|inconsol|source ?code|lucida ?console"
+    r"|cm(?:sl|i|vt|csc|bx)?tt|(?:ec|sf|tx|px|lm|la)tt|tt[0-9]{2,4}$|lmmono|luximono|zi4"
+)
+
+
+class PageReader:
+    """Reads one page after another into the same buffers."""
+
+    characters: int
+    """Of all pages so far."""
+
+    def __init__(self) -> None:
+        from pypdfium2 import raw
+
+        self._raw = raw
+        self._index_of = raw.FPDFText_GetCharIndexFromTextIndex
+        self._box_of = raw.FPDFText_GetLooseCharBox
+        self._matrix_of = raw.FPDFText_GetMatrix
+        self._size_of = raw.FPDFText_GetFontSize
+        self._font_of = raw.FPDFText_GetFontInfo
+        self._box = raw.FS_RECTF()
+        self._matrix = raw.FS_MATRIX()
+        self._flags = ctypes.c_int()
+        self._font = ctypes.create_string_buffer(_LONGEST_FONT)
+        self._typewriters: dict[tuple[bytes, int], bool] = {}
+        self._same_indexes = True
+        self._corner = 0.0, 0.0
+        self._width = 0.0
+        self.characters = 0
+
+    def read(self, document: Any, number: int) -> PageLines:
+        """The lines of a page; none once there are more characters than `MAX_CHARACTERS`.
+
+        Raises:
+            pypdfium2.PdfiumError: The page is damaged.
+        """
+        page = document[number]
+        try:
+            left, bottom, right, top = (_sound(side) for side in page.get_bbox())
+            turned = page.get_rotation() in _QUARTER_TURNS
+            text_page = page.get_textpage()
+            try:
+                count = text_page.count_chars()
+                self.characters += count
+                text = "" if self.characters > MAX_CHARACTERS else _text_of(text_page)
+                final = self._index_of(text_page.raw, count - 1) if count else 0
+                self._same_indexes = len(text) == count == final + 1
+                self._corner = left, bottom
+                self._width = right - left
+                lines = joined_pieces(list(self._lines(text_page.raw, text, number)))
+            finally:
+                text_page.close()
+        finally:
+            page.close()
+        height = right - left if turned else top - bottom
+        return PageLines(height=max(1.0, height), lines=tuple(lines))
+
+    def _lines(self, text_page: Any, text: str, number: int) -> Iterator[Line]:
+        if _MANGLED.search(text):
+            text = self._unmangled(text_page, text)
+        start = 0
+        for row in text.split("\r\n"):
+            pieces = row.split(BROKEN)
+            for index, piece in enumerate(pieces):
+                line = self._line(text_page, piece, start, number, index < len(pieces) - 1)
+                if line is not None:
+                    yield line
+                start += len(piece) + 1
+            start += 1
+
+    def _unmangled(self, text_page: Any, text: str) -> str:
+        """The text with characters beyond 16 bits as they are."""
+        characters = list(text)
+        for found in _MANGLED.finditer(text):
+            place = self._raw.FPDFText_GetCharIndexFromTextIndex(text_page, found.start())
+            code = self._raw.FPDFText_GetUnicode(text_page, place) if place >= 0 else 0
+            if 0xFFFF < code < 0x110000:
+                characters[found.start()] = chr(code)
+        return "".join(characters)
+
+    def _line(
+        self, text_page: Any, piece: str, start: int, number: int, broken: bool
+    ) -> Line | None:
+        text = piece.strip()
+        if not text:
+            return None
+        begin = start + piece.index(text[0])
+        half = len(text) // 2
+        ends = begin, begin + len(text) - 1, begin + half + (text[half] == " ")
+        first, last, middle = ends if self._same_indexes else self._indexes(text_page, ends)
+        mirrored = False
+        if not text.isascii() or not text.isprintable():
+            mirrored = _RIGHT_TO_LEFT.search(text) is not None
+            if mirrored:
+                text = self._logical(text_page, first, last)
+            broken = broken or text.endswith(SOFT_HYPHEN)
+            text = plain(text).strip()
+            if not text:
+                return None
+        if text[-1] in HYPHENS and text[-2:-1].isalnum():
+            text, broken = text[:-1], True
+        left, right, bottom, size = self._place(text_page, first, last, middle)
+        if mirrored:
+            left, right = self._width - right, self._width - left
+        typewriter = self._is_fixed(text_page, middle) and (
+            self._is_fixed(text_page, first) and self._is_fixed(text_page, last)
+        )
+        return Line(
+            text=text,
+            page=number,
+            left=left,
+            right=right,
+            bottom=bottom,
+            size=size,
+            typewriter=typewriter,
+            hyphen=broken,
+        )
+
+    def _indexes(self, text_page: Any, places: tuple[int, ...]) -> list[int]:
+        """Where characters of the text are among those of the page, some of which have no text."""
+        return [self._index_of(text_page, place) for place in places]
+
+    def _logical(self, text_page: Any, first: int, last: int) -> str:
+        """The characters of a line with right-to-left script in the order they are read in.
+
+        Where one glyph stands for several characters pdfium turns these round; and it has
+        characters for glyphs of which the font does not say what they are.
+        """
+        raw = self._raw
+        x, y = ctypes.c_double(), ctypes.c_double()
+        placed: list[tuple[float, str]] = []
+        for index in range(first, last + 1):
+            code = raw.FPDFText_GetUnicode(text_page, index)
+            if not 0 < code < 0x110000 or raw.FPDFText_HasUnicodeMapError(text_page, index) == 1:
+                continue
+            raw.FPDFText_GetCharOrigin(text_page, index, x, y)
+            placed.append((x.value, chr(code)))
+        runs = ("".join(item[1] for item in run) for _, run in groupby(placed, lambda one: one[0]))
+        return "".join(_RIGHT_TO_LEFT_RUN.sub(lambda run: run[0][::-1], run) for run in runs)
+
+    def _place(
+        self, text_page: Any, first: int, last: int, middle: int
+    ) -> tuple[float, float, float, float]:
+        """Left, right and bottom of a line as if it ran from left to right, and its font size."""
+        box, matrix = self._box, self._matrix
+        self._box_of(text_page, last, box)
+        last_bottom, end, last_top = box.bottom, box.right, box.top
+        last_left = box.left
+        self._box_of(text_page, first, box)
+        start, bottom, first_right, top = box.left, box.bottom, box.right, box.top
+        self._matrix_of(text_page, middle, matrix)
+        size = abs(self._size_of(text_page, middle))
+        size *= (matrix.c * matrix.c + matrix.d * matrix.d) ** 0.5
+        if not _SMALLEST < size < _FARTHEST:
+            size = max(1.0, abs(_sound(top) - _sound(bottom)))
+        x, y = self._corner
+        if abs(matrix.b) <= abs(matrix.a):
+            left, right = min(start, last_left) - x, max(end, first_right) - x
+            return _sound(left), _sound(right), _sound(bottom - y), size
+        if matrix.b > 0:
+            across = self._width + x - first_right
+            return _sound(bottom - y), _sound(last_top - y), _sound(across), size
+        return _sound(y - top), _sound(y - last_bottom), _sound(start - x), size
+
+    def _is_fixed(self, text_page: Any, index: int) -> bool:
+        """Whether the font of a character is monospaced."""
+        self._font.value = b""
+        self._font_of(text_page, index, self._font, _LONGEST_FONT, self._flags)
+        font = self._font.value, self._flags.value
+        known = self._typewriters.get(font)
+        if known is None:
+            named = _TYPEWRITER.search(font[0].decode("utf-8", "replace").casefold())
+            known = bool(font[1] & _FIXED_PITCH) or named is not None
+            self._typewriters[font] = known
+        return known
+
+
+def _text_of(text_page: Any) -> str:
+    try:
+        return str(text_page.get_text_range())
+    except (AssertionError, RecursionError):
+        # The library's reckoning of characters without a place in the text, on damaged pages.
+        return str(text_page.get_text_bounded())
+
+
+def _sound(length: float) -> float:
+    return length if -_FARTHEST < length < _FARTHEST else 0.0

@@ -1,0 +1,156 @@
+"""Extraction in a child process: what a hostile file does to it, it does to nobody else.
+
+A request is the file's name and its bytes; an answer a document, or the error that says why there
+is none. The child has limits that the kernel holds: memory, no new files, no core dump.
+"""
+
+import gc
+import os
+import resource
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import orjson
+
+from filestore.children import Child, own_streams, read_message, write_message
+from filestore.chunking import Section
+from filestore.extract import for_name
+from filestore.extract.base import Document, ExtractionError, Page
+
+_HEAD_BYTES: Final = 8
+_GARBAGE_AFTER: Final = 500_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one file may cost."""
+
+    timeout_s: float = 120.0
+    memory_bytes: int = 3 * 1024**3
+    """Of address space, the libraries included."""
+
+
+class ExtractionProcess:
+    """One child that extracts; killed and started again when a file was too much for it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._child: Child | None = None
+
+    def extract(self, data: bytes, *, name: str) -> Document:
+        """Extract one file.
+
+        Raises:
+            ExtractionError: It cannot be read, or took more time or memory than it may.
+        """
+        try:
+            if self._child is None:
+                self._child = Child(__name__, str(self._limits.memory_bytes))
+            encoded = name.encode("utf-8", "surrogateescape")
+            self._child.send(len(encoded).to_bytes(_HEAD_BYTES, "little"), encoded, data)
+            answer = orjson.loads(self._child.receive(self._limits.timeout_s))
+        except TimeoutError as error:
+            self.kill()
+            raise _too_slow(name, self._limits.timeout_s) from error
+        except OSError as error:
+            raise _died(name, self.kill()) from error
+        if "error" in answer:
+            raise ExtractionError(**answer["error"])
+        return _document(answer)
+
+    def kill(self) -> int:
+        """End the child, whatever it is doing; the next file starts another.
+
+        Returns:
+            Its exit status, negative for a signal it had died of.
+        """
+        child, self._child = self._child, None
+        return child.kill() if child is not None else 0
+
+
+def _too_slow(name: str, timeout_s: float) -> ExtractionError:
+    return ExtractionError(
+        f"{name} was not read within {timeout_s:g} seconds",
+        remedy="split it, or convert it to text or Markdown first",
+    )
+
+
+def _died(name: str, status: int) -> ExtractionError:
+    return ExtractionError(
+        f"{name} brought its reader down",
+        remedy="it may be damaged: open and save it again, or convert it to text or Markdown",
+        detail=f"exit status {status}",
+    )
+
+
+def _too_large(name: str) -> ExtractionError:
+    return ExtractionError(
+        f"{name} needs more memory than a document may take",
+        remedy="split it, or convert it to text or Markdown first",
+    )
+
+
+def _document(answer: Mapping[str, Any]) -> Document:
+    return Document(
+        text=answer["text"],
+        syntax=answer["syntax"],
+        metadata=answer["metadata"],
+        extractor=answer["extractor"],
+        title=answer["title"],
+        outline=tuple(Section(**one) for one in answer["outline"]),
+        pages=tuple(Page(**one) for one in answer["pages"]),
+    )
+
+
+def _answer(request: bytes) -> bytes:
+    length = int.from_bytes(request[:_HEAD_BYTES], "little")
+    name = request[_HEAD_BYTES : _HEAD_BYTES + length].decode("utf-8", "surrogateescape")
+    data = request[_HEAD_BYTES + length :]
+    del request
+    try:
+        extractor = for_name(name)
+        if extractor is None:
+            raise ExtractionError(f"{name}: no extractor reads this kind of file")
+        return orjson.dumps(asdict(extractor.extract(data, name=name)))
+    except ExtractionError as error:
+        return _refusal(error)
+    except (MemoryError, RecursionError):
+        return _refusal(_too_large(name))
+
+
+def _refusal(error: ExtractionError) -> bytes:
+    told = {"message": error.message, "remedy": error.remedy, "detail": error.detail}
+    safe = {key: text.encode("utf-8", "backslashreplace").decode() for key, text in told.items()}
+    return orjson.dumps({"error": safe})
+
+
+def _confine(memory_bytes: int) -> None:
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_AS: memory_bytes}
+    for what, most in limits.items():
+        _, hard = resource.getrlimit(what)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        try:
+            resource.setrlimit(what, (allowed, allowed))
+        except (ValueError, OSError):
+            # Not every system limits the address space; time is limited by whoever waits.
+            continue
+
+
+def serve(memory_bytes: int) -> None:
+    """Extract every file that comes in, until the input ends."""
+    requests, answers = own_streams()
+    _confine(memory_bytes)
+    # A document is many small values that live until it is done: looking through them for cycles
+    # each time there are some more costs a fifth of the work, and hardly any are found.
+    gc.set_threshold(_GARBAGE_AFTER)
+    while (request := read_message(requests)) is not None:
+        write_message(answers, _answer(request))
+
+
+if __name__ == "__main__":
+    try:
+        serve(int(sys.argv[1]))
+    except (BrokenPipeError, KeyboardInterrupt):
+        os._exit(1)

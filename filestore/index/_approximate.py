@@ -1,0 +1,287 @@
+"""The index of a large store: FAISS, vectors in lists around trained centres, 8 bits a number.
+
+A search looks into the lists nearest to the query (`probes` of them), takes more candidates than
+asked, and scores these again with the embeddings as they were stored. So a score is exact, and
+what can go wrong is only that a neighbour lies in a list that was not looked into.
+"""
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from filestore.index import _faiss_file
+from filestore.index.base import VectorIndex, VectorsOf, best_first
+
+if TYPE_CHECKING:
+    from numpy import bool_, float32, int64, intp, uint8
+    from numpy.typing import NDArray
+
+SPARE: Final = 32
+"""Candidates beyond what was asked, at least: 8 bits may order near ones wrongly."""
+_MOST_CANDIDATES: Final = 4096
+"""So many equals are told apart by id; more would be slow to score again."""
+_CALIBRATED_COUNT: Final = 10
+"""The number of neighbours for which `probes` is measured; more lie in more lists."""
+_ROUNDS: Final = 8
+"""Of the clustering; further ones move centres hardly."""
+_SEED: Final = 20_240_229
+_CENTRE_TOLERANCE: Final = 1e-4
+"""Two centres so nearly as close to a vector are one as good as the other: sums of 32-bit floats
+depend on how many vectors are assigned at once."""
+
+
+class _Places(NamedTuple):
+    """Where each id is, by ascending id."""
+
+    ids: "NDArray[int64]"
+    lists: "NDArray[int64]"
+    rows: "NDArray[int64]"
+    """Within the list."""
+    codes: "list[NDArray[uint8]]"
+    """Of each list: (rows, code size)."""
+
+    def find(self, ids: "NDArray[int64]") -> "tuple[NDArray[intp], NDArray[bool_]]":
+        """Where ids stand here, anywhere for unknown ones, and which are known."""
+        import numpy
+
+        at = numpy.minimum(numpy.searchsorted(self.ids, ids), len(self.ids) - 1)
+        return at, self.ids[at] == ids
+
+
+class ApproximateIndex(VectorIndex):
+    """Inverted lists of vectors cut to 8 bits a number, for inner product."""
+
+    def __init__(self, loaded: Any, vectors_of: "VectorsOf") -> None:
+        """Use a trained FAISS index.
+
+        Args:
+            loaded: A trained `IndexIVFScalarQuantizer` as `train` makes it.
+            vectors_of: Gives the embeddings with which candidates are scored again.
+        """
+        super().__init__(loaded.d)
+        self._index = loaded
+        self._vectors_of = vectors_of
+        self._places: _Places | None = None
+
+    @classmethod
+    def train(
+        cls, sample: "NDArray[float32]", lists: int, vectors_of: "VectorsOf"
+    ) -> "ApproximateIndex":
+        """An empty index whose centres and number ranges fit a sample; same sample, same index.
+
+        Args:
+            sample: (n, dimension) float32, rows of length 1; at least as many as lists.
+            lists: How many centres to find.
+            vectors_of: See the constructor.
+        """
+        import faiss
+
+        dimension = sample.shape[1]
+        kind, metric = faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT
+        centres = faiss.IndexFlatIP(dimension)
+        # Without residuals a code depends on the vector alone, so that it can be checked.
+        index: Any = faiss.IndexIVFScalarQuantizer(centres, dimension, lists, kind, metric, False)
+        index.cp.niter, index.cp.seed, index.cp.spherical = _ROUNDS, _SEED, True
+        index.cp.min_points_per_centroid = 1
+        index.cp.max_points_per_centroid = max(1, -(-len(sample) // lists))
+        index.train(sample)
+        index.nprobe = lists
+        return cls(index, vectors_of)
+
+    def write(self, path: str) -> None:
+        """Write the index to a new file and sync it.
+
+        Raises:
+            OSError: The disk refused.
+        """
+        _faiss_file.write(self._index, path)
+
+    @property
+    def lists(self) -> int:
+        """How many lists there are."""
+        return int(self._index.nlist)
+
+    @property
+    def probes(self) -> int:
+        """How many lists a search for ten neighbours looks into."""
+        return int(self._index.nprobe)
+
+    @probes.setter
+    def probes(self, probes: int) -> None:
+        self._index.nprobe = probes
+
+    def __len__(self) -> int:
+        return int(self._index.ntotal)
+
+    def ids(self) -> "NDArray[int64]":
+        """See the contract."""
+        return self._located().ids
+
+    def holds(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
+        """See the contract. A vector must also be in the list of its centre, or none finds it."""
+        return self.holds_codes(ids, vectors) & self._is_listed_well(ids, vectors)
+
+    def holds_codes(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
+        """As `holds`, without looking whether a search would find them."""
+        import numpy
+
+        self._check(ids, vectors)
+        places = self._located()
+        if not len(ids) or not len(places.ids):
+            return numpy.zeros(len(ids), dtype=numpy.bool_)
+        at, present = places.find(ids)
+        held = [
+            places.codes[number][row]
+            for number, row in zip(places.lists[at].tolist(), places.rows[at].tolist(), strict=True)
+        ]
+        expected = self._index.sq.compute_codes(numpy.ascontiguousarray(vectors))
+        same: NDArray[bool_] = (numpy.array(held) == expected).all(axis=1)
+        same &= present
+        return same
+
+    def _is_listed_well(
+        self, ids: "NDArray[int64]", vectors: "NDArray[float32]"
+    ) -> "NDArray[bool_]":
+        """Which vectors lie in the list of the centre closest to them; unknown ids count too."""
+        import numpy
+
+        places = self._located()
+        if not len(ids) or not len(places.ids):
+            return numpy.ones(len(ids), dtype=numpy.bool_)
+        at, present = places.find(ids)
+        closeness = vectors @ self._index.quantizer.reconstruct_n(0, self.lists).T
+        own = closeness[numpy.arange(len(ids)), places.lists[at]]
+        well: NDArray[bool_] = own >= closeness.max(axis=1) - _CENTRE_TOLERANCE
+        return well | ~present
+
+    def _located(self) -> _Places:
+        import faiss
+        import numpy
+
+        if self._places is not None:
+            return self._places
+        lists = self._index.invlists
+        sizes = [lists.list_size(number) for number in range(self.lists)]
+        ids = [
+            faiss.rev_swig_ptr(lists.get_ids(number), size) if size else ()
+            for number, size in enumerate(sizes)
+        ]
+        codes = [
+            faiss.rev_swig_ptr(lists.get_codes(number), size * lists.code_size).reshape(size, -1)
+            if size
+            else numpy.empty((0, lists.code_size), dtype=numpy.uint8)
+            for number, size in enumerate(sizes)
+        ]
+        held = numpy.concatenate([numpy.asarray(some, dtype=numpy.int64) for some in ids])
+        rows = numpy.concatenate([numpy.arange(size, dtype=numpy.int64) for size in sizes])
+        order = numpy.argsort(held, kind="stable")
+        owners = numpy.repeat(numpy.arange(self.lists, dtype=numpy.int64), sizes)
+        self._places = _Places(held[order], owners[order], rows[order], codes)
+        return self._places
+
+    def add(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
+        """See the contract."""
+        self._check(ids, vectors)
+        self._places = None
+        if not len(ids):
+            return
+        if len(self):
+            self.remove(ids)
+        self._index.add_with_ids(vectors, ids)
+
+    def remove(self, ids: "NDArray[int64]") -> int:
+        """See the contract."""
+        import numpy
+
+        self._places = None
+        return int(self._index.remove_ids(numpy.ascontiguousarray(ids))) if len(ids) else 0
+
+    def search(
+        self, vector: "NDArray[float32]", count: int, *, allowed: "NDArray[int64] | None" = None
+    ) -> list[tuple[int, float]]:
+        """See the contract."""
+        available = len(self) if allowed is None else min(len(self), len(allowed))
+        if count < 1 or available == 0:
+            return []
+        candidates = self._candidates(vector, count, available, allowed)
+        return self._scored(vector, candidates)[:count]
+
+    def _candidates(
+        self,
+        vector: "NDArray[float32]",
+        count: int,
+        available: int,
+        allowed: "NDArray[int64] | None",
+    ) -> list[tuple[int, float]]:
+        """Ids and estimated scores, best first, enough to find `count` among them."""
+        fetched = min(available, count + max(SPARE, count))
+        probes = self._probes_for(count, available)
+        while True:
+            ids, scores = self.estimates(
+                vector.reshape(1, -1), fetched, probes=probes, allowed=allowed
+            )
+            found = ids[0] >= 0
+            hits = best_first(ids[0][found], scores[0][found])
+            if len(hits) < fetched and probes < self.lists:
+                probes = min(self.lists, probes * 4)
+                continue
+            whole = len(hits) < fetched or fetched >= min(available, _MOST_CANDIDATES)
+            # The order among equals is ours only if none of them was left behind.
+            if whole or hits[-1][1] < hits[count - 1][1]:
+                return hits
+            fetched = min(available, fetched * 4)
+
+    def _probes_for(self, count: int, available: int) -> int:
+        """More lists for more neighbours, and for neighbours that few lists have."""
+        more = max(1.0, count / _CALIBRATED_COUNT) ** 0.5 * len(self) / available
+        return int(min(self.lists, round(self.probes * more)))
+
+    def list_ranks(self, queries: "NDArray[float32]", ids: "NDArray[int64]") -> "NDArray[int64]":
+        """How many lists are looked into before those that hold some ids.
+
+        Args:
+            queries: (n, dimension) float32.
+            ids: (n, k) int64, some of each query.
+
+        Returns:
+            (n, k) int64; the number of lists for ids that are not held.
+        """
+        import numpy
+
+        places = self._located()
+        if not len(places.ids):
+            return numpy.full(ids.shape, self.lists, dtype=numpy.int64)
+        at, present = places.find(ids)
+        closeness = queries @ self._index.quantizer.reconstruct_n(0, self.lists).T
+        own = numpy.take_along_axis(closeness, places.lists[at], axis=1)
+        closer = (closeness[:, None, :] > own[:, :, None]).sum(axis=2, dtype=numpy.int64)
+        return numpy.where(present, closer, self.lists)
+
+    def estimates(
+        self,
+        vectors: "NDArray[float32]",
+        count: int,
+        *,
+        probes: int,
+        allowed: "NDArray[int64] | None" = None,
+    ) -> "tuple[NDArray[int64], NDArray[float32]]":
+        """What the shortened vectors say: ids, -1 where there is none, and scores; (n, count)."""
+        import faiss
+
+        # The stubs describe the C++ signature, which takes nothing.
+        selector = None if allowed is None else faiss.IDSelectorBatch(allowed)
+        parameters = faiss.SearchParametersIVF(nprobe=probes, sel=selector)  # type: ignore[call-arg]
+        scores, ids = self._index.search(vectors, count, params=parameters)
+        return ids, scores
+
+    def _scored(
+        self, vector: "NDArray[float32]", candidates: list[tuple[int, float]]
+    ) -> list[tuple[int, float]]:
+        """Candidates by exact inner product; where an embedding is lost its estimate stands."""
+        import numpy
+
+        ids = numpy.array([identifier for identifier, _ in candidates], dtype=numpy.int64)
+        scores = numpy.array([score for _, score in candidates], dtype=numpy.float32)
+        vectors, found = self._vectors_of(ids)
+        if found.any():
+            # Row by row, so that equal vectors score equally wherever they stand.
+            scores[found] = numpy.einsum("ij,j->i", vectors[found], vector)
+        return best_first(ids, scores)

@@ -1,0 +1,181 @@
+"""The choice of an index for a store's vectors: exact while that is fast, else trained and tuned.
+
+Reads the vectors from wherever they are kept, in blocks, and says what it made.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import orjson
+
+if TYPE_CHECKING:
+    from numpy import bool_, float32, int64
+    from numpy.typing import NDArray
+
+    from filestore.index._approximate import ApproximateIndex
+    from filestore.index._faiss import FaissIndex
+    from filestore.index._tuning import Judge
+    from filestore.index.base import VectorIndex
+
+    Block: TypeAlias = tuple[NDArray[int64], NDArray[float32]]
+
+EXACT_UP_TO: Final = 50_000
+"""Vectors that are compared one and all in some milliseconds."""
+_OUTGROWN: Final = 2
+"""Trained anew when the vectors are so many times as many, or as few, as at training."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """What kind of index a store has, for people; None where it means nothing for the kind."""
+
+    kind: str
+    """``exact`` or ``approximate``."""
+    vectors: int
+    """In the file; later ones are replayed."""
+    lists: int | None = None
+    probes: int | None = None
+    """Lists that a search for ten neighbours looks into."""
+    recall: float | None = None
+    """Share of the ten nearest that are found, measured on queries made from the data."""
+    trained_on: int | None = None
+    """How many vectors there were when the lists were made."""
+
+    def serialize(self) -> str:
+        """As JSON, with null for None."""
+        return orjson.dumps(asdict(self)).decode()
+
+    @classmethod
+    def parse(cls, text: str) -> "Description":
+        """The inverse of `serialize`."""
+        return cls(**orjson.loads(text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """An index to be written, and what it is."""
+
+    index: "FaissIndex | ApproximateIndex"
+    description: Description
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grown:
+    """An index that was brought up to date without training."""
+
+    index: "VectorIndex"
+    trained_on: int
+
+
+class VectorSource(ABC):
+    """Where the vectors of a store are kept."""
+
+    dimension: int
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many there should be."""
+
+    @abstractmethod
+    def sample(self, count: int) -> "NDArray[float32]":
+        """About so many vectors, evenly chosen, always the same: (n, dimension) float32."""
+
+    @abstractmethod
+    def blocks(self) -> "Iterator[Block]":
+        """Every vector that is to be had, in blocks: (n,) int64 and (n, dimension) float32."""
+
+    @abstractmethod
+    def vectors_of(self, ids: "NDArray[int64]") -> "tuple[NDArray[float32], NDArray[bool_]]":
+        """See `filestore.index.base.VectorsOf`."""
+
+
+def build(
+    source: VectorSource, *, grown: Grown | None = None, exact_up_to: int = EXACT_UP_TO
+) -> Built:
+    """Make the index of some vectors.
+
+    Args:
+        source: The vectors.
+        grown: An index that holds just these vectors, used if it still serves them well.
+        exact_up_to: The number of vectors up to which all are compared.
+    """
+    if len(source) <= exact_up_to:
+        return _exact(source)
+    if grown is not None and is_current(len(source), grown.trained_on):
+        built = _renewed(source, grown)
+        if built is not None:
+            return built
+    return _trained(source) or _exact(source)
+
+
+def is_current(count: int, trained_on: int) -> bool:
+    """Whether lists made for so many vectors fit the number there is now."""
+    return trained_on / _OUTGROWN <= count <= trained_on * _OUTGROWN
+
+
+def _exact(source: VectorSource) -> Built:
+    from filestore.index._faiss import FaissIndex
+
+    index = FaissIndex(source.dimension)
+    for ids, vectors in source.blocks():
+        index.add(ids, vectors)
+    return Built(index=index, description=Description(kind="exact", vectors=len(index)))
+
+
+def _trained(source: VectorSource) -> Built | None:
+    from filestore.index import _tuning
+    from filestore.index._approximate import ApproximateIndex
+
+    sample = source.sample(_tuning.sample_size(len(source)))
+    lists = min(_tuning.lists_for(len(source)), len(sample))
+    if lists == 0:
+        return None
+    index = ApproximateIndex.train(sample, lists, source.vectors_of)
+    del sample
+    judge = _judge(source)
+    for ids, vectors in source.blocks():
+        index.add(ids, vectors)
+        judge.take(ids, vectors)
+    return _tuned(index, judge, len(index))
+
+
+def _renewed(source: VectorSource, grown: Grown) -> Built | None:
+    """The grown index, tuned afresh, with the rows replaced whose embedding is another now."""
+    from filestore.index._approximate import ApproximateIndex
+
+    index, judge, stale = grown.index, _judge(source), []
+    if not isinstance(index, ApproximateIndex):
+        return None
+    for ids, vectors in source.blocks():
+        judge.take(ids, vectors)
+        differs = ~index.holds_codes(ids, vectors)
+        if differs.any():
+            stale.append((ids[differs], vectors[differs]))
+    for ids, vectors in stale:
+        index.add(ids, vectors)
+    return _tuned(index, judge, grown.trained_on)
+
+
+def _judge(source: VectorSource) -> "Judge":
+    from filestore.index import _tuning
+
+    return _tuning.Judge(_tuning.queries_near(source.sample(_tuning.QUERIES_A_KIND)))
+
+
+def _tuned(index: "ApproximateIndex", judge: "Judge", trained_on: int) -> Built | None:
+    from filestore.index import _tuning
+
+    recall = _tuning.tune(index, judge)
+    if recall is None:
+        return None
+    description = Description(
+        kind="approximate",
+        vectors=len(index),
+        lists=index.lists,
+        probes=index.probes,
+        recall=round(recall, 4),
+        trained_on=trained_on,
+    )
+    return Built(index=index, description=description)

@@ -1,0 +1,135 @@
+"""What this user's machine knows and allows: model folders by name, endpoints that are trusted.
+
+Kept on the user's side, never in a store, because a store is shared and cloned. One rule: a file
+that cannot be read allows nothing.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from filestore import fileio
+from filestore.errors import FilestoreError
+
+NAME: Final = os.path.join("filestore", "machine.json")
+CACHE: Final = "filestore"
+
+
+class MachineError(FilestoreError, ValueError):
+    """The user's own file cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What is known and allowed here."""
+
+    models: Mapping[str, str] = field(default_factory=dict)
+    """Name of a model, as settings spell it, to the folder that holds it, absolute."""
+    trusted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Store root to what its settings may reach, such as an endpoint; absolute."""
+    cache: str = ""
+    """A folder for what can be made again, such as hashes of weights; "" for none."""
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The variables of the process: where keys are, which is why they are never shown."""
+
+    def trusts(self, root: str, reach: str) -> bool:
+        """Whether a store may reach out so."""
+        return reach in self.trusted.get(root, ())
+
+
+def read_machine(configuration: str, environment: Mapping[str, str]) -> Machine:
+    """What is known and allowed.
+
+    Args:
+        configuration: The user's configuration folder, such as ``~/.config``.
+        environment: The variables of the process.
+
+    Raises:
+        MachineError: The file is there and cannot be read.
+    """
+    home = environment.get("HOME", "")
+    default = os.path.join(home, ".cache") if home else ""
+    caches = environment.get("XDG_CACHE_HOME") or default
+    values = _read(os.path.join(configuration, NAME))
+    return Machine(
+        models=values["models"],
+        trusted={root: tuple(reach) for root, reach in values["trusted"].items()},
+        cache=os.path.join(caches, CACHE) if os.path.isabs(caches) else "",
+        environment=environment,
+    )
+
+
+def remember_model(configuration: str, name: str, folder: str) -> None:
+    """Remember where a model lies.
+
+    Raises:
+        MachineError: The file that is there cannot be read.
+        WriteFailedError: The disk refused.
+    """
+    values = _read(os.path.join(configuration, NAME))
+    values["models"][name] = os.path.abspath(folder)
+    _write(configuration, values)
+
+
+def trust(configuration: str, root: str, reach: str) -> None:
+    """Let a store reach out, from now on.
+
+    Raises:
+        MachineError: The file that is there cannot be read.
+        WriteFailedError: The disk refused.
+    """
+    values = _read(os.path.join(configuration, NAME))
+    allowed = values["trusted"].setdefault(root, [])
+    if reach not in allowed:
+        allowed.append(reach)
+        _write(configuration, values)
+
+
+def distrust(configuration: str, root: str) -> None:
+    """Take back whatever a store was allowed.
+
+    Raises:
+        MachineError: The file that is there cannot be read.
+        WriteFailedError: The disk refused.
+    """
+    values = _read(os.path.join(configuration, NAME))
+    if values["trusted"].pop(root, None) is not None:
+        _write(configuration, values)
+
+
+def _read(path: str) -> dict[str, dict[str, Any]]:
+    try:
+        with open(path, "rb") as file:
+            values = orjson.loads(file.read())
+    except (FileNotFoundError, NotADirectoryError):
+        return {"models": {}, "trusted": {}}
+    except (OSError, ValueError) as error:
+        raise _unusable(path, str(error)) from error
+    return _checked(path, values)
+
+
+def _checked(path: str, values: Any) -> dict[str, dict[str, Any]]:
+    models = values.get("models", {}) if isinstance(values, dict) else None
+    trusted = values.get("trusted", {}) if isinstance(values, dict) else None
+    if not isinstance(models, dict) or not all(isinstance(one, str) for one in models.values()):
+        raise _unusable(path, "`models` must map names to folders")
+    if not isinstance(trusted, dict) or not all(
+        isinstance(reach, list) and all(isinstance(one, str) for one in reach)
+        for reach in trusted.values()
+    ):
+        raise _unusable(path, "`trusted` must map stores to lists")
+    return {"models": models, "trusted": trusted}
+
+
+def _write(configuration: str, values: dict[str, dict[str, Any]]) -> None:
+    path = os.path.join(configuration, NAME)
+    with fileio.disk_errors(path):
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        fileio.write_path(path, orjson.dumps(values, option=orjson.OPT_INDENT_2))
+
+
+def _unusable(path: str, detail: str) -> MachineError:
+    return MachineError(f"{path} cannot be used: {detail}", remedy=f"mend or remove {path}")

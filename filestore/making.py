@@ -1,0 +1,84 @@
+"""Making a new store: its settings, the files that git reads, an empty tree."""
+
+import os
+from dataclasses import replace
+from typing import Final
+
+from filestore import fileio, machine, settings
+from filestore.errors import RefusedError
+from filestore.model import best_installed, chosen_by, open_model, reaches_out
+from filestore.roots import ancestors
+
+_IGNORED: Final = b".sidecar/\n.undo/\n"
+_ATTRIBUTES: Final = b"*.toml text eol=lf\nchunked/** text eol=lf\nsource/** -text\n"
+
+
+def make(
+    root: str,
+    *,
+    layout: str,
+    embedder: str | None,
+    options: settings.ModelOptions,
+    configuration: str,
+) -> str:
+    """Write the first files of a store into a new folder, or one that has no store yet.
+
+    Args:
+        root: Absolute.
+        layout: How chunk files are named.
+        embedder: What a person named; None for the best that is here.
+        options: How its model is to be used. Naming a service allows the store to reach it.
+        configuration: The user's configuration folder.
+
+    Returns:
+        Why the store has the embedder that it has.
+
+    Raises:
+        RefusedError: There is a store already, or the folder lies inside one.
+        FilestoreError: The embedder that was named is unknown, not here, or of no use.
+        WriteFailedError: The folder cannot be written.
+    """
+    chosen_layout = settings.check_layout(layout)
+    _refuse_inside_store(root)
+    here = machine.read_machine(configuration, os.environ)
+    if embedder is None:
+        chosen = best_installed(here)
+    else:
+        chosen = chosen_by(embedder, root=root, machine=here, configuration=configuration)
+    choice = chosen.choice
+    service = reaches_out(choice.name, options)
+    if service is not None:
+        machine.trust(configuration, root, service)
+        here = machine.read_machine(configuration, os.environ)
+        choice = replace(choice, machine=here)
+    opened = open_model(replace(choice, options=options, root=root))
+    if opened.problem is not None:
+        raise opened.problem
+    _write_first_files(
+        root, settings.Settings(layout=chosen_layout, embedder=choice.name, model=options)
+    )
+    return chosen.reason
+
+
+def _refuse_inside_store(root: str) -> None:
+    for folder in ancestors(root):
+        if os.path.exists(os.path.join(folder, settings.SETTINGS_NAME)):
+            inside = "" if folder == root else "; a store inside a store is not followed"
+            raise RefusedError(
+                f"{folder} is a store already{inside}",
+                remedy="use it with --store, or choose a folder outside it",
+            )
+
+
+def _write_first_files(root: str, chosen: settings.Settings) -> None:
+    files = {
+        ".gitignore": _IGNORED,
+        ".gitattributes": _ATTRIBUTES,
+        settings.SETTINGS_NAME: settings.serialize(chosen),
+    }
+    with fileio.disk_errors(root):
+        os.makedirs(os.path.join(root, "chunked"), exist_ok=True)
+        for name, data in files.items():
+            path = os.path.join(root, name)
+            if not os.path.exists(path):
+                fileio.write_path(path, data)

@@ -1,0 +1,399 @@
+"""Measuring a store: questions with known answers, asked in every mode and of a plain ``grep``.
+
+Reads; changes nothing. One rule: a mode that cannot answer has no figures, and says why; another
+mode's answers never stand in its column.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+from filestore import chunkfile, fileio
+from filestore.catalog import Catalog
+from filestore.drift import root_path
+from filestore.errors import FilestoreError, UsageError
+from filestore.evaluation import Difference, Question, Scores, mean, paired_difference, score
+from filestore.observation import INDEXED
+from filestore.places import Places
+from filestore.progress import OnProgress, Progress, ignore
+from filestore.search import Answer, Filters, Mode
+
+Column = Literal["grep", "keyword", "vector", "hybrid"]
+LEGS: Final[tuple[Mode, ...]] = ("keyword", "vector")
+MODES: Final[tuple[Mode, ...]] = (*LEGS, "hybrid")
+COLUMNS: Final[tuple[Column, ...]] = ("grep", *MODES)
+
+GREP_LETTERS: Final = 4
+"""Shorter words are not looked for where a question has longer ones."""
+_SHOWN: Final = 5
+_WORD: Final = re.compile(r"\w+")
+_Kind = Literal["path", "source", "resource"]
+_Key = tuple[_Kind, str]
+
+
+class UnknownRelevantError(FilestoreError, KeyError):
+    """What is said to answer a question is not in the store."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class Searching(Protocol):
+    """What is measured: a store, or anything that answers like one."""
+
+    def search(self, query: str, *, count: int, mode: Mode, filters: Filters) -> Answer:
+        """Unique files, best first."""
+
+
+class Located(Protocol):
+    """A chunk file, as a hit or as the catalog tells it."""
+
+    @property
+    def path(self) -> str:
+        """Relative to the store root."""
+
+    @property
+    def resource(self) -> str:
+        """Its resource."""
+
+    @property
+    def source(self) -> str | None:
+        """Its document, as recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionResult:
+    """One question in every mode that could answer."""
+
+    question: Question
+    scores: Mapping[Column, Scores]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Both legs together beside the better one, by nDCG."""
+
+    leg: Mode
+    difference: Difference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What a store made of a set of questions."""
+
+    count: int
+    """How many places were looked at."""
+    modes: Mapping[Column, Scores | None]
+    """The means over all questions; None for a mode that cannot answer."""
+    hybrid: Comparison | None
+    """None where a mode is missing."""
+    results: tuple[QuestionResult, ...]
+    notes: tuple[str, ...]
+
+
+def evaluate(
+    searching: Searching,
+    places: Places,
+    catalog: Catalog,
+    questions: Sequence[Question],
+    *,
+    count: int = 10,
+    columns: Sequence[Column] = COLUMNS,
+    on_progress: OnProgress = ignore,
+) -> Evaluation:
+    """Ask every question in every mode, and score the rankings.
+
+    Where answers are named by source or resource, the ranking is one of sources or resources, each
+    where its best chunk stands.
+
+    Args:
+        searching: What answers.
+        places: Where its files lie.
+        catalog: Tells what there is; inside a snapshot.
+        questions: At least one.
+        count: How many places are looked at.
+        columns: Which modes are asked, and ``grep``.
+        on_progress: Told how far it is.
+
+    Raises:
+        UnknownRelevantError: A right answer is not in the store.
+        UsageError: The count is not positive.
+    """
+    if count < 1:
+        raise UsageError(f"-k must be at least 1, found {count}")
+    chunks = _chunks(catalog)
+    goals = _goals(chunks, catalog.sources_of_resources(), questions)
+    notes: list[str] = []
+    asked: dict[Column, list[Scores] | None] = {}
+    for column in columns:
+        if column == "grep":
+            rankings = _by_grep(places, chunks, goals, notes)
+        else:
+            rankings = _by_mode(searching, column, goals, count, notes)
+        asked[column] = _scored(rankings, goals, count, f"asking {column}", on_progress, notes)
+    answered = {column: scores for column, scores in asked.items() if scores is not None}
+    return Evaluation(
+        count=count,
+        modes={column: mean(scores) if scores else None for column, scores in asked.items()},
+        hybrid=_compared(answered),
+        results=tuple(
+            QuestionResult(
+                question=question,
+                scores={column: scores[place] for column, scores in answered.items()},
+            )
+            for place, question in enumerate(questions)
+        ),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _compared(answered: Mapping[Column, Sequence[Scores]]) -> Comparison | None:
+    if not answered.keys() >= set(MODES):
+        return None
+    ndcg = {column: [one.ndcg for one in answered[column]] for column in MODES}
+    better = max(LEGS, key=lambda leg: sum(ndcg[leg]))
+    return Comparison(leg=better, difference=paired_difference(ndcg["hybrid"], ndcg[better]))
+
+
+# What answers a question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chunk:
+    path: str
+    resource: str
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    """A question with its answers found in the store."""
+
+    query: str
+    grades: Mapping[_Key, float]
+    unit: _Kind
+    """What is ranked beside the right answers: the widest that these name."""
+
+    def ranking(self, found: Iterable[Located]) -> list[_Key]:
+        """Chunks, best first, as the things that are ranked: each where it stands first."""
+        return list(dict.fromkeys(self._key(one) for one in found))
+
+    def _key(self, one: Located) -> _Key:
+        source = one.source or one.path
+        keys: dict[_Kind, _Key] = {
+            "path": ("path", one.path),
+            "source": ("source", source),
+            "resource": ("resource", one.resource or source),
+        }
+        right = (key for key in keys.values() if key in self.grades)
+        return next(right, keys[self.unit])
+
+
+def _chunks(catalog: Catalog) -> list[_Chunk]:
+    """Every chunk that can be found, by path."""
+    sources = {resource: source for source, resource in catalog.sources_of_resources().items()}
+    return [
+        _Chunk(
+            path=root_path(row.path),
+            resource=row.resource,
+            source=row.source or sources.get(row.resource),
+        )
+        for row in catalog.all_files()
+        if row.state == INDEXED
+    ]
+
+
+def _goals(
+    chunks: Sequence[_Chunk], owners: Mapping[str, str], questions: Sequence[Question]
+) -> list[_Goal]:
+    names = _Names(chunks, owners)
+    goals: list[_Goal] = []
+    problems: list[str] = []
+    for question in questions:
+        grades: dict[_Key, float] = {}
+        for entry, grade in question.relevant.items():
+            meant = names.meant_by(entry)
+            if len(meant) == 1:
+                grades[meant[0]] = max(grade, grades.get(meant[0], 0.0))
+                continue
+            fitting = f"it could be {', '.join(value for _, value in meant[:_SHOWN])}"
+            reason = fitting if meant else "nothing in the store has this name"
+            problems.append(f"line {question.line}: {entry!r}: {reason}")
+        kinds = {kind for kind, _ in grades}
+        unit: _Kind = "resource" if "resource" in kinds else "path"
+        goals.append(_Goal(question.query, grades, "source" if "source" in kinds else unit))
+    if problems:
+        raise _unknown(problems)
+    return goals
+
+
+def _unknown(problems: Sequence[str]) -> UnknownRelevantError:
+    entries = "one entry names" if len(problems) == 1 else f"{len(problems):,} entries name"
+    more = f"; and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
+    return UnknownRelevantError(
+        f"{entries} nothing, or several things: {'; '.join(problems[:_SHOWN])}{more}",
+        remedy="name a chunk, a source or a resource: 'filestore ls --json' lists them",
+        detail="\n".join(problems),
+    )
+
+
+class _Names:
+    """What a person may call the things of a store."""
+
+    def __init__(self, chunks: Iterable[_Chunk], owners: Mapping[str, str]) -> None:
+        self._exact: dict[str, _Key] = {}
+        self._ends: dict[str, set[_Key]] = {}
+        for chunk in chunks:
+            self._exact.setdefault(chunk.path, ("path", chunk.path))
+            self._exact.setdefault(chunk.path.partition("/")[2], ("path", chunk.path))
+            if chunk.resource:
+                self._exact.setdefault(chunk.resource, ("resource", chunk.resource))
+            if chunk.source is not None and chunk.source not in self._exact:
+                self._add(chunk.source, ("source", chunk.source))
+        for source, resource in owners.items():
+            # A folder that is one resource has sources below it, and is none itself.
+            if source not in self._exact and resource in self._exact:
+                self._add(source, ("resource", resource))
+
+    def _add(self, name: str, key: _Key) -> None:
+        self._exact[name] = key
+        parts = name.split("/")
+        for start in range(len(parts)):
+            self._ends.setdefault("/".join(parts[start:]), set()).add(key)
+
+    def meant_by(self, entry: str) -> list[_Key]:
+        """What has this name, or, where nothing has, what ends with it."""
+        name = os.path.normpath(entry.strip())
+        if name in self._exact:
+            return [self._exact[name]]
+        return sorted(self._ends.get(name, ()))
+
+
+# Asking
+
+
+class _CannotAnswerError(Exception):
+    """A mode cannot answer in this store; its text says why."""
+
+
+def _scored(
+    rankings: Iterator[list[_Key]],
+    goals: Sequence[_Goal],
+    count: int,
+    stage: str,
+    on_progress: OnProgress,
+    notes: list[str],
+) -> list[Scores] | None:
+    """The scores of one mode, question by question; None where it cannot answer."""
+    scores: list[Scores] = []
+    try:
+        for goal, ranking in zip(goals, rankings, strict=True):
+            scores.append(score(ranking, goal.grades, count))
+            on_progress(Progress(stage=stage, done=len(scores), total=len(goals)))
+    except _CannotAnswerError as error:
+        notes.append(str(error))
+        return None
+    return scores
+
+
+def _by_mode(
+    searching: Searching, mode: Mode, goals: Iterable[_Goal], count: int, notes: list[str]
+) -> Iterator[list[_Key]]:
+    for goal in goals:
+        try:
+            yield _answer(searching, mode, goal, count, notes)
+        except FilestoreError as error:
+            if mode == "keyword":
+                raise
+            raise _CannotAnswerError(f"{mode}: not measured: {error.message}") from error
+
+
+def _answer(
+    searching: Searching, mode: Mode, goal: _Goal, count: int, notes: list[str]
+) -> list[_Key]:
+    """As many unique things as are looked at, or all there are."""
+    wanted = count
+    while True:
+        answer = searching.search(goal.query, count=wanted, mode=mode, filters=Filters())
+        if answer.mode != mode:
+            reasons = "; ".join(answer.notes) or f"the store answers by {answer.mode}"
+            raise _CannotAnswerError(f"{mode}: not measured: {reasons}")
+        ranking = goal.ranking(answer.hits)
+        if len(ranking) >= count or len(answer.hits) < wanted:
+            notes += [f"{mode}: {note}" for note in answer.notes]
+            return ranking
+        wanted *= 4
+
+
+# grep
+
+
+def _by_grep(
+    places: Places, chunks: Sequence[_Chunk], goals: Iterable[_Goal], notes: list[str]
+) -> Iterator[list[_Key]]:
+    """What a person has without an index: ``grep -i`` for each word, the files laid together.
+
+    A file stands before another if it has more of the words, then if it has them more often, then
+    by path. A word is found within words, as grep does. Words of fewer than four letters are left
+    out where there are longer ones, as a person would leave out "the" and "der": on questions of
+    two languages that gained 6 and 9 points of nDCG@10, and needs no list of words.
+    """
+    texts = _bodies(places, chunks)
+    if len(texts) < len(chunks):
+        notes.append(f"grep: {len(chunks) - len(texts):,} chunk files cannot be read")
+    grep = Grep({chunk.path: texts[chunk.path] for chunk in chunks if chunk.path in texts})
+    by_path = {chunk.path: chunk for chunk in chunks}
+    for goal in goals:
+        yield goal.ranking(by_path[path] for path in grep.search(goal.query))
+
+
+def _bodies(places: Places, chunks: Iterable[_Chunk]) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    handle = os.open(places.chunked, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for chunk in chunks:
+            try:
+                data, _ = fileio.read_below(handle, chunk.path.partition("/")[2])
+                texts[chunk.path] = chunkfile.parse(data).body
+            except (OSError, FilestoreError):
+                continue
+    finally:
+        os.close(handle)
+    return texts
+
+
+class Grep:
+    """Texts searched for words, without an index."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = {path: text.casefold() for path, text in texts.items()}
+        self._rare: dict[str, dict[str, int]] = {}
+        """What was found of words that few texts have; common words would fill the memory."""
+
+    def search(self, query: str) -> list[str]:
+        """The paths of the texts with any word of a query: most words first, then most often."""
+        words: Counter[str] = Counter()
+        times: Counter[str] = Counter()
+        for word in _words(query):
+            found = self._times(word)
+            words.update(found.keys())
+            times.update(found)
+        return sorted(words, key=lambda path: (-words[path], -times[path], path))
+
+    def _times(self, word: str) -> dict[str, int]:
+        """How often each text has a word, within other words too."""
+        if word in self._rare:
+            return self._rare[word]
+        found = {path: text.count(word) for path, text in self._texts.items() if word in text}
+        if len(found) * 10 <= len(self._texts):
+            self._rare[word] = found
+        return found
+
+
+def _words(query: str) -> list[str]:
+    """The words of a question that a person would look for, each once."""
+    words = list(dict.fromkeys(_WORD.findall(query.casefold())))
+    return [word for word in words if len(word) >= GREP_LETTERS] or words

@@ -1,0 +1,221 @@
+"""The model of a store: what a person names, what the settings say, what can be opened here.
+
+One rule: a store's model is opened or said to be missing; no other one is taken in its place.
+"""
+
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from filestore import machine as machines
+from filestore.embed import (
+    Choice,
+    Embedder,
+    EndpointError,
+    EndpointUntrusted,
+    ModelMissing,
+    ModelUnusable,
+    UnknownEmbedder,
+    known_embedders,
+    open_embedder,
+)
+from filestore.embed.endpoint import endpoint_of
+from filestore.embed.models import DEFAULT_MODEL
+from filestore.errors import FilestoreError, UsageError
+from filestore.machine import Machine
+from filestore.settings import ModelOptions, Settings
+from filestore.worktree import work_tree
+
+if TYPE_CHECKING:
+    from filestore.rerank import Reranker
+
+PREFERRED: Final = ("onnx", "sentence-transformers")
+"""Kinds of embedders by what a new store would best have; the first starts fastest."""
+FALLBACK: Final = "builtin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """An embedder, or why there is none."""
+
+    embedder: Embedder | None
+    problem: FilestoreError | None = None
+
+
+class StoreModel:
+    """The model of one store, and what the store may reach for it."""
+
+    def __init__(self, root: str, chosen: Settings, configuration: str) -> None:
+        """Take what the settings say; nothing is opened yet.
+
+        Args:
+            root: The store's, absolute.
+            chosen: Its settings.
+            configuration: The user's configuration folder.
+        """
+        self._root = root
+        self._settings = chosen
+        self._configuration = configuration
+        self._rerankers: dict[str, Reranker] = {}
+
+    @cached_property
+    def _opened(self) -> Model:
+        return open_model(
+            Choice(
+                name=self._settings.embedder,
+                options=self._settings.model,
+                machine=self._machine(),
+                root=self._root,
+            )
+        )
+
+    def _machine(self) -> Machine:
+        return machines.read_machine(self._configuration, os.environ)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """None where it cannot be used here."""
+        return self._opened.embedder
+
+    @property
+    def problem(self) -> FilestoreError | None:
+        """Why there is no embedder."""
+        return self._opened.problem
+
+    @property
+    def reaches(self) -> str | None:
+        """The service that the settings would send texts to."""
+        return reaches_out(self._settings.embedder, self._settings.model)
+
+    def trust(self) -> None:
+        """Let the settings reach what they name, from now on."""
+        if self.reaches is not None:
+            machines.trust(self._configuration, self._root, self.reaches)
+
+    def distrust(self) -> None:
+        """Take back whatever this store was allowed."""
+        machines.distrust(self._configuration, self._root)
+
+    def reranker(self, name: str) -> "Reranker":
+        """Open a reranker, once; see `open_reranker`, which says what is raised."""
+        from filestore.rerank import open_reranker
+
+        if name not in self._rerankers:
+            self._rerankers[name] = open_reranker(name, machine=self._machine(), root=self._root)
+        return self._rerankers[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What a new store is given, and why."""
+
+    choice: Choice
+    reason: str
+
+
+def open_model(choice: Choice) -> Model:
+    """Open the model of a store, as far as that can be done without asking anybody."""
+    try:
+        embedder = open_embedder(choice)
+        # A service says how long its vectors are, once; without that there is no index.
+        embedder.fingerprint  # noqa: B018
+    except (
+        UnknownEmbedder,
+        ModelMissing,
+        ModelUnusable,
+        EndpointUntrusted,
+        EndpointError,
+    ) as error:
+        return Model(embedder=None, problem=error)
+    return Model(embedder=embedder)
+
+
+def best_installed(machine: Machine) -> Chosen:
+    """The best embedder whose library and default model are here."""
+    missing: list[str] = []
+    for kind in PREFERRED:
+        choice = Choice(name=f"{kind}:{DEFAULT_MODEL}", machine=machine)
+        model = open_model(choice)
+        if model.embedder is not None:
+            return Chosen(
+                choice=choice,
+                reason=f"{kind} is installed and its model is here: it compares meaning",
+            )
+        if isinstance(model.problem, FilestoreError):
+            missing.append(f"{kind}: {model.problem.message}")
+    return Chosen(
+        choice=Choice(name=FALLBACK, machine=machine),
+        reason=f"no model that compares meaning is here ({'; '.join(missing)})",
+    )
+
+
+def chosen_by(word: str, *, root: str, machine: Machine, configuration: str) -> Chosen:
+    """The embedder that a person names.
+
+    A folder inside the work tree is recorded relative to the store; another one under its own name,
+    and where it lies is remembered on the user's side, because a store is shared.
+
+    Args:
+        word: A kind, ``kind:model``, a hub name, or a folder; relative to the working folder.
+        root: The store's, absolute.
+        machine: What is known here.
+        configuration: The user's configuration folder.
+
+    Raises:
+        UnknownEmbedder: It is none of these.
+        UsageError: The folder's name is in use for another model.
+    """
+    kind, colon, model = word.partition(":")
+    if kind not in known_embedders():
+        kind, model = _kind_of(word), word
+    elif not colon:
+        name = f"{kind}:{DEFAULT_MODEL}" if kind in PREFERRED else kind
+        return Chosen(choice=Choice(name=name, machine=machine, root=root), reason="as asked")
+    if kind in PREFERRED and os.path.isdir(os.path.expanduser(model)):
+        folder = os.path.realpath(os.path.expanduser(model))
+        model, machine = _recorded(folder, root, machine, configuration)
+    choice = Choice(name=f"{kind}:{model}", machine=machine, root=root)
+    return Chosen(choice=choice, reason="as asked")
+
+
+def _kind_of(word: str) -> str:
+    """How a model named without a kind is run: by what its folder holds, else as the hub's are."""
+    folder = os.path.expanduser(word)
+    if os.path.isdir(folder):
+        exported = ("model.onnx", os.path.join("onnx", "model.onnx"))
+        has_graph = any(os.path.isfile(os.path.join(folder, name)) for name in exported)
+        return "onnx" if has_graph else "sentence-transformers"
+    if "/" in word and not word.startswith((".", "/")):
+        return "sentence-transformers"
+    raise UnknownEmbedder(word, known_embedders())
+
+
+def _recorded(folder: str, root: str, machine: Machine, configuration: str) -> tuple[str, Machine]:
+    tree = os.path.realpath(work_tree(root))
+    if folder.startswith(tree + os.sep):
+        return os.path.relpath(folder, os.path.realpath(root)), machine
+    name = _name_of(folder)
+    known = machine.models.get(name, folder)
+    if known != folder:
+        raise UsageError(
+            f"the name {name!r} stands for the model in {known}",
+            remedy=f"rename one of the folders, or 'filestore embedder use {name} {folder}'",
+        )
+    machines.remember_model(configuration, name, folder)
+    return name, replace(machine, models={**machine.models, name: folder})
+
+
+def _name_of(folder: str) -> str:
+    """What a model's folder is called, past names that say nothing."""
+    parts = [part for part in folder.split(os.sep) if part]
+    cached = [part for part in parts if part.startswith("models--")]
+    if cached:
+        return cached[-1].removeprefix("models--").replace("--", "/")
+    telling = [part for part in parts if part.lower() not in ("model", "onnx", "models")]
+    return (telling or parts)[-1]
+
+
+def reaches_out(name: str, options: ModelOptions) -> str | None:
+    """The service that an embedder sends texts to; None for one that runs here."""
+    return endpoint_of(options) if name.partition(":")[0] == "openai" else None

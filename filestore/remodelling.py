@@ -1,0 +1,101 @@
+"""Giving a store another model: what that costs, and doing it.
+
+One rule: vectors of two models never stand in one index; until every text has its new vector, or is
+said to lack one, the old generation answers.
+"""
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from filestore import fileio, machine, settings
+from filestore.embed import Choice, Embedder
+from filestore.embed.dimensions import forget_dimension
+from filestore.embed.endpoint import parse_address
+from filestore.model import chosen_by, open_model, reaches_out
+from filestore.places import Places
+from filestore.progress import OnProgress, part_of
+
+if TYPE_CHECKING:
+    from filestore.catalog import Catalog
+    from filestore.embed.cache import EmbeddingCache
+    from filestore.indexing import Commit, CommitReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChange:
+    """Another model for a store, and what it costs."""
+
+    choice: Choice
+    embedder: Embedder
+    texts: int
+    """How many texts of the store it would embed; those it embedded before cost nothing."""
+    known: int
+
+
+def plan(
+    places: Places,
+    word: str,
+    options: settings.ModelOptions,
+    *,
+    configuration: str,
+    catalog: "Catalog",
+    embeddings: "EmbeddingCache | None",
+) -> ModelChange:
+    """Open another embedder and count what it would have to embed.
+
+    Args:
+        places: Where the store lies.
+        word: As `init` takes it.
+        options: How its model is to be used. Naming a service allows the store to reach it.
+        configuration: The user's configuration folder.
+        catalog: Knows the texts.
+        embeddings: Knows what is embedded.
+
+    Raises:
+        FilestoreError: The embedder is unknown, not here, or of no use.
+    """
+    here = machine.read_machine(configuration, os.environ)
+    chosen = chosen_by(word, root=places.root, machine=here, configuration=configuration)
+    service = reaches_out(chosen.choice.name, options)
+    if service is not None:
+        machine.trust(configuration, places.root, service)
+        address = str(parse_address(service))
+        forget_dimension(here.cache, address, chosen.choice.model)
+    here = machine.read_machine(configuration, os.environ)
+    choice = replace(chosen.choice, options=options, machine=here, root=places.root)
+    opened = open_model(choice)
+    if opened.embedder is None:
+        assert opened.problem is not None
+        raise opened.problem
+    keys = {key for embedded in (True, False) for _, key in catalog.vector_keys(embedded=embedded)}
+    known = embeddings.has(opened.embedder.fingerprint, keys) if embeddings is not None else set()
+    return ModelChange(
+        choice=choice,
+        embedder=opened.embedder,
+        texts=len(keys - known),
+        known=len(keys & known),
+    )
+
+
+def write_settings(places: Places, change: ModelChange) -> None:
+    """Name the model in `filestore.toml`.
+
+    Raises:
+        WriteFailedError: The disk refused.
+    """
+    with fileio.disk_errors(places.settings):
+        with open(places.settings, "rb") as file:
+            data = file.read()
+        fileio.write_path(
+            places.settings, settings.with_model(data, change.choice.name, change.choice.options)
+        )
+
+
+def embed_all(commit: "Commit", change: ModelChange, on_progress: OnProgress) -> "CommitReport":
+    """Take every vector of the store from the new model, in one commit."""
+    with commit:
+        commit.change_model(
+            part_of(on_progress, "embedding", done=0, part=change.texts, total=change.texts)
+        )
+        return commit.finish()

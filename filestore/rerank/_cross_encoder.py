@@ -1,0 +1,191 @@
+"""A cross-encoder run by sentence-transformers. One rule: nothing in its folder is run as code.
+
+A model's own activation function is left out: raw scores order texts alike, and naming a function
+is a way to have any code imported.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from filestore.embed import Choice, ModelMissing, ModelUnusable
+from filestore.embed.models import find_model
+from filestore.rerank.base import Reranker
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from sentence_transformers import CrossEncoder
+
+DEFAULT_MODEL: Final = "cross-encoder/ms-marco-MiniLM-L6-v2"
+_BATCH: Final = 8
+_CONFIG_LIMIT: Final = 16 * 1024 * 1024
+_WEIGHTS: Final = ("model.safetensors", "model.safetensors.index.json")
+_LIBRARY: Final = "sentence_transformers"
+
+
+class CrossEncoderReranker(Reranker):
+    """Reads question and text together; safe between threads, which take turns.
+
+    A text that is longer than the model takes is judged by its beginning.
+    """
+
+    def __init__(self, name: str, folder: str) -> None:
+        self._name = name
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._model: CrossEncoder | None = None
+
+    @property
+    def name(self) -> str:
+        """The name it was opened with."""
+        return self._name
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """How well each text answers a question: ``(n,) float32``, the model's raw scores."""
+        import numpy as np
+
+        if not texts:
+            return np.empty(0, dtype=np.float32)
+        pairs: list[Any] = [(_encodable(query), _encodable(text)) for text in texts]
+        with self._lock:
+            self._model = self._model or _load(self._folder)
+            found = self._model.predict(pairs, batch_size=_BATCH, show_progress_bar=False)
+        scores: NDArray[np.float32] = np.asarray(found, dtype=np.float32)
+        if scores.shape != (len(texts),) or not np.isfinite(scores).all():
+            raise _unusable(self._folder, "does not give one finite number for each text")
+        return scores
+
+
+def open_choice(choice: Choice) -> Reranker:
+    """Open a cross-encoder by what its folder says; nothing is loaded yet.
+
+    Raises:
+        ModelMissing: The model or the library is not here.
+        ModelUnusable: The folder holds no such model.
+    """
+    if find_spec(_LIBRARY) is None:
+        raise ModelMissing(
+            "a cross-encoder needs sentence-transformers, which is not installed",
+            remedy="run `pip install 'filestore[semantic]'`, or search without reranking",
+        )
+    named = replace(choice, name=f"{choice.kind}:{choice.model or DEFAULT_MODEL}")
+    folder = find_model(named)
+    _check(folder)
+    return CrossEncoderReranker(choice.name, folder)
+
+
+def _check(folder: str) -> None:
+    """See that a folder holds a model with one score and nothing that would be run."""
+    config = _object(folder, "config.json")
+    if config is None:
+        raise _unusable(folder, "has no config.json")
+    if not any(os.path.isfile(os.path.join(folder, name)) for name in _WEIGHTS):
+        raise _unusable(folder, f"has no weights: expected {_WEIGHTS[0]}")
+    labels = config.get("num_labels", len(config.get("id2label") or (0, 1)))
+    if labels != 1:
+        raise _unusable(folder, f"gives {labels} numbers for a text, expected 1")
+    if "auto_map" in config:
+        raise _unusable(folder, "needs code of its own, which is not run")
+    for kind in _module_kinds(folder):
+        if not kind.startswith(f"{_LIBRARY}."):
+            raise _unusable(folder, f"needs a module that is not supported: {kind!r}")
+
+
+def _module_kinds(folder: str) -> list[str]:
+    modules = _json(folder, "modules.json")
+    if modules is None:
+        return []
+    try:
+        return [str(one["type"]) for one in modules]
+    except (TypeError, KeyError) as error:
+        raise _unusable(folder, "has a modules.json that is no list of modules") from error
+
+
+def _object(folder: str, name: str) -> dict[str, Any] | None:
+    value = _json(folder, name)
+    if not isinstance(value, dict | None):
+        raise _unusable(folder, f"has a {name} that is no JSON object")
+    return value
+
+
+def _json(folder: str, name: str) -> Any:
+    try:
+        with open(os.path.join(folder, name), "rb") as file:
+            return orjson.loads(file.read(_CONFIG_LIMIT))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise _unusable(folder, f"has a {name} that cannot be read", str(error)) from error
+
+
+def _load(folder: str) -> CrossEncoder:
+    from safetensors import SafetensorError
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Identity
+
+    try:
+        with _quiet():
+            model: CrossEncoder = CrossEncoder(
+                folder,
+                local_files_only=True,
+                trust_remote_code=False,
+                model_kwargs={"use_safetensors": True},
+                activation_fn=Identity(),
+            )
+    except (
+        SafetensorError,
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ImportError,
+        RuntimeError,
+    ) as error:
+        raise _unusable(folder, "cannot be loaded", str(error)) from error
+    # Some versions keep the precision that the weights were stored in.
+    model.float().eval()
+    return model
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the library's bars and warnings off the terminal."""
+    # An untyped module.
+    logging: Any = import_module("transformers.utils.logging")
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _encodable(text: str) -> str:
+    """Tokenizers take no lone surrogates."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _unusable(folder: str, what: str, detail: str = "") -> ModelUnusable:
+    return ModelUnusable(
+        f"the model folder {folder} {what}",
+        remedy="name the folder of a complete cross-encoder with one score, such as "
+        f"{DEFAULT_MODEL}, or search without reranking",
+        detail=detail,
+    )

@@ -1,0 +1,179 @@
+"""`filestore evaluate`: figures of every mode from questions whose answers are known."""
+
+import io
+import json
+import sys
+from typing import Any
+
+import pytest
+
+MEASURES = {"ndcg", "recall", "mrr"}
+COLUMNS = ["grep", "keyword", "vector", "hybrid"]
+
+
+def library(workspace: Any) -> None:
+    """A store with a handbook as one resource, and two single documents."""
+    workspace.write("handbook/leave.md", "# Leave\n\nParental leave lasts twelve months.\n")
+    workspace.write("handbook/travel.md", "# Travel\n\nTrains are booked in second class.\n")
+    workspace.write("anchor.md", "# Anchors\n\nAn anchor holds the boat in soft seabed.\n")
+    workspace.write("knots.txt", "A bowline never slips. Sailors tie it with one hand.\n")
+    workspace("add", "handbook", "anchor.md", "knots.txt")
+
+
+def questions(workspace: Any, *entries: tuple[str, Any]) -> Any:
+    """A file of questions with their answers."""
+    lines = [json.dumps({"query": query, "relevant": right}) for query, right in entries]
+    return workspace.write("questions.jsonl", "\n".join(lines) + "\n")
+
+
+def test_every_mode_has_figures(either: Any) -> None:
+    """Each mode is measured over all questions; what is easy is found by all of them."""
+    library(either)
+    path = questions(
+        either,
+        ("parental leave months", ["handbook/leave.md"]),
+        ("anchor seabed", ["anchor.md"]),
+        ("bowline", {"knots.txt": 2, "anchor.md": 0}),
+    )
+    done = either.json("evaluate", path)
+    assert (done["queries"], done["k"]) == (3, 10)
+    assert list(done["modes"]) == COLUMNS
+    for scores in done["modes"].values():
+        assert scores == {"ndcg": 1.0, "recall": 1.0, "mrr": 1.0}
+    hybrid = done["hybrid"]
+    assert hybrid["against"] in ("keyword", "vector")
+    assert (hybrid["difference"], hybrid["interval_95"]) == (0.0, [0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../handbook/leave.md",
+        "handbook/leave.md",
+        "leave.md",
+        "./handbook/leave.md",
+        "handbook",
+        "CHUNK",
+        "BELOW",
+    ],
+)
+def test_an_answer_has_many_names(either: Any, name: str) -> None:
+    """A chunk's path, a source as recorded or its end, and a resource all name the answer."""
+    library(either)
+    hit = either.json("search", "parental leave", "-k", "1")["hits"][0]["path"]
+    name = {"CHUNK": hit, "BELOW": hit.removeprefix("chunked/")}.get(name, name)
+    done = either.json("evaluate", questions(either, ("parental leave", [name])))
+    assert done["modes"]["keyword"]["mrr"] == 1.0
+
+
+def test_sources_are_ranked_once_each(workspace: Any, manual: Any) -> None:
+    """Many chunks of one source take one place, and the list is filled from below them."""
+    workspace.write("big.md", manual([f"harbour {number}" for number in range(12)]))
+    workspace.write("small.txt", "The harbour is small.\n")
+    workspace("add", "big.md", "small.txt")
+    path = questions(workspace, ("harbour", ["../small.txt"]))
+    done = workspace.json("evaluate", path, "-k", "2")
+    assert done["modes"]["keyword"]["recall"] == 1.0
+    assert done["modes"]["grep"]["recall"] == 1.0
+    chunk = workspace.json("ls", "small.txt")["items"][0]["path"]
+    by_chunk = workspace.json("evaluate", questions(workspace, ("harbour", [chunk])), "-k", "2")
+    assert by_chunk["modes"]["grep"]["recall"] == 0.0
+
+
+def test_each_question_is_told_when_asked(workspace: Any) -> None:
+    """With --per-query every question has its measures, and their mean is the mode's."""
+    library(workspace)
+    path = questions(workspace, ("leave", ["leave.md"]), ("xyzzy", ["anchor.md"]))
+    done = workspace.json("evaluate", path, "--per-query")
+    assert [(one["id"], one["line"], one["query"]) for one in done["per_query"]] == [
+        ("1", 1, "leave"),
+        ("2", 2, "xyzzy"),
+    ]
+    for mode in COLUMNS:
+        each = [one["modes"][mode]["ndcg"] for one in done["per_query"]]
+        assert sum(each) / 2 == pytest.approx(done["modes"][mode]["ndcg"])
+    assert "per_query" not in workspace.json("evaluate", path)
+    assert "xyzzy" in workspace("evaluate", path, "--per-query").stdout
+
+
+def test_words_are_a_table(workspace: Any) -> None:
+    """The table has a line for each mode and fits a terminal of 80 columns."""
+    library(workspace)
+    path = questions(workspace, ("leave " * 40, ["leave.md"]), ("anchor", ["anchor.md"]))
+    done = workspace("evaluate", path, "--per-query", "-k", "5")
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [
+        line.split()[0] for line in lines if line.split()[:1][0:] and line.split()[0] in COLUMNS
+    ]
+    table = {line.split()[0]: line.split()[1:] for line in lines if line[:8].strip() in COLUMNS}
+    assert list(table) == COLUMNS
+    assert all(len(figures) == 3 for figures in table.values())
+    assert "recall@5" in done.stdout
+    assert "95 % interval" in done.stdout
+
+
+def test_vectors_that_cannot_answer_have_no_figures(workspace: Any) -> None:
+    """Without the store's model its columns are empty and say why; no other mode stands in."""
+    library(workspace)
+    path = questions(workspace, ("leave", ["leave.md"]))
+    settings = workspace.store / "filestore.toml"
+    text = settings.read_text()
+    settings.write_text(text.replace('embedder = "builtin"', 'embedder = "onnx:no-such-model"'))
+    assert settings.read_text() != text
+    done = workspace.json("evaluate", path)
+    assert done["modes"]["vector"] is None
+    assert done["modes"]["hybrid"] is None
+    assert done["hybrid"] is None
+    assert done["modes"]["keyword"]["mrr"] == 1.0
+    assert any(note.startswith("vector: not measured") for note in done["notes"])
+    words = workspace("evaluate", path)
+    assert "vector: not measured" in words.stderr
+    assert "–" in words.stdout
+
+
+def test_unknown_answers_are_named(workspace: Any) -> None:
+    """Entries that name nothing, or several things, are told with their lines and their number."""
+    library(workspace)
+    workspace.write("old/leave.md", "# Leave\n\nOld rules.\n")
+    workspace("add", "old")
+    path = questions(
+        workspace,
+        ("a", ["anchor.md", "no/such.md"]),
+        ("b", ["anchor.md"]),
+        ("c", ["leave.md"]),
+    )
+    done = workspace.json("evaluate", path, code=3)
+    assert "2 entries" in done["error"]
+    assert "line 1: 'no/such.md'" in done["error"]
+    assert "line 3: 'leave.md': it could be" in done["error"]
+    assert done["remedy"]
+
+
+def test_bad_questions_are_named(workspace: Any) -> None:
+    """A malformed line, an empty and a missing file end with 3 and a sentence; -k 0 with 2."""
+    library(workspace)
+    path = workspace.write("q.jsonl", '{"query": "a", "relevant": ["anchor.md"]}\n{"query": 1}\n')
+    assert "line 2" in workspace.json("evaluate", path, code=3)["error"]
+    assert "no question" in workspace.json("evaluate", workspace.write("e", ""), code=3)["error"]
+    assert "cannot read" in workspace.json("evaluate", "none.jsonl", code=3)["error"]
+    good = questions(workspace, ("a", ["anchor.md"]))
+    assert "-k" in workspace.json("evaluate", good, "-k", "0", code=2)["error"]
+
+
+def test_questions_come_from_standard_input(
+    workspace: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dash stands for standard input."""
+    library(workspace)
+    data = b'{"query": "anchor", "relevant": ["anchor.md"]}\n'
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert workspace.json("evaluate", "-")["queries"] == 1
+
+
+def test_measuring_changes_nothing(workspace: Any) -> None:
+    """Files, record and generation are the same afterwards."""
+    library(workspace)
+    before = workspace.committed(), workspace.json("status")
+    workspace("evaluate", questions(workspace, ("anchor", ["anchor.md"])))
+    assert (workspace.committed(), workspace.json("status")) == before

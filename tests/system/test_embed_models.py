@@ -1,0 +1,344 @@
+"""Models on disk: where they are found, what is refused and how it is said, what is remembered."""
+
+import importlib.util
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from filestore.embed import Choice, Embedder, ModelMissing, ModelUnusable, open_embedder
+from filestore.embed._weights import file_digest
+from filestore.embed.export import export_model
+from filestore.embed.models import fetch_model, find_model
+from filestore.machine import Machine
+from filestore.settings import ModelOptions
+
+from .. import tiny_model
+
+for _library in ("torch", "sentence_transformers", "onnx", "onnxruntime", "tokenizers"):
+    if importlib.util.find_spec(_library) is None:
+        pytest.skip(f"{_library} is not installed", allow_module_level=True)
+
+SNAPSHOT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small model that no test changes."""
+    return tiny_model.write_tiny_model(tmp_path_factory.mktemp("models") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def graph(original: Path) -> Path:
+    """It, exported; no test changes it."""
+    return Path(export_model(str(original), str(original.parent / "graph")))
+
+
+@pytest.fixture
+def model(original: Path, tmp_path: Path) -> Path:
+    """A copy to be spoilt."""
+    return Path(shutil.copytree(original, tmp_path / "model"))
+
+
+def opened(folder: Path, kind: str = "sentence-transformers", **options: str | int) -> Embedder:
+    """A model by its folder."""
+    return open_embedder(Choice(name=f"{kind}:{folder}", options=ModelOptions(**options)))
+
+
+def cached(folder: Path, name: str, model: Path) -> Path:
+    """A model as the hub's library leaves it in its cache."""
+    place = folder / f"models--{name.replace('/', '--')}"
+    shutil.copytree(model, place / "snapshots" / SNAPSHOT)
+    (place / "refs").mkdir()
+    (place / "refs" / "main").write_text(SNAPSHOT)
+    return place / "snapshots" / SNAPSHOT
+
+
+def test_a_name_the_machine_knows_goes_first(tmp_path: Path) -> None:
+    """A known name is found before a folder of that name; the runtime's own entry goes first."""
+    known, other, beside = (tmp_path / name for name in ("known", "other", "tiny"))
+    for folder in (known, other, beside):
+        folder.mkdir()
+    machine = Machine(models={"tiny": str(known), "onnx:tiny": str(other)})
+    root = str(tmp_path)
+    assert find_model(Choice(name="sentence-transformers:tiny", machine=machine, root=root)) == str(
+        known
+    )
+    assert find_model(Choice(name="onnx:tiny", machine=machine, root=root)) == str(other)
+    assert find_model(Choice(name="onnx:tiny", root=root)) == str(beside)
+    assert find_model(Choice(name=f"onnx:{beside}")) == str(beside)
+
+
+def test_a_known_name_whose_folder_went_is_told(tmp_path: Path) -> None:
+    """A folder that is no longer there is named; nothing else is taken in its place."""
+    (tmp_path / "tiny").mkdir()
+    machine = Machine(models={"tiny": str(tmp_path / "gone")})
+    with pytest.raises(ModelMissing, match="gone, where no folder is now"):
+        find_model(Choice(name="onnx:tiny", machine=machine, root=str(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"HF_HUB_CACHE": "{}"},
+        {"HF_HOME": "{}/..", "XDG_CACHE_HOME": "/nowhere"},
+        {"XDG_CACHE_HOME": "{}/../.."},
+        {"HOME": "{}/../../.."},
+    ],
+)
+def test_the_hubs_cache_is_looked_into(
+    original: Path, tmp_path: Path, variables: Mapping[str, str]
+) -> None:
+    """A model that was downloaded once is found, by its short name too, wherever the cache is."""
+    hub = tmp_path / ".cache" / "huggingface" / "hub"
+    snapshot = cached(hub, "sentence-transformers/all-MiniLM-L6-v2", original)
+    environment = {name: value.format(hub) for name, value in variables.items()}
+    machine = Machine(environment=environment)
+    for name in ("onnx", "onnx:all-MiniLM-L6-v2", "onnx:sentence-transformers/all-MiniLM-L6-v2"):
+        found = find_model(Choice(name=name, machine=machine))
+        assert os.path.samefile(found, snapshot)
+
+
+@pytest.mark.parametrize("revision", ["", "../../../else", "\x00", "ü", "f" * 400])
+def test_a_damaged_cache_holds_no_model(original: Path, tmp_path: Path, revision: str) -> None:
+    """A reference that is no revision leads nowhere."""
+    snapshot = cached(tmp_path, "one/model", original)
+    (snapshot.parent.parent / "refs" / "main").write_text(revision, "utf-8")
+    machine = Machine(environment={"HF_HUB_CACHE": str(tmp_path)})
+    with pytest.raises(ModelMissing):
+        find_model(Choice(name="onnx:one/model", machine=machine))
+
+
+@pytest.mark.parametrize("kind", ["onnx", "sentence-transformers"])
+def test_a_missing_model_says_what_to_do(tmp_path: Path, kind: str) -> None:
+    """The message names the model; the remedy gives both ways to get it."""
+    machine = Machine(environment={"HF_HUB_CACHE": str(tmp_path)})
+    with pytest.raises(ModelMissing, match="someone/else") as caught:
+        open_embedder(Choice(name=f"{kind}:someone/else", machine=machine))
+    assert f"filestore embedder use {kind}:someone/else FOLDER" in caught.value.remedy
+    assert "filestore embedder fetch someone/else" in caught.value.remedy
+    assert caught.value.exit_code == 3
+
+
+def test_a_missing_library_says_what_to_install(script, tmp_path: Path) -> None:
+    """Without its library a runtime is refused at once, with the line that installs it."""
+    program = (
+        "import sys; sys.modules['onnxruntime'] = sys.modules['sentence_transformers'] = None\n"
+        "from filestore.embed import *\n"
+        "for name in ('onnx', 'sentence-transformers'):\n"
+        "    try: open_embedder(Choice(name=name))\n"
+        "    except ModelMissing as error: print(error.message, '|', error.remedy)\n"
+    )
+    done = script(program, cwd=tmp_path)
+    assert done.stderr == ""
+    first, second = done.stdout.splitlines()
+    assert "onnxruntime" in first
+    assert "pip install 'filestore[onnx]'" in first
+    assert "sentence_transformers" in second
+    assert "pip install 'filestore[semantic]'" in second
+
+
+def test_a_download_that_fails_says_why(tmp_path: Path) -> None:
+    """A name the hub cannot have is refused, with the ways that remain."""
+    with pytest.raises(ModelMissing, match="cannot be downloaded") as caught:
+        fetch_model("no such/model name/at all", environment={"HF_HUB_CACHE": str(tmp_path)})
+    assert "filestore embedder use" in caught.value.remedy
+
+
+def test_weights_must_be_there_and_no_pickle(model: Path) -> None:
+    """A folder without weights, or with pickled ones, is refused when it is opened."""
+    (model / "model.safetensors").rename(model / "pytorch_model.bin")
+    with pytest.raises(ModelUnusable, match="a pickle") as caught:
+        opened(model)
+    assert "convert" in caught.value.remedy
+    (model / "pytorch_model.bin").unlink()
+    with pytest.raises(ModelUnusable, match=r"has no weights: expected model\.safetensors"):
+        opened(model)
+
+
+def test_a_graph_must_be_there(original: Path) -> None:
+    """A model without a graph is no ONNX model; the remedy makes one."""
+    with pytest.raises(ModelUnusable, match=r"has no model\.onnx") as caught:
+        opened(original, "onnx")
+    assert f"filestore embedder export {original}" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("config.json", None, "has no config.json"),
+        ("config.json", "{", "has a config.json that cannot be read"),
+        ("config.json", "[]", "has a config.json that is no JSON object"),
+        ("config.json", "{}", "does not say how long its vectors are"),
+        ("tokenizer.json", None, "has no tokenizer.json"),
+        ("modules.json", "{}", "does not begin with a transformer"),
+        ("modules.json", "[1]", "no list of modules"),
+        ("1_Pooling/config.json", '{"pooling_mode": "magic"}', "not known"),
+        ("config_sentence_transformers.json", '{"prompts": {"query": 1}}', "no texts"),
+    ],
+)
+def test_a_damaged_description_is_told_when_opened(
+    model: Path, name: str, content: str | None, expected: str
+) -> None:
+    """What is wrong with a small file is said in one sentence that names the folder."""
+    (model / name).unlink()
+    if content is not None:
+        (model / name).write_text(content)
+    with pytest.raises(ModelUnusable, match=expected) as caught:
+        opened(model)
+    assert str(model) in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "kind", ["my_code.Pooling", "os.Transformer", "sentence_transformers.Boom"]
+)
+def test_no_code_of_a_model_is_run(model: Path, kind: str) -> None:
+    """A module that is not a known one is refused before anything is imported."""
+    (model / "my_code.py").write_text("raise SystemExit('was run')")
+    modules = json.loads((model / "modules.json").read_text())
+    modules[1]["type"] = kind
+    (model / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(ModelUnusable, match="not supported"):
+        opened(model)
+    assert "my_code" not in sys.modules
+
+
+def test_a_damaged_tokenizer_is_told_when_used(model: Path) -> None:
+    """A tokenizer that the library refuses is a sentence, not a traceback."""
+    (model / "tokenizer.json").write_text('{"version": "1.0"}')
+    embedder = opened(model)
+    with pytest.raises(ModelUnusable, match=r"tokenizer\.json that cannot be used"):
+        embedder.count_tokens("a text")
+
+
+def test_weights_cut_short_are_told_when_used(model: Path) -> None:
+    """Weights of which the end is missing are refused when they are loaded."""
+    path = model / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(ModelUnusable, match="cannot be loaded"):
+        opened(model).embed_query("lock")
+
+
+@pytest.mark.parametrize("kept", [0, 100, 20_000])
+def test_a_graph_cut_short_is_told_when_used(graph: Path, tmp_path: Path, kept: int) -> None:
+    """A graph of which the end is missing is refused when it is loaded."""
+    folder = Path(shutil.copytree(graph, tmp_path / "cut"))
+    path = folder / "model.onnx"
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(ModelUnusable, match=r"model\.onnx that cannot be loaded|gives \[\]"):
+        opened(folder, "onnx").embed_query("lock")
+
+
+def test_weights_that_are_no_numbers_name_the_text(model: Path) -> None:
+    """A model that gives NaN is refused, with the start of the text."""
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(model / "model.safetensors")
+    weights["embeddings.LayerNorm.weight"][:] = float("nan")
+    save_file(weights, model / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelUnusable, match=r"NaN.*begins 'The lighthouse"):
+        opened(model).embed_documents(["The lighthouse was built of granite."])
+
+
+def test_another_dimension_than_expected_is_refused(model: Path) -> None:
+    """The settings' dimension is compared with the model's."""
+    assert opened(model, dimension=64).dimension == 64
+    with pytest.raises(ModelUnusable, match="dimension 64, the settings expect 384"):
+        opened(model, dimension=384)
+
+
+def test_a_shorter_limit_cuts_texts_into_more_windows(model: Path) -> None:
+    """A limit below the model's own is the length of windows, and gives a space of its own."""
+    whole, cut = opened(model), opened(model, max_tokens=10)
+    assert (whole.max_tokens, cut.max_tokens) == (38, 10)
+    assert opened(model, max_tokens=1000).max_tokens == 38
+    assert whole.fingerprint != cut.fingerprint
+    text = "apples " * 20
+    assert float(whole.embed_query(text) @ cut.embed_query(text)) < 0.99999
+    assert float(whole.embed_query("apples") @ cut.embed_query("apples")) > 0.99999
+
+
+def test_a_prefix_takes_its_room(model: Path) -> None:
+    """Chunks are to fit with the prefix that is put before them; one that fills it is refused."""
+    assert opened(model, document_prefix="the files ").max_tokens == 36
+    with pytest.raises(ModelUnusable, match="takes 40 tokens"):
+        opened(model, document_prefix="the " * 40).embed_documents(["lock"])
+
+
+def test_what_the_tokenizers_file_bakes_in_is_undone(original: Path) -> None:
+    """Cutting and filling asked for by the file change neither counts nor vectors."""
+    embedder = opened(original)
+    assert embedder.count_tokens("the lock " * 15) == 30
+    start = "the lock " * 9
+    vectors = embedder.embed_documents([start, f"{start} bananas"])
+    assert float(vectors[0] @ vectors[1]) < 1 - 1e-4
+
+
+def test_vectors_are_those_of_the_library(original: Path) -> None:
+    """A text that fits gets the vector that sentence-transformers itself gives it."""
+    from sentence_transformers import SentenceTransformer
+
+    from filestore.embed._sentence_transformers import quiet
+
+    texts = ["The writer holds the lock.", "bananas, apples; and files", "目录从文件重建。", "x"]
+    with quiet():
+        library = SentenceTransformer(str(original), device="cpu", local_files_only=True)
+    expected = library.encode(texts, normalize_embeddings=True, show_progress_bar=False)
+    np.testing.assert_allclose(opened(original).embed_documents(texts), expected, atol=1e-5)
+
+
+def test_a_long_text_is_the_mean_of_its_windows(original: Path) -> None:
+    """A text of two windows lies between them; nothing of it is left out."""
+    embedder = opened(original)
+    first, second = "lock " * 38, "apples " * 38
+    whole = embedder.embed_documents([first + second])[0]
+    parts = embedder.embed_documents([first, second])
+    mean = parts.sum(axis=0) / np.linalg.norm(parts.sum(axis=0))
+    np.testing.assert_allclose(whole, mean, atol=1e-5)
+
+
+def test_nothing_is_said_on_the_terminal(original: Path, script) -> None:
+    """Loading and embedding write neither bars nor warnings."""
+    program = (
+        "import sys; from filestore.embed import *\n"
+        "open_embedder(Choice(name='sentence-transformers:' + sys.argv[1])).embed_query('lock')"
+    )
+    done = script(program, original)
+    assert (done.code, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_hashes_are_remembered_until_a_file_changes(tmp_path: Path) -> None:
+    """A hash comes from the cache as long as the file is the same, and not after it changed."""
+    path, cache = tmp_path / "weights", tmp_path / "cache"
+    path.write_bytes(b"one")
+    os.utime(path, ns=(1, 1))
+    first = file_digest(str(path), str(cache))
+    path.write_bytes(b"two")
+    os.utime(path, ns=(1, 1))
+    assert file_digest(str(path), str(cache)) != first
+
+
+def test_a_hash_of_a_settled_file_is_read_from_the_cache(original: Path, tmp_path: Path) -> None:
+    """What is remembered is used: an entry for the file as it is answers for it."""
+    path = os.path.realpath(original / "model.safetensors")
+    status = os.stat(path)
+    stamps = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+    entry = {path: {"stamps": stamps, "sha256": "5" * 64}}
+    (tmp_path / "weights.json").write_text(json.dumps(entry))
+    assert file_digest(path, str(tmp_path)) == "5" * 64
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"x": 1}', "\x00"])
+def test_a_cache_that_cannot_be_used_is_no_error(tmp_path: Path, content: str) -> None:
+    """A damaged or unwritable cache of hashes changes nothing but time."""
+    path = tmp_path / "weights"
+    path.write_bytes(b"one")
+    (tmp_path / "weights.json").write_text(content)
+    expected = file_digest(str(path), "")
+    assert file_digest(str(path), str(tmp_path)) == expected
+    assert file_digest(str(path), str(path)) == expected
