@@ -1,5 +1,6 @@
 """Searching the index: a parsed query becomes one of tantivy's, its hits ids with scores."""
 
+import math
 import os
 import re
 import tempfile
@@ -23,7 +24,7 @@ from filestore.fulltext._analysis import (
     space_pairs,
     space_singles,
 )
-from filestore.fulltext._query import Clause, Kind, Need, Query, parse_query, relax
+from filestore.fulltext._query import Clause, Kind, Need, Query, parse_query, relax, wanted_text
 from filestore.fulltext._stamp import Stamp, TantivyGuard, require_files
 
 if TYPE_CHECKING:
@@ -113,6 +114,26 @@ class Reader:
             if not hits and (relaxed := relax(parsed)) is not None:
                 hits = self._ranked(self._compile(relaxed), limit)
         return hits
+
+    def known_share(self, query: str) -> float:
+        """How much of a query the documents can know, 0 to 1: its words by how rare they are.
+
+        Words that no document has count as the rarest there could be, so that of a question only
+        the "a" of which is to be found next to nothing is known.
+        """
+        words = self._exact.analyze(space_pairs(clean(wanted_text(query))))
+        with self._guard:
+            documents = self._live().num_docs
+            counted = [self._word_frequency(word) for word in dict.fromkeys(words)]
+        # As BM25 weighs them.
+        rarity = [math.log1p((documents - count + 0.5) / (count + 0.5)) for count in counted]
+        known = sum(weight for weight, count in zip(rarity, counted, strict=True) if count)
+        return known / sum(rarity) if rarity else 1.0
+
+    def _word_frequency(self, word: str) -> int:
+        """In how many documents a word is, in whatever form."""
+        stems = [self._frequency("stem", stem) for stem in self._stems_of(word)]
+        return max(self._frequency("exact", word), *stems, 0)
 
     def _live(self) -> "tantivy.Searcher":
         if self._searcher is None:

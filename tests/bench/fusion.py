@@ -93,9 +93,10 @@ def _name(model: str) -> str:
 def _measure(asked: QuestionSet, embedder: Embedder, work: Path) -> Result:
     vector = _vector_legs(asked, embedder, work)
     scores: dict[str, list[float]] = {method: [] for method in METHODS}
-    for place, (by_keyword, by_vector) in enumerate(zip(_keyword_legs(asked), vector, strict=True)):
+    keyword = _keyword_legs(asked)
+    for place, ((by_keyword, known), by_vector) in enumerate(zip(keyword, vector, strict=True)):
         legs = {"keyword": by_keyword, "vector": by_vector}
-        fused = fuse_legs(legs, lexical=embedder.lexical)
+        fused = fuse_legs(legs, lexical=embedder.lexical, known=known)
         found = {
             "keyword": _items(by_keyword),
             "vector": _items(by_vector),
@@ -122,14 +123,17 @@ def _groups(asked: QuestionSet, ranking: Sequence[str]) -> list[int]:
     return list(dict.fromkeys(asked.groups[p] if asked.groups else p for p in places))
 
 
-def _keyword_legs(asked: QuestionSet) -> Iterator[Leg]:
+def _keyword_legs(asked: QuestionSet) -> Iterator[tuple[Leg, float]]:
+    """What keywords find, and how much of each question they know."""
     with tempfile.TemporaryDirectory() as folder:
         with Writer.open(folder, rebuild=True) as writer:
             writer.add(Entry(id=n, title="", text=text) for n, text in enumerate(asked.documents))
             stamp = writer.commit(1, "bench")
         with Reader.open(folder, stamp) as reader:
             for question in asked.questions:
-                yield [(_key(place), score) for place, score in reader.search(question, DEPTH)]
+                found = reader.search(question, DEPTH)
+                leg = [(_key(place), score) for place, score in found]
+                yield leg, reader.known_share(question)
 
 
 def _vector_legs(asked: QuestionSet, embedder: Embedder, work: Path) -> Iterator[Leg]:

@@ -422,3 +422,20 @@ def test_import_loads_no_tantivy():
     """Importing the package is cheap: tantivy comes with the first index that is opened."""
     code = "import sys, filestore.fulltext; sys.exit('tantivy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_is_known_of_a_question_is_told(tmp_path):
+    """Words that documents have count by their rarity; words that none has make the rest small."""
+    notes = {
+        1: "The bread rests in a bowl.",
+        2: "The boat in the harbour.",
+        3: "A car, the brakes.",
+    }
+    folder = str(tmp_path / "index")
+    with Reader.open(folder, build(folder, texts(notes))) as reader:
+        assert reader.known_share("boats in harbours") == 1.0
+        assert reader.known_share("repairing a lighthouse") < 0.3
+        assert reader.known_share("lighthouse") == 0.0
+        told = reader.known_share("the boat of the lighthouse")
+        assert told > reader.known_share("the lighthouse")
+        assert reader.known_share("!?") == 1.0
