@@ -1,8 +1,8 @@
 """Every benchmark after another, on the same stores, as one report in Markdown.
 
-``python tests/bench/all.py [--files N] [--folders M] [--work DIR] [--data DIR]``; ``--data`` names
-the folder of the question sets for ``xquad.py``, which is left out without it. The report
-is printed as it grows.
+``python tests/bench/all.py [--files N] [--folders M] [--work DIR] [--model FOLDER] [--data DIR]
+[--large]``; what needs a model, or the folder of the question sets, is left out without it, and so
+is the store of a million chunks, which takes an hour to make. The report is printed as it grows.
 """
 
 import argparse
@@ -25,17 +25,31 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=100_000, help="default: %(default)s")
     parser.add_argument("--folders", type=int, default=1_000, help="default: %(default)s")
     parser.add_argument("--work", metavar="DIR", help="keep the stores here, and use them again")
-    parser.add_argument("--data", metavar="DIR", help="question sets for xquad.py")
-    parser.add_argument("--embedder", default="builtin", help="for xquad.py; default: %(default)s")
+    parser.add_argument("--data", metavar="DIR", help="question sets for xquad.py and fusion.py")
+    parser.add_argument("--model", metavar="FOLDER", help="a model with its graph for ONNX")
+    parser.add_argument("--large", action="store_true", help="a store of a million chunks, too")
     given = parser.parse_args()
     print(_machine(), flush=True)
     with tempfile.TemporaryDirectory() as temporary:
         sizes = ["--files", str(given.files), "--folders", str(given.folders)]
         shared = [*sizes, "--work", given.work or temporary]
         codes = [_run(name, shared) for name in SCRIPTS]
-    if given.data:
-        codes.append(_run("xquad", [given.data, "--embedder", given.embedder]))
+        codes += [_run(name, words) for name, words in _others(given)]
     return 1 if any(codes) else 0
+
+
+def _others(given: argparse.Namespace) -> list[tuple[str, list[str]]]:
+    """The scripts that make what they need themselves, with their options."""
+    model = given.model or "builtin"
+    scripts: list[tuple[str, list[str]]] = [("pdf", []), ("large_index", [])]
+    if given.model:
+        scripts.append(("embedding", []))
+    if given.data:
+        scripts.append(("xquad", [given.data, "--embedder", model]))
+        scripts.append(("fusion", ["--xquad", given.data, "--model", model]))
+    if given.large:
+        scripts.append(("large_store", []))
+    return scripts
 
 
 def _run(name: str, words: list[str]) -> int:
