@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from filestore.embed.base import Embedder
 
-EMBED_BATCH: Final = 128
+EMBED_BATCH: Final = 64
 AHEAD_FROM: Final = 500
 """So many texts at once are worth a second process, which takes its time to start."""
 
@@ -103,7 +103,10 @@ class EmbeddingFeed:
             self._may_run_ahead = embedder.single_threaded
             self._ahead = EmbeddingProcess(embedder) if embedder.single_threaded else None
         if self._ahead is None:
-            for number, keys in enumerate(in_batches(list(texts), EMBED_BATCH)):
+            # Texts of one length side by side need no padding, and what takes longest comes first,
+            # so that the time left is never more than was said.
+            longest_first = sorted(texts, key=lambda key: len(texts[key]), reverse=True)
+            for number, keys in enumerate(in_batches(longest_first, EMBED_BATCH)):
                 on_share(number * EMBED_BATCH / len(texts))
                 self._keep(embedder, keys, embedder.embed_documents([texts[key] for key in keys]))
             return

@@ -54,9 +54,9 @@ class Status:
     generation: int
     files: int
     """Files in the catalog, records included."""
-    index: "Description | None"
-    """The vector index as it was last written; None where there is none."""
     findings: tuple[Finding, ...]
+    index: "Description | None" = None
+    """The vector index as it was last written; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

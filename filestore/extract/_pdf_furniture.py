@@ -7,9 +7,9 @@ line stands in the same place of other pages, but for numbers. What merely repea
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from filestore.extract._pdf_lines import Line, PageLines
 
@@ -33,8 +33,7 @@ _PAGE_NUMBER: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Edge:
+class _Edge(NamedTuple):
     """A line at the edge of a page."""
 
     page: int
@@ -63,21 +62,21 @@ def without_furniture(pages: Sequence[PageLines]) -> list[PageLines]:
     for edge in edges:
         if edge in running or _is_lone_number(edge, pages[edge.page]):
             gone[edge.page].add(edge.position)
-    kept = [
-        replace(
-            page,
-            lines=tuple(
-                line for position, line in enumerate(page.lines) if position not in gone[number]
-            ),
-        )
-        for number, page in enumerate(pages)
-    ]
+    kept = [_without(page, gone[number]) for number, page in enumerate(pages)]
     return kept if any(page.lines for page in kept) else list(pages)
+
+
+def _without(page: PageLines, gone: Container[int]) -> PageLines:
+    return replace(
+        page,
+        lines=tuple(line for position, line in enumerate(page.lines) if position not in gone),
+    )
 
 
 def _edges(number: int, page: PageLines) -> list[_Edge]:
     """The outermost lines at the top and at the bottom of a page, inwards."""
-    order = sorted(range(len(page.lines)), key=lambda position: -page.lines[position].bottom)
+    depths = [-line.bottom for line in page.lines]
+    order = sorted(range(len(depths)), key=depths.__getitem__)
     found: list[_Edge] = []
     for top, outward in ((True, order), (False, order[::-1])):
         lines = [page.lines[position] for position in outward[: _EDGE_LINES + 1]]

@@ -113,16 +113,25 @@ def page_blocks(
             continue
         line = lines[position]
         limit = limits[position - 1] if position else 0.0
-        _place(blocks, line, limit, measures, sparse[max(0, position - 1) : position + 1])
+        gaps = sparse[position] + sparse[position - 1]
+        _place(blocks, line, limit, measures, gaps)
         blocks[-1].limit = limits[position]
         position += 1
     return blocks
 
 
 def _place(
-    blocks: list[Block], line: Line, limit: float, measures: Measures, sparse: Sequence[bool]
+    blocks: list[Block], line: Line, limit: float, measures: Measures, sparse: int
 ) -> None:
-    """Adds a line to the last block, or starts another with it."""
+    """Adds a line to the last block, or starts another with it.
+
+    Args:
+        blocks: Those of the page so far.
+        line: The next one.
+        limit: How far to the right the lines of the column before it reach.
+        measures: What is usual in the document.
+        sparse: How many of the line and the one before it have gaps.
+    """
     code = line.typewriter and not measures.typewriter
     last = blocks[-1] if blocks and blocks[-1].kind != "heading" else None
     if last is not None and (code or last.kind == "text"):
@@ -141,22 +150,27 @@ def _aligned(before: Line, line: Line) -> bool:
 
 
 def _relation(
-    block: Block, line: Line, limit: float, measures: Measures, sparse: Sequence[bool]
+    block: Block, line: Line, limit: float, measures: Measures, sparse: int
 ) -> Relation:
     before = block.lines[-1]
     distance = before.bottom - line.bottom
     if block.kind == "code":
         return "line" if -0.5 * line.size < distance < _TABLE_LOOSE * line.size else "gap"
-    if abs(before.size - line.size) > _SAME_SIZE * max(before.size, line.size):
+    if not _same_size(before, line):
         return "gap"
-    if all(sparse) and 0 <= distance < _TABLE_LOOSE * measures.leading * line.size:
+    if sparse == 2 and 0 <= distance < _TABLE_LOOSE * measures.leading * line.size:
         return "line"
     if not 0 <= distance <= _LOOSE * measures.leading * line.size:
         return "gap"
-    if any(sparse):
+    if sparse:
         # The first line of a paragraph beside a table looks like any other line of the table.
         return "line"
     return _relation_of_text(block, line, limit)
+
+
+def _same_size(before: Line, line: Line) -> bool:
+    one, other = before.size, line.size
+    return one == other or abs(one - other) <= _SAME_SIZE * max(one, other)
 
 
 def _relation_of_text(block: Block, line: Line, limit: float) -> Relation:
@@ -165,15 +179,18 @@ def _relation_of_text(block: Block, line: Line, limit: float) -> Relation:
     first = len(block.lines) == 1
     if is_item(line.text) and (is_bullet(line.text) or _may_start_item(block, line)):
         return "gap"
-    ended = _ends(_SENTENCE_END, before)
-    hanging = first and is_item(before.text)
-    if indent > _INDENT * line.size and not hanging and (ended or not first):
+    if indent > _INDENT * line.size and (not first or _is_whole_paragraph(before)):
         return "gap"
     if indent < -_INDENT * line.size and not first:
         return "gap"
     if before.width < _NARROWEST * before.size or not _reaches(before, limit, line.text):
         return "line"
     return "flow"
+
+
+def _is_whole_paragraph(line: Line) -> bool:
+    """Whether a first line may be a paragraph of its own, if an indented one follows."""
+    return _ends(_SENTENCE_END, line) and not is_item(line.text)
 
 
 def _ends(end: re.Pattern[str], line: Line) -> bool:
@@ -201,7 +218,7 @@ def _reaches(line: Line, limit: float, following: str) -> bool:
     if line.hyphen:
         return True
     word = following.partition(" ")[0] if following else "however"
-    character = line.width / max(1, len(line.text))
+    character = (line.right - line.left) / len(line.text)
     return line.right + (len(word) + 1) * character * 0.9 >= limit
 
 
@@ -210,10 +227,11 @@ def _limits(lines: Sequence[Line], sparse: Sequence[bool]) -> list[float]:
     reach: dict[tuple[int, int], float] = {}
     keys: list[tuple[int, int]] = []
     for line, gaps in zip(lines, sparse, strict=True):
-        key = (round(line.size), int(line.left // (_COLUMN * max(line.size, 1.0))))
+        size = line.size if line.size > 1.0 else 1.0
+        key = (round(line.size), int(line.left // (_COLUMN * size)))
         keys.append(key)
-        if not gaps:
-            reach[key] = max(reach.get(key, 0.0), line.right)
+        if not gaps and line.right > reach.get(key, 0.0):
+            reach[key] = line.right
     widest = {
         (size, column): max(reach.get((size, column + offset), 0.0) for offset in (-1, 0, 1))
         for size, column in set(keys)
@@ -278,7 +296,7 @@ def _continues(paragraph: Block, block: Block) -> bool:
     )
     if block.kind != "text" or not moved or is_item(line.text) or has_leader(line.text):
         return False
-    if abs(before.size - line.size) > _SAME_SIZE * max(before.size, line.size):
+    if not _same_size(before, line):
         return False
     if before.hyphen:
         return line.text[:1].isalpha()

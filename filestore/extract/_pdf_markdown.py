@@ -87,22 +87,25 @@ def _write_text(output: _Output, block: Block, words: Words) -> None:
 
 def _write_flow(output: _Output, lines: Sequence[Line], mark: str, words: Words) -> None:
     """Writes lines that flow on as one line."""
-    pieces = [without_leader(lines[0].text)]
-    if not mark and lines[0].text[0] in BULLETS and is_bullet(lines[0].text):
-        mark, pieces[0] = "- ", without_bullet(lines[0].text)
+    first, last = lines[0], lines[-1]
+    pieces = [without_leader(first.text)]
+    if not mark and first.text[0] in BULLETS and is_bullet(first.text):
+        mark, pieces[0] = "- ", without_bullet(first.text)
     for before, line in pairwise(lines):
-        glue = joined(before.text, line.text, hyphen=before.hyphen, words=words)
-        pieces[-1] += glue
+        pieces[-1] += joined(before.text, line.text, hyphen=before.hyphen, words=words)
         pieces.append(line.text)
-    if lines[-1].hyphen:
+    if last.hyphen:
         pieces[-1] += "-"
     whole = "".join(pieces)
     if mark.startswith("#"):
         pieces[-1] = _CLOSING.sub(r"\\\g<0>", pieces[-1])
     elif whole[:1] in _STRUCTURE_START and not mark and _STRUCTURE.match(whole):
         mark = "\\"
-    output.mark(lines[0])
+    output.mark(first)
     output.write(mark)
+    if first.page == last.page:
+        output.write("".join(pieces))
+        return
     for line, piece in zip(lines, pieces, strict=True):
         output.mark(line)
         output.write(piece)

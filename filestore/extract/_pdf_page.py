@@ -85,7 +85,7 @@ class PageReader:
         return PageLines(height=max(1.0, height), lines=tuple(lines))
 
     def _lines(self, text_page: Any, text: str, number: int) -> Iterator[Line]:
-        if _MANGLED.search(text):
+        if not text.isascii() and _MANGLED.search(text):
             text = self._unmangled(text_page, text)
         start = 0
         for row in text.split("\r\n"):
@@ -134,16 +134,7 @@ class PageReader:
         typewriter = self._is_fixed(text_page, middle) and (
             self._is_fixed(text_page, first) and self._is_fixed(text_page, last)
         )
-        return Line(
-            text=text,
-            page=number,
-            left=left,
-            right=right,
-            bottom=bottom,
-            size=size,
-            typewriter=typewriter,
-            hyphen=broken,
-        )
+        return Line(text, number, left, right, bottom, size, typewriter, broken)
 
     def _indexes(self, text_page: Any, places: tuple[int, ...]) -> list[int]:
         """Where characters of the text are among those of the page, some of which have no text."""
@@ -184,7 +175,8 @@ class PageReader:
             size = max(1.0, abs(_sound(top) - _sound(bottom)))
         x, y = self._corner
         if abs(matrix.b) <= abs(matrix.a):
-            left, right = min(start, last_left) - x, max(end, first_right) - x
+            left = (last_left if last_left < start else start) - x
+            right = (first_right if first_right > end else end) - x
             return _sound(left), _sound(right), _sound(bottom - y), size
         if matrix.b > 0:
             across = self._width + x - first_right

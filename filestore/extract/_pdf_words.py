@@ -76,7 +76,9 @@ def vocabulary(lines: Iterable[Line]) -> Words:
         text = line.text.partition(" ")[2] if broken else line.text
         broken = line.hyphen
         parts.append(text.rpartition(" ")[0] if broken else text)
-    words = set(_WORD.findall("\n".join(parts).casefold()))
+    # No word goes beyond white space, and most tokens of a long text are there many times.
+    tokens = set("\n".join(parts).split())
+    words = set(_WORD.findall("\n".join(tokens).casefold()))
     leading = (word.partition("-")[0] for word in words if "-" in word)
     return Words(whole=frozenset(words), leading=frozenset(leading))
 
