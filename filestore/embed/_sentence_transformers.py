@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.embed._local import LocalEmbedder, require
@@ -19,6 +15,7 @@ from filestore.embed._model_folder import (
 from filestore.embed._weights import weights_digest
 from filestore.embed.base import Choice, Embedder
 from filestore.embed.models import find_model
+from filestore.embed.quiet import quiet_libraries
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,7 +92,7 @@ def load_library_model(folder: ModelFolder, *, device: str | None = None) -> Sen
     from sentence_transformers import SentenceTransformer
 
     try:
-        with quiet():
+        with quiet_libraries():
             model = SentenceTransformer(
                 folder.path, device=device, local_files_only=True, trust_remote_code=False
             )
@@ -118,21 +115,3 @@ def takes_token_types(model: SentenceTransformer) -> bool:
     """Whether its tokens are of several types, as in BERT."""
     transformer: Any = model[0]
     return bool(getattr(transformer.auto_model.config, "type_vocab_size", 0))
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Keep the libraries' bars and warnings off the terminal."""
-    # An untyped module.
-    logging: Any = import_module("transformers.utils.logging")
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()

@@ -7,7 +7,7 @@ line stands in the same place of other pages, but for numbers. What merely repea
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -66,11 +66,11 @@ def without_furniture(pages: Sequence[PageLines]) -> list[PageLines]:
     return kept if any(page.lines for page in kept) else list(pages)
 
 
-def _without(page: PageLines, gone: Container[int]) -> PageLines:
-    return replace(
-        page,
-        lines=tuple(line for position, line in enumerate(page.lines) if position not in gone),
-    )
+def _without(page: PageLines, gone: Collection[int]) -> PageLines:
+    if not gone:
+        return page
+    kept = [line for position, line in enumerate(page.lines) if position not in gone]
+    return replace(page, lines=tuple(kept))
 
 
 def _edges(number: int, page: PageLines) -> list[_Edge]:
@@ -139,7 +139,7 @@ def _near(slot: tuple[bool, int]) -> list[tuple[bool, int]]:
 
 def _recurs(edge: _Edge, spread: Mapping[tuple[tuple[bool, int], str], Sequence[int]]) -> bool:
     pages = spread[edge.slot, edge.key]
-    if len(set(pages[: 2 * _EDGE_LINES * _FEWEST])) < _FEWEST:
+    if len(pages) < _FEWEST or len(set(pages[: 2 * _EDGE_LINES * _FEWEST])) < _FEWEST:
         return False
     before = bisect_left(pages, edge.page) - 1
     after = bisect_right(pages, edge.page)

@@ -32,6 +32,7 @@ _NUMBERING: Final = re.compile(
     r"(?:[0-9]{1,4}|[A-Z]|[IVXLC]{1,7})(?:\.[0-9]{1,4})*[.:)]?\s+(?:[—–-]\s+)?"
 )
 _NUMBERING_LENGTH: Final = 30  # characters: `Appendix XVIII.12.3: `
+_TOLD_BY: Final = 3  # characters at its start that tell almost every line from a title
 _NO_TITLE: Final = re.compile(
     r"(?:tableof)?contents|inhalt(?:sverzeichnis)?|sommaire|índice|index|abstract|preface|vorwort"
     r"|introduction|einleitung|[a-z]*[0-9]+"
@@ -114,7 +115,7 @@ def _index(lines: Sequence[Line], wanted: frozenset[str]) -> dict[str, list[_Pla
     """Where on a page each of the wanted texts stands, as one line or as up to three."""
     index: defaultdict[str, list[_Place]] = defaultdict(list)
     longest = 2 * max(map(len, wanted)) + _NUMBERING_LENGTH
-    starts = frozenset(key[0] for key in wanted)
+    starts = frozenset(key[:length] for key in wanted for length in (1, _TOLD_BY))
     for position, line in enumerate(lines):
         if not _may_start(line.text, starts, longest):
             continue
@@ -129,7 +130,8 @@ def _index(lines: Sequence[Line], wanted: frozenset[str]) -> dict[str, list[_Pla
             keys = _keys(text)
             for key in keys & wanted:
                 index[key].append(_Place(position=position, lines=count, size=line.size))
-            if not any(key.startswith(tuple(keys)) for key in wanted) and not _is_number(text):
+            so_far = tuple(keys)
+            if not any(key.startswith(so_far) for key in wanted) and not _is_number(text):
                 break
     return index
 
@@ -138,10 +140,13 @@ def _may_start(text: str, starts: frozenset[str], longest: int) -> bool:
     """Whether a title may start here, told fast: almost every line is none."""
     if len(text) > longest:
         return False
-    first = text[0]
-    if not first.isalnum() or not first.isascii():
-        return True
-    return first.lower() in starts or _NUMBERING.match(f"{text[:_NUMBERING_LENGTH]} ") is not None
+    # With one character after it, for that may be an accent.
+    start = text[:_TOLD_BY] if text[: _TOLD_BY + 1].isascii() else text[0]
+    if len(start) < _TOLD_BY or not start.isalnum():
+        start = text[0]
+        if not start.isalnum() or not start.isascii():
+            return True
+    return start.lower() in starts or _NUMBERING.match(f"{text[:_NUMBERING_LENGTH]} ") is not None
 
 
 def _goes_on(before: Line, line: Line) -> bool:

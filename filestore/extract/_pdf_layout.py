@@ -120,9 +120,7 @@ def page_blocks(
     return blocks
 
 
-def _place(
-    blocks: list[Block], line: Line, limit: float, measures: Measures, sparse: int
-) -> None:
+def _place(blocks: list[Block], line: Line, limit: float, measures: Measures, sparse: int) -> None:
     """Adds a line to the last block, or starts another with it.
 
     Args:
@@ -149,9 +147,7 @@ def _aligned(before: Line, line: Line) -> bool:
     return abs(before.left - line.left) < 1 and not before.text.endswith(":")
 
 
-def _relation(
-    block: Block, line: Line, limit: float, measures: Measures, sparse: int
-) -> Relation:
+def _relation(block: Block, line: Line, limit: float, measures: Measures, sparse: int) -> Relation:
     before = block.lines[-1]
     distance = before.bottom - line.bottom
     if block.kind == "code":

@@ -6,7 +6,7 @@ rule: nothing here knows the PDF library, so that every decision can be tried wi
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -77,26 +77,39 @@ class Measures:
 def measure(pages: Sequence[PageLines]) -> Measures:
     """Finds what is usual among the lines of a document, of a long one from a part of its pages."""
     sizes: Counter[float] = Counter()
-    leadings: Counter[float] = Counter()
+    distances: Counter[float] = Counter()
     advances: list[float] = []
     typewriter = count = 0
     for page in pages[:: max(1, len(pages) // _SAMPLED_PAGES)]:
+        count += len(page.lines)
         for line in page.lines:
-            count += 1
+            length = len(line.text)
             typewriter += line.typewriter
-            sizes[round(line.size * 2) / 2] += len(line.text)
-            if len(line.text) >= 20 and line.width > 0:
+            sizes[line.size] += length
+            if length >= 20 and line.right > line.left:
                 advances.append(_advance(line))
         for before, line in pairwise(page.lines):
-            distance = (before.bottom - line.bottom) / max(line.size, 1.0)
-            if 0.8 < distance < 2.2 and abs(before.size - line.size) < 0.1 * line.size:
-                leadings[round(distance, 2)] += 1
+            size = line.size
+            distance = (before.bottom - line.bottom) / (size if size > 1.0 else 1.0)
+            if 0.8 < distance < 2.2 and abs(before.size - size) < 0.1 * size:
+                distances[distance] += 1
+    # Few values differ, and to round one takes longer than to count it.
+    sizes = _counted(sizes, lambda size: round(size * 2) / 2)
+    leadings = _counted(distances, lambda distance: round(distance, 2))
     return Measures(
         size=max(sizes, key=lambda size: (sizes[size], -size), default=10.0) or 10.0,
         leading=max(leadings, key=lambda key: (leadings[key], -key), default=DEFAULT_LEADING),
         advance=median(advances) if advances else 0.5,
         typewriter=typewriter > _MONOSPACED_SHARE * count,
     )
+
+
+def _counted(counts: Mapping[float, int], rounded: Callable[[float], float]) -> Counter[float]:
+    """The counts of the rounded values."""
+    whole: Counter[float] = Counter()
+    for value, count in counts.items():
+        whole[rounded(value)] += count
+    return whole
 
 
 def _advance(line: Line) -> float:
@@ -118,10 +131,10 @@ def is_sparse(line: Line, measures: Measures) -> bool:
 
 def has_leader(text: str) -> bool:
     """Whether dots lead the eye to a page number, as in a table of contents."""
-    # Almost every line has no part of one, which is told much faster than that it has none whole.
-    if ".." not in text and ". ." not in text and "___" not in text:
-        if text.isascii() or ("…" not in text and "·" not in text):
-            return False
+    # Almost every line has no part of one, which is told faster than that it has none as a whole.
+    unlikely = ".." not in text and ". ." not in text and "___" not in text
+    if unlikely and (text.isascii() or ("…" not in text and "·" not in text)):
+        return False
     return any(leader in text for leader in _LEADERS)
 
 

@@ -99,13 +99,14 @@ def _write_flow(output: _Output, lines: Sequence[Line], mark: str, words: Words)
     whole = "".join(pieces)
     if mark.startswith("#"):
         pieces[-1] = _CLOSING.sub(r"\\\g<0>", pieces[-1])
+        whole = "".join(pieces)
     elif whole[:1] in _STRUCTURE_START and not mark and _STRUCTURE.match(whole):
         mark = "\\"
     output.mark(first)
-    output.write(mark)
     if first.page == last.page:
-        output.write("".join(pieces))
+        output.write(f"{mark}{whole}")
         return
+    output.write(mark)
     for line, piece in zip(lines, pieces, strict=True):
         output.mark(line)
         output.write(piece)

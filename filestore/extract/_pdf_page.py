@@ -6,6 +6,7 @@ but for scripts and characters that pdfium gives in another order or form than t
 
 import ctypes
 import re
+import struct
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, Final
@@ -18,9 +19,13 @@ MAX_CHARACTERS: Final = 20_000_000
 
 _FARTHEST: Final = 1e6  # points; anything beyond is damage
 _FIXED_PITCH: Final = 1
-_LONGEST_FONT: Final = 96  # bytes of its name
+_LONGEST_FONT: Final = ctypes.c_ulong(96)  # bytes of its name
 _SMALLEST: Final = 0.5  # points: below, the size is that of the box around the character
 _QUARTER_TURNS: Final = (90, 270)
+_BOX: Final = struct.Struct("4f")
+"""Left, top, right, bottom: what pdfium calls FS_RECTF."""
+_MATRIX: Final = struct.Struct("6f")
+"""Four numbers that turn and scale, two that shift: FS_MATRIX."""
 
 _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _RIGHT_TO_LEFT_RUN: Final = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
@@ -41,16 +46,19 @@ class PageReader:
     def __init__(self) -> None:
         from pypdfium2 import raw
 
-        self._raw = raw
-        self._index_of = raw.FPDFText_GetCharIndexFromTextIndex
-        self._box_of = raw.FPDFText_GetLooseCharBox
-        self._matrix_of = raw.FPDFText_GetMatrix
-        self._size_of = raw.FPDFText_GetFontSize
-        self._font_of = raw.FPDFText_GetFontInfo
-        self._box = raw.FS_RECTF()
-        self._matrix = raw.FS_MATRIX()
+        self._index_of = _unchecked(raw.FPDFText_GetCharIndexFromTextIndex)
+        self._code_of = _unchecked(raw.FPDFText_GetUnicode)
+        self._is_guessed = _unchecked(raw.FPDFText_HasUnicodeMapError)
+        self._origin_of = _unchecked(raw.FPDFText_GetCharOrigin)
+        self._box_of = _unchecked(raw.FPDFText_GetLooseCharBox)
+        self._matrix_of = _unchecked(raw.FPDFText_GetMatrix)
+        self._size_of = _unchecked(raw.FPDFText_GetFontSize)
+        self._font_of = _unchecked(raw.FPDFText_GetFontInfo)
+        self._box = ctypes.create_string_buffer(_BOX.size)
+        self._matrix = ctypes.create_string_buffer(_MATRIX.size)
         self._flags = ctypes.c_int()
-        self._font = ctypes.create_string_buffer(_LONGEST_FONT)
+        self._flags_place = ctypes.byref(self._flags)
+        self._font = ctypes.create_string_buffer(_LONGEST_FONT.value)
         self._typewriters: dict[tuple[bytes, int], bool] = {}
         self._same_indexes = True
         self._corner = 0.0, 0.0
@@ -72,11 +80,12 @@ class PageReader:
                 count = text_page.count_chars()
                 self.characters += count
                 text = "" if self.characters > MAX_CHARACTERS else _text_of(text_page)
-                final = self._index_of(text_page.raw, count - 1) if count else 0
+                handle = ctypes.cast(text_page.raw, ctypes.c_void_p)
+                final = self._index_of(handle, count - 1) if count else 0
                 self._same_indexes = len(text) == count == final + 1
                 self._corner = left, bottom
                 self._width = right - left
-                lines = joined_pieces(list(self._lines(text_page.raw, text, number)))
+                lines = joined_pieces(list(self._lines(handle, text, number)))
             finally:
                 text_page.close()
         finally:
@@ -101,8 +110,8 @@ class PageReader:
         """The text with characters beyond 16 bits as they are."""
         characters = list(text)
         for found in _MANGLED.finditer(text):
-            place = self._raw.FPDFText_GetCharIndexFromTextIndex(text_page, found.start())
-            code = self._raw.FPDFText_GetUnicode(text_page, place) if place >= 0 else 0
+            place = self._index_of(text_page, found.start())
+            code = self._code_of(text_page, place) if place >= 0 else 0
             if 0xFFFF < code < 0x110000:
                 characters[found.start()] = chr(code)
         return "".join(characters)
@@ -146,14 +155,13 @@ class PageReader:
         Where one glyph stands for several characters pdfium turns these round; and it has
         characters for glyphs of which the font does not say what they are.
         """
-        raw = self._raw
         x, y = ctypes.c_double(), ctypes.c_double()
         placed: list[tuple[float, str]] = []
         for index in range(first, last + 1):
-            code = raw.FPDFText_GetUnicode(text_page, index)
-            if not 0 < code < 0x110000 or raw.FPDFText_HasUnicodeMapError(text_page, index) == 1:
+            code = self._code_of(text_page, index)
+            if not 0 < code < 0x110000 or self._is_guessed(text_page, index) == 1:
                 continue
-            raw.FPDFText_GetCharOrigin(text_page, index, x, y)
+            self._origin_of(text_page, index, ctypes.byref(x), ctypes.byref(y))
             placed.append((x.value, chr(code)))
         runs = ("".join(item[1] for item in run) for _, run in groupby(placed, lambda one: one[0]))
         return "".join(_RIGHT_TO_LEFT_RUN.sub(lambda run: run[0][::-1], run) for run in runs)
@@ -162,23 +170,21 @@ class PageReader:
         self, text_page: Any, first: int, last: int, middle: int
     ) -> tuple[float, float, float, float]:
         """Left, right and bottom of a line as if it ran from left to right, and its font size."""
-        box, matrix = self._box, self._matrix
-        self._box_of(text_page, last, box)
-        last_bottom, end, last_top = box.bottom, box.right, box.top
-        last_left = box.left
-        self._box_of(text_page, first, box)
-        start, bottom, first_right, top = box.left, box.bottom, box.right, box.top
-        self._matrix_of(text_page, middle, matrix)
-        size = abs(self._size_of(text_page, middle))
-        size *= (matrix.c * matrix.c + matrix.d * matrix.d) ** 0.5
+        self._box_of(text_page, last, self._box)
+        last_left, last_top, end, last_bottom = _BOX.unpack_from(self._box)
+        self._box_of(text_page, first, self._box)
+        start, top, first_right, bottom = _BOX.unpack_from(self._box)
+        self._matrix_of(text_page, middle, self._matrix)
+        a, b, c, d, _, _ = _MATRIX.unpack_from(self._matrix)
+        size = abs(self._size_of(text_page, middle)) * (c * c + d * d) ** 0.5
         if not _SMALLEST < size < _FARTHEST:
             size = max(1.0, abs(_sound(top) - _sound(bottom)))
         x, y = self._corner
-        if abs(matrix.b) <= abs(matrix.a):
+        if abs(b) <= abs(a):
             left = (last_left if last_left < start else start) - x
             right = (first_right if first_right > end else end) - x
             return _sound(left), _sound(right), _sound(bottom - y), size
-        if matrix.b > 0:
+        if b > 0:
             across = self._width + x - first_right
             return _sound(bottom - y), _sound(last_top - y), _sound(across), size
         return _sound(y - top), _sound(y - last_bottom), _sound(start - x), size
@@ -186,7 +192,7 @@ class PageReader:
     def _is_fixed(self, text_page: Any, index: int) -> bool:
         """Whether the font of a character is monospaced."""
         self._font.value = b""
-        self._font_of(text_page, index, self._font, _LONGEST_FONT, self._flags)
+        self._font_of(text_page, index, self._font, _LONGEST_FONT, self._flags_place)
         font = self._font.value, self._flags.value
         known = self._typewriters.get(font)
         if known is None:
@@ -194,6 +200,16 @@ class PageReader:
             known = bool(font[1] & _FIXED_PITCH) or named is not None
             self._typewriters[font] = known
         return known
+
+
+def _unchecked(function: Any) -> Any:
+    """The same function of pdfium without the conversion of its arguments.
+
+    It takes longer than the work of most functions. What is given in place of a pointer must be
+    one, of any type, and what is given in place of an `int` must be a small whole number.
+    """
+    address = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return ctypes.PYFUNCTYPE(function.restype)(address)
 
 
 def _text_of(text_page: Any) -> str:

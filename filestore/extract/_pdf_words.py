@@ -76,9 +76,11 @@ def vocabulary(lines: Iterable[Line]) -> Words:
         text = line.text.partition(" ")[2] if broken else line.text
         broken = line.hyphen
         parts.append(text.rpartition(" ")[0] if broken else text)
-    # No word goes beyond white space, and most tokens of a long text are there many times.
-    tokens = set("\n".join(parts).split())
-    words = set(_WORD.findall("\n".join(tokens).casefold()))
+    # No word goes beyond white space, most tokens of a long text are there many times, and most
+    # of the others are words as they stand: little is left to search through.
+    tokens = set("\n".join(set("\n".join(parts).split())).casefold().split())
+    words = set(filter(str.isalpha, tokens))
+    words.update(_WORD.findall("\n".join(tokens - words)))
     leading = (word.partition("-")[0] for word in words if "-" in word)
     return Words(whole=frozenset(words), leading=frozenset(leading))
 

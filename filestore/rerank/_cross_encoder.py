@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +17,7 @@ import orjson
 
 from filestore.embed import Choice, ModelMissing, ModelUnusable
 from filestore.embed.models import find_model
+from filestore.embed.quiet import quiet_libraries
 from filestore.rerank.base import Reranker
 
 if TYPE_CHECKING:
@@ -135,7 +133,7 @@ def _load(folder: str) -> CrossEncoder:
     from torch.nn import Identity
 
     try:
-        with _quiet():
+        with quiet_libraries():
             model: CrossEncoder = CrossEncoder(
                 folder,
                 local_files_only=True,
@@ -157,24 +155,6 @@ def _load(folder: str) -> CrossEncoder:
     # Some versions keep the precision that the weights were stored in.
     model.float().eval()
     return model
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the library's bars and warnings off the terminal."""
-    # An untyped module.
-    logging: Any = import_module("transformers.utils.logging")
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
 
 
 def _encodable(text: str) -> str:

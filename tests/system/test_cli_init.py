@@ -9,6 +9,7 @@ import pytest
 COMMANDS = [
     *("init", "add", "rm", "ls", "show", "status"),
     *("verify", "sync", "search", "reconstruct", "demo", "tui"),
+    *("evaluate", "embedder", "trust"),
 ]
 
 
@@ -17,7 +18,9 @@ def test_makes_a_store(run: Any, tmp_path: Path) -> None:
     done = run("init", "--json", cwd=tmp_path)
     root = tmp_path / "file_index"
     assert done.code == 0
-    assert done.json == {"root": str(root), "layout": "tree", "embedder": "builtin"}
+    made = done.json
+    assert "no model that compares meaning is here" in made.pop("reason")
+    assert made == {"root": str(root), "layout": "tree", "embedder": "builtin"}
     assert (root / ".gitignore").read_text() == ".sidecar/\n.undo/\n"
     assert "eol=lf" in (root / ".gitattributes").read_text()
     assert 'layout = "tree"' in (root / "filestore.toml").read_text()
