@@ -107,7 +107,7 @@ def _ingested(
             begun = ingest.begin(source)
         reading.begun(max(1, len(begun.fresh)))
         ahead.append(begun)
-        held = sum(len(data) for other in ahead for data in other.fresh.values())
+        held = sum(other.held_bytes for other in ahead)
         room = AHEAD_SOURCES * workers if held < AHEAD_BYTES else 0
         yield from _finished(ingest, ahead, reading, keep=room)
     yield from _finished(ingest, ahead, reading, keep=0)

@@ -37,7 +37,18 @@ class EmbeddingFeed:
         embedder: "Embedder | None",
         embed: bool,
         processes: int,
+        no_embedder: FilestoreError | None = None,
     ) -> None:
+        """Take nothing yet.
+
+        Args:
+            catalog: Says which vectors have their embedding.
+            embeddings: Keeps them.
+            embedder: Makes them; None where there is none, or it is not the one of the store.
+            embed: Whether what is lacking is embedded.
+            processes: More than one lets an embedder that keeps one core busy run beside.
+            no_embedder: Why there is none.
+        """
         self._catalog = catalog
         self._embeddings = embeddings
         self._embedder = embedder
@@ -52,6 +63,7 @@ class EmbeddingFeed:
         """Texts that had their embedding already."""
         self.problem: FilestoreError | None = None
         """Why embedding was given up; what is lacking then stays without vectors."""
+        self._no_embedder = no_embedder if embed else None
         self._trusted = False
 
     def take(
@@ -69,6 +81,7 @@ class EmbeddingFeed:
             on_share: Told how much of what must be embedded is, where it is embedded here.
         """
         if self._embedder is None or not texts:
+            self.problem = self.problem or (self._no_embedder if texts else None)
             return
         had = (
             self._sound(texts) if sound else self._embeddings.has(self._embedder.fingerprint, texts)

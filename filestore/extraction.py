@@ -13,9 +13,12 @@ from typing import Final
 from filestore import extract
 from filestore.extract.base import Document
 from filestore.extract.process import ExtractionProcess, Limits
-from filestore.sources import SourceError
+from filestore.sources import Original, SourceError
 
 USUAL_LIMITS: Final = Limits()
+
+HARMLESS_BYTES: Final = 1_000_000
+"""Plain text beyond this may take its time, and so is read where time is limited."""
 
 Pending = Callable[[], Document]
 """Gives the document, waiting for it, or raises what is wrong with it."""
@@ -37,25 +40,22 @@ class Extraction:
         self._idle: queue.SimpleQueue[ExtractionProcess] = queue.SimpleQueue()
         self._all: list[ExtractionProcess] = []
 
-    def begin(self, data: bytes, path: str) -> Pending:
-        """Start to read one original.
-
-        Args:
-            data: The bytes.
-            path: Its path, whose last part says what it is and names it in messages.
+    def begin(self, original: Original) -> Pending:
+        """Start to extract one original; the end of its name says what it is.
 
         Returns:
             A call for the document; what costs little is read only then.
         """
-        name = path.rpartition("/")[2]
+        name = original.path.rpartition("/")[2]
         extractor = extract.for_name(name)
-        if extractor is None or not extractor.isolated:
-            return partial(_extract_here, data, name)
+        if extractor is None or not (extractor.isolated or original.size_bytes > HARMLESS_BYTES):
+            return partial(_extract_here, original, name)
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self._workers, "extraction")
-        return self._threads.submit(self._in_child, data, name).result
+        return self._threads.submit(self._in_child, original, name).result
 
-    def _in_child(self, data: bytes, name: str) -> Document:
+    def _in_child(self, original: Original, name: str) -> Document:
+        data = original.data()
         try:
             process = self._idle.get_nowait()
         except queue.Empty:
@@ -76,11 +76,11 @@ class Extraction:
         self._threads.shutdown()
 
 
-def _extract_here(data: bytes, name: str) -> Document:
+def _extract_here(original: Original, name: str) -> Document:
     extractor = extract.for_name(name)
     if extractor is None:
         raise SourceError(
             f"{name}: no extractor reads this kind of file",
             remedy="convert it to text, Markdown, HTML, PDF, DOCX or PPTX",
         )
-    return extractor.extract(data, name=name)
+    return extractor.extract(original.data(), name=name)

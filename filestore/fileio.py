@@ -10,7 +10,8 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from filestore.errors import FilestoreError
@@ -22,6 +23,8 @@ FULL_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
 _ATTEMPTS: Final = 3
+_FEW_FILES: Final = 8
+_SYNCED_AT_ONCE: Final = 16
 _CLOCK_STEP_S: Final = 0.001
 _COARSEST_TICK_S: Final = 2.1
 
@@ -154,8 +157,9 @@ def write_all_at(handle: int, files: Mapping[str, bytes]) -> None:
     """
     staged: dict[str, str] = {}
     try:
-        for name, data in files.items():
-            staged[name] = _stage(handle, name, data)
+        with contextlib.closing(_begin_staging(handle, files)) as stagings:
+            for name, staging in stagings:
+                staged[name] = staging()
         for name in files:
             os.rename(staged[name], name, src_dir_fd=handle, dst_dir_fd=handle)
             del staged[name]
@@ -165,6 +169,32 @@ def write_all_at(handle: int, files: Mapping[str, bytes]) -> None:
         for temporary in staged.values():
             with contextlib.suppress(OSError):
                 os.unlink(temporary, dir_fd=handle)
+
+
+def _begin_staging(
+    handle: int, files: Mapping[str, bytes]
+) -> Generator[tuple[str, Callable[[], str]], None, None]:
+    """Each name with a call that gives its temporary file, on disk, or raises.
+
+    Many files are staged side by side: a disk syncs several at once in the time of one.
+    """
+    if len(files) <= _FEW_FILES:
+        yield from ((name, partial(_stage, handle, name, data)) for name, data in files.items())
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_SYNCED_AT_ONCE) as threads:
+        pending = {name: threads.submit(_stage, handle, name, data) for name, data in files.items()}
+        try:
+            while pending:
+                name = next(iter(pending))
+                yield name, pending.pop(name).result
+        finally:
+            # Whoever asked gave up: what is staged beyond the failure is in nobody's way.
+            for staging in pending.values():
+                if not staging.cancel() and staging.exception() is None:
+                    with contextlib.suppress(OSError):
+                        os.unlink(staging.result(), dir_fd=handle)
 
 
 def _stage(handle: int, name: str, data: bytes) -> str:

@@ -56,6 +56,7 @@ class Commit:
         embedder: "Embedder | None",
         embed: bool = True,
         processes: int = 1,
+        no_embedder: FilestoreError | None = None,
     ) -> None:
         self._places = places
         self._layout = layout
@@ -68,6 +69,7 @@ class Commit:
             embedder=embedder,
             embed=embed,
             processes=processes,
+            no_embedder=no_embedder,
         )
         self._stats: dict[str, dict[str, bytes | None]] = {}
         self._records_changed = False

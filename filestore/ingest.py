@@ -15,19 +15,21 @@ from filestore.errors import FilestoreError, RefusedError
 from filestore.extract.base import Document
 from filestore.extract.folder import documents
 from filestore.extraction import Extraction, Pending
-from filestore.hashing import origin_hash, source_hash
+from filestore.hashing import origin_hash
 from filestore.naming import Named, Naming
 from filestore.places import Places
 from filestore.records import Record, SourceDocument
 from filestore.regeneration import Existing, NewChunk, NewDocument, Regeneration, regenerate
 from filestore.settings import Settings
-from filestore.sources import SourceError, SourcePath, read_source, unreadable
-from filestore.truth import FolderOfStore, change, chunk_files, look_at_existing
+from filestore.sources import Original, SourceError, SourcePath, read_original, unreadable
+from filestore.truth import FolderOfStore, change, chunk_files, look_at_existing, remove_copy
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
 
 UNCHANGED: Final = "unchanged"
+HELD_BYTES: Final = 128 * 1024 * 1024
+"""So much of a source is held in memory; what is beyond it is read twice."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,10 +71,15 @@ class Begun:
     outcome: Outcome
     named: Named | None = None
     """None where it failed already."""
-    fresh: dict[str, bytes] = field(default_factory=dict)
-    """The bytes of its documents by their reference."""
+    fresh: dict[str, Original] = field(default_factory=dict)
+    """Its documents by their reference."""
     pending: dict[str, Pending] = field(default_factory=dict)
     """Those that are new or changed."""
+
+    @property
+    def held_bytes(self) -> int:
+        """How much of them is held in memory."""
+        return sum(len(original.held or b"") for original in self.fresh.values())
 
 
 class Ingest:
@@ -144,22 +151,25 @@ class Ingest:
                 self._naming.take(named)
         return outcome
 
-    def _read(self, source: SourcePath, outcome: Outcome) -> dict[str, bytes]:
-        """The bytes of every document by its reference; what was left out or failed is noted."""
+    def _read(self, source: SourcePath, outcome: Outcome) -> dict[str, Original]:
+        """Every document by its reference; what was left out or failed is noted."""
         reference = outcome.source
         if not os.path.isdir(source.path):
-            return {reference: read_source(source.path)}
+            return {reference: read_original(source.path, room=HELD_BYTES)}
         listing = documents(source.path, leave_out=self._is_own, patterns=self._settings.ignore)
         outcome.ignored = listing.ignored
-        found: dict[str, bytes] = {}
+        found: dict[str, Original] = {}
+        room = HELD_BYTES
         outcome.skipped = list(listing.skipped)
         for path in listing.paths:
             try:
-                found[f"{reference}/{path}"] = read_source(os.path.join(source.path, path))
+                original = read_original(os.path.join(source.path, path), room=room)
+                found[f"{reference}/{path}"] = original
+                room -= len(original.held or b"")
             except FilestoreError as error:
-                outcome.failures.append((path, error))
+                outcome.failures.append((f"{reference}/{path}", error))
             except OSError as error:
-                outcome.failures.append((path, unreadable(path, error)))
+                outcome.failures.append((f"{reference}/{path}", unreadable(path, error)))
         if not found:
             raise SourceError(
                 f"no readable document in {source.path}",
@@ -172,12 +182,12 @@ class Ingest:
         """Whether a path met while walking a source is the store, or what it made."""
         return os.path.realpath(path) in self._own_folders
 
-    def _is_unchanged(self, before: Record, fresh: Mapping[str, bytes]) -> bool:
+    def _is_unchanged(self, before: Record, fresh: Mapping[str, Original]) -> bool:
         known = {document.source: document for document in before.documents}
         return (
             self._cut_alike(before)
             and set(known) == set(fresh)
-            and all(_same(known[path], path, data) for path, data in fresh.items())
+            and all(_same(known[path], path, original) for path, original in fresh.items())
         )
 
     def _cut_alike(self, before: Record) -> bool:
@@ -185,15 +195,15 @@ class Ingest:
         return before.chunker == self._chunker or self._embedder is None
 
     def _begin_extraction(
-        self, before: Record | None, fresh: Mapping[str, bytes]
+        self, before: Record | None, fresh: Mapping[str, Original]
     ) -> dict[str, Pending]:
         known: dict[str, SourceDocument] = {}
         if before is not None and self._cut_alike(before):
             known = {document.source: document for document in before.documents}
         return {
-            path: self._extraction.begin(data, path)
-            for path, data in fresh.items()
-            if path not in known or not _same(known[path], path, data)
+            path: self._extraction.begin(original)
+            for path, original in fresh.items()
+            if path not in known or not _same(known[path], path, original)
         }
 
     def _write(self, begun: Begun, named: Named, on_document: Callable[[], None]) -> None:
@@ -206,10 +216,10 @@ class Ingest:
             resource=None if named.prefix else named.resource,
             source=named.reference,
             kind="folder" if folder else "file",
-            chunker=before.chunker if before and not self._embedder else self._chunker,
+            chunker=self._label(before, outcome),
             documents=tuple(described),
         )
-        self._copy(begun)
+        self._copy(begun, described, before)
         self._apply(outcome, named, done, held)
         if record == before and not outcome.written and not outcome.removed:
             outcome.status = UNCHANGED
@@ -228,22 +238,22 @@ class Ingest:
         made: list[NewDocument] = []
         described: list[SourceDocument] = []
         failures: list[FilestoreError] = []
-        for path, data in begun.fresh.items():
+        for path, original in begun.fresh.items():
             had = known.get(path)
             try:
                 chunks = None
                 if path in begun.pending:
                     document = begun.pending.pop(path)()
-                    chunks, had = self._chunks(document), _described(path, data, document)
-            except FilestoreError as error:
-                failures.append(error)
-                outcome.failures.append((path, error))
+                    chunks, had = self._chunks(document), _described(path, original, document)
+            except (FilestoreError, OSError) as error:
+                failures.append(unreadable(original.path, error))
+                outcome.failures.append((path, failures[-1]))
             on_document()
             if had is not None:
                 made.append(NewDocument(source=path, chunks=chunks))
                 described.append(had)
         for path, _ in outcome.failures:
-            had = known.get(f"{named.reference}/{path}")
+            had = known.get(path)
             if had is not None and had not in described:
                 made.append(NewDocument(source=had.source, chunks=None))
                 described.append(had)
@@ -331,14 +341,26 @@ class Ingest:
         except FileNotFoundError:
             return []
 
-    def _copy(self, begun: Begun) -> None:
+    def _label(self, before: Record | None, outcome: Outcome) -> str:
+        """What cut the chunks; the old cutter as long as some document was not cut anew."""
+        left = before is not None and (self._embedder is None or bool(outcome.failures))
+        return before.chunker if before is not None and left else self._chunker
+
+    def _copy(
+        self, begun: Begun, described: Sequence[SourceDocument], before: Record | None
+    ) -> None:
+        """Copy what was read of a source from elsewhere; take away copies of what went."""
         if not self._naming.is_copied(begun.source):
             return
-        for reference, data in begun.fresh.items():
+        kept = {document.source for document in described}
+        for reference in begun.fresh.keys() & kept:
             parent, _, name = reference.rpartition("/")
             with FolderOfStore(self._places.root, parent) as handle:
-                fileio.write_at(handle, name, data)
+                fileio.write_at(handle, name, begun.fresh[reference].data())
                 os.fsync(handle)
+        for document in before.documents if before else ():
+            if document.source not in kept:
+                remove_copy(self._places.root, document.source, document.hash)
 
     def _apply(
         self, outcome: Outcome, named: Named, done: Regeneration, held: Mapping[str, bytes]
@@ -380,16 +402,16 @@ def _told(begun: Begun) -> Iterator[None]:
         outcome.status, outcome.error = "failed", unreadable(begun.source.path, error)
 
 
-def _same(known: SourceDocument, path: str, data: bytes) -> bool:
+def _same(known: SourceDocument, path: str, original: Original) -> bool:
     extractor = extract.for_name(path)
     label = extractor.label if extractor else ""
-    return known.hash == source_hash(data) and known.extractor == label
+    return known.hash == original.hash and known.extractor == label
 
 
-def _described(path: str, data: bytes, document: Document) -> SourceDocument:
+def _described(path: str, original: Original, document: Document) -> SourceDocument:
     return SourceDocument(
         source=path,
-        hash=source_hash(data),
+        hash=original.hash,
         extractor=document.extractor,
         metadata=document.metadata,
     )

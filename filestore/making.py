@@ -45,18 +45,19 @@ def make(
         chosen = best_installed(here)
     else:
         chosen = chosen_by(embedder, root=root, machine=here, configuration=configuration)
-    choice = chosen.choice
+    choice = replace(chosen.choice, options=options, root=root)
     service = reaches_out(choice.name, options)
     if service is not None:
-        machine.trust(configuration, root, service)
-        here = machine.read_machine(configuration, os.environ)
-        choice = replace(choice, machine=here)
-    opened = open_model(replace(choice, options=options, root=root))
+        # Whoever names a service allows it; remembered once it has answered.
+        choice = replace(choice, machine=choice.machine.trusting(root, service))
+    opened = open_model(choice)
     if opened.problem is not None:
         raise opened.problem
     _write_first_files(
         root, settings.Settings(layout=chosen_layout, embedder=choice.name, model=options)
     )
+    if service is not None:
+        machine.trust(configuration, root, service)
     return chosen.reason
 
 

@@ -20,7 +20,7 @@ from filestore.embed import (
     known_embedders,
     open_embedder,
 )
-from filestore.embed.endpoint import endpoint_of
+from filestore.embed.endpoint import endpoint_of, parse_address
 from filestore.embed.models import DEFAULT_MODEL
 from filestore.errors import FilestoreError, UsageError
 from filestore.machine import Machine
@@ -217,5 +217,13 @@ def _name_of(folder: str) -> str:
 
 
 def reaches_out(name: str, options: ModelOptions) -> str | None:
-    """The service that an embedder sends texts to; None for one that runs here."""
-    return endpoint_of(options) if name.partition(":")[0] == "openai" else None
+    """The service that an embedder sends texts to; None for one that runs here.
+
+    Raises:
+        EndpointError: What is named is no address.
+    """
+    if name.partition(":")[0] != "openai":
+        return None
+    service = endpoint_of(options)
+    parse_address(service)
+    return service

@@ -1,7 +1,7 @@
 """Giving a store another model: what that costs, and doing it.
 
-One rule: vectors of two models never stand in one index; until every text has its new vector, or is
-said to lack one, the old generation answers.
+One rule: vectors of two models never stand in one index; until every text has its new vector, the
+old generation answers.
 """
 
 import os
@@ -12,6 +12,7 @@ from filestore import fileio, machine, settings
 from filestore.embed import Choice, Embedder
 from filestore.embed.dimensions import forget_dimension
 from filestore.embed.endpoint import parse_address
+from filestore.errors import FilestoreError
 from filestore.model import chosen_by, open_model, reaches_out
 from filestore.places import Places
 from filestore.progress import OnProgress, part_of
@@ -20,6 +21,17 @@ if TYPE_CHECKING:
     from filestore.catalog import Catalog
     from filestore.embed.cache import EmbeddingCache
     from filestore.indexing import Commit, CommitReport
+
+
+class ModelNotChanged(FilestoreError):
+    """A new model could not embed every text."""
+
+    def __init__(self, problem: FilestoreError) -> None:
+        super().__init__(
+            f"the store keeps the model it has: {problem.message}",
+            remedy=problem.remedy,
+            detail=problem.detail,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +69,11 @@ def plan(
     """
     here = machine.read_machine(configuration, os.environ)
     chosen = chosen_by(word, root=places.root, machine=here, configuration=configuration)
-    service = reaches_out(chosen.choice.name, options)
+    choice = replace(chosen.choice, options=options, root=places.root)
+    service = reaches_out(choice.name, options)
     if service is not None:
-        machine.trust(configuration, places.root, service)
-        address = str(parse_address(service))
-        forget_dimension(here.cache, address, chosen.choice.model)
-    here = machine.read_machine(configuration, os.environ)
-    choice = replace(chosen.choice, options=options, machine=here, root=places.root)
+        forget_dimension(here.cache, str(parse_address(service)), choice.model)
+        choice = replace(choice, machine=choice.machine.trusting(places.root, service))
     opened = open_model(choice)
     if opened.embedder is None:
         assert opened.problem is not None
@@ -78,12 +88,15 @@ def plan(
     )
 
 
-def write_settings(places: Places, change: ModelChange) -> None:
-    """Name the model in `filestore.toml`.
+def write_settings(places: Places, change: ModelChange, configuration: str) -> None:
+    """Name the model in `filestore.toml`, and remember that its service may be reached.
 
     Raises:
         WriteFailedError: The disk refused.
     """
+    service = reaches_out(change.choice.name, change.choice.options)
+    if service is not None:
+        machine.trust(configuration, places.root, service)
     with fileio.disk_errors(places.settings):
         with open(places.settings, "rb") as file:
             data = file.read()
@@ -93,9 +106,15 @@ def write_settings(places: Places, change: ModelChange) -> None:
 
 
 def embed_all(commit: "Commit", change: ModelChange, on_progress: OnProgress) -> "CommitReport":
-    """Take every vector of the store from the new model, in one commit."""
+    """Take every vector of the store from the new model, in one commit or not at all.
+
+    Raises:
+        ModelNotChanged: Some text could not be embedded; what was embedded is kept for next time.
+    """
     with commit:
         commit.change_model(
             part_of(on_progress, "embedding", done=0, part=change.texts, total=change.texts)
         )
+        if commit.problem is not None:
+            raise ModelNotChanged(commit.problem)
         return commit.finish()

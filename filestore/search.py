@@ -14,6 +14,7 @@ from filestore import chunkfile, fileio, fulltext_file, vector_file
 from filestore.catalog import Catalog, FileRow
 from filestore.chunkfile import Chunk
 from filestore.drift import root_path
+from filestore.embed import EndpointError, ModelUnusable
 from filestore.errors import FilestoreError, UsageError
 from filestore.fulltext import (
     FulltextDamaged,
@@ -82,6 +83,8 @@ class Hit:
     source: str | None
     freshness: Freshness
     headings: tuple[str, ...]
+    pages: tuple[int, ...]
+    """Of its source, where that has any."""
     text: str
     """The body as it is on disk now; empty for a file that is gone."""
     why: Mapping[str, Mapping[str, float]]
@@ -156,7 +159,11 @@ class Searcher:
         legs: dict[str, Leg] = {}
         if mode != "keyword":
             floor = LEXICAL_FLOOR if mode == "hybrid" and self._is_lexical else -1.0
-            legs["vector"] = self._by_vector(query, depth, allowed, floor, notes)
+            try:
+                legs["vector"] = self._by_vector(query, depth, allowed, floor, notes)
+            except (EndpointError, ModelUnusable) as error:
+                notes.append(f"{error.message} (try: {error.remedy}): answered by keyword only")
+                mode = "keyword"
         if mode != "vector":
             legs["keyword"] = self._by_keyword(query, depth, allowed, notes)
         if self._is_lexical and mode == "vector":
@@ -335,6 +342,7 @@ class Searcher:
             source=row.source or self._source_of(row),
             freshness=freshness,
             headings=chunk.headings if chunk else (),
+            pages=chunk.pages if chunk else (),
             text=chunk.body if chunk else "",
             why=why,
         )

@@ -7,10 +7,11 @@ says why.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, overload
 
 from filestore.errors import FilestoreError, UsageError
 from filestore.extract.folder import children
+from filestore.hashing import source_hash
 
 MAX_SOURCE_BYTES: Final = 256 * 1024 * 1024
 MAX_NAME_BYTES: Final = 255
@@ -31,11 +32,37 @@ class SourcePath:
     """Whether the user chose the name."""
     implied: bool = False
     """Whether it was found in a folder, not named: the store itself is then passed over."""
+    found_in: str | None = None
+    """The folder, absolute, that was named in its stead: its ignore rules hold for it too."""
 
 
-def sources_of(
-    path: str, *, into: str | None, each: bool, patterns: Sequence[str] = ()
-) -> list[SourcePath]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources(Sequence[SourcePath]):
+    """What one path stands for, as a sequence; and what of a folder stands for nothing."""
+
+    paths: tuple[SourcePath, ...]
+    skipped: tuple[tuple[str, str], ...] = ()
+    """Path and reason of what was left out although it might be meant; the path begins with that
+    of the folder, as it was given."""
+    ignored: int = 0
+    """How many files and folders ignore rules left out."""
+    other: int = 0
+    """How many files were passed over for their format."""
+
+    def __len__(self) -> int:
+        """How many sources there are."""
+        return len(self.paths)
+
+    @overload
+    def __getitem__(self, place: int) -> SourcePath: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[SourcePath, ...]: ...
+    def __getitem__(self, place: int | slice) -> SourcePath | tuple[SourcePath, ...]:
+        """A source, or some of them."""
+        return self.paths[place]
+
+
+def sources_of(path: str, *, into: str | None, each: bool, patterns: Sequence[str] = ()) -> Sources:
     """What one path given to `add` stands for: itself, or with `each` every child of the folder.
 
     Args:
@@ -46,6 +73,7 @@ def sources_of(
 
     Raises:
         SourceError: It does not exist or cannot be read.
+        IgnoreRulesError: Ignore rules in or around the folder cannot be followed.
     """
     if not path:
         raise UsageError("an empty path was given", remedy="name a file or a folder")
@@ -54,17 +82,30 @@ def sources_of(
         raise SourceError(f"no such file or folder: {path}", remedy="check the path")
     if not each:
         name = into if into is not None else os.path.basename(absolute)
-        return [SourcePath(path=absolute, resource=name, named=into is not None)]
+        source = SourcePath(path=absolute, resource=name, named=into is not None)
+        return Sources(paths=(source,))
     if not os.path.isdir(absolute):
         raise SourceError(f"{path} is not a folder", remedy="leave --each out for a file")
+    return _each_child(path, absolute, patterns)
+
+
+def _each_child(path: str, absolute: str, patterns: Sequence[str]) -> Sources:
     try:
         listing = children(absolute, leave_out=lambda _: False, patterns=patterns)
     except OSError as error:
         raise unreadable(path, error) from error
-    return [
-        SourcePath(path=os.path.join(absolute, name), resource=name, implied=True)
+    found = (
+        SourcePath(
+            path=os.path.join(absolute, name), resource=name, implied=True, found_in=absolute
+        )
         for name in listing.paths
-    ]
+    )
+    return Sources(
+        paths=tuple(found),
+        skipped=tuple((os.path.join(path, name), reason) for name, reason in listing.skipped),
+        ignored=listing.ignored,
+        other=listing.other,
+    )
 
 
 def check_name(name: str) -> None:
@@ -110,12 +151,51 @@ def read_source(path: str) -> bytes:
         return file.read()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Original:
+    """One document as it was read; a large folder is not held in memory but read again."""
+
+    path: str
+    """Absolute."""
+    hash: str
+    """As records have it."""
+    held: bytes | None
+    """Its bytes, as long as there is room."""
+    size_bytes: int
+
+    def data(self) -> bytes:
+        """Its bytes.
+
+        Raises:
+            SourceError: It is another file by now.
+            OSError: It cannot be read.
+        """
+        if self.held is not None:
+            return self.held
+        data = read_source(self.path)
+        if source_hash(data) != self.hash:
+            raise SourceError(f"{self.path} changed while it was added", remedy="add it again")
+        return data
+
+
+def read_original(path: str, *, room: int) -> Original:
+    """Read an original, and hold it if it has at most so many bytes.
+
+    Raises:
+        SourceError: It is no regular file, or too large.
+        OSError: It cannot be read.
+    """
+    data = read_source(path)
+    held = data if len(data) <= room else None
+    return Original(path=path, hash=source_hash(data), held=held, size_bytes=len(data))
+
+
 def inside(path: str, folder: str) -> bool:
     """Whether an absolute path is a folder or lies below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def unreadable(path: str, error: OSError) -> FilestoreError:
+def unreadable(path: str, error: OSError | FilestoreError) -> FilestoreError:
     """The error for an original that cannot be read."""
     if isinstance(error, FilestoreError):
         return error

@@ -42,6 +42,18 @@ if TYPE_CHECKING:
     from filestore.sources import SourcePath
 
 
+class ModelChanged(FilestoreError):
+    """The settings name another model than the vectors of the store come from."""
+
+    exit_code = 1
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the vectors of this store come from another model than {name}",
+            remedy=f"name that model in filestore.toml again, or 'filestore embedder set {name}'",
+        )
+
+
 class UnsafeSidecarError(RefusedError):
     """The sidecar could have been planted by somebody else."""
 
@@ -166,9 +178,7 @@ class Store:
         return None
 
     def _why_no_model(self) -> str:
-        problem = self.model.problem
-        if problem is None:
-            return "the index was made by another model than the settings name"
+        problem = self.model.problem or ModelChanged(self.settings.embedder)
         return f"{problem.message} (try: {problem.remedy})"
 
     def _reading(self) -> Catalog:
@@ -486,18 +496,20 @@ class Store:
     def change_model(
         self, change: "ModelChange", *, on_progress: OnProgress = ignore
     ) -> "CommitReport":
-        """Name another model in the settings, and take every vector from it.
+        """Take every vector from another model, and name it in the settings.
 
         Raises:
+            ModelNotChanged: It could not embed everything; the store keeps the model it has.
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused.
         """
         from filestore import remodelling
 
         with self._writing("embedder set") as (catalog, embeddings, _):
-            remodelling.write_settings(self.places, change)
             commit = self._commit(catalog, embeddings, embed=True, embedder=change.embedder)
-            return remodelling.embed_all(commit, change, on_progress)
+            report = remodelling.embed_all(commit, change, on_progress)
+            remodelling.write_settings(self.places, change, self._configuration)
+        return report
 
     @contextlib.contextmanager
     def _writing(
@@ -537,6 +549,7 @@ class Store:
             embedder=embedder or self._same_model(catalog),
             embed=embed,
             processes=self._processes,
+            no_embedder=self.model.problem or ModelChanged(self.settings.embedder),
         )
 
 

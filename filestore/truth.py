@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from filestore import fileio
 from filestore.drift import look_at
+from filestore.hashing import source_hash
 from filestore.observation import Observation
 from filestore.originals import keep_originals
 from filestore.places import Places
@@ -60,6 +61,25 @@ def look_at_existing(places: Places, paths: Sequence[str], layout: Layout) -> li
         elif not isinstance(look[1], FileNotFoundError):
             raise look[1]
     return found
+
+
+def remove_copy(root: str, reference: str, digest: str) -> None:
+    """Remove the copy of an original that is no longer part of its source, if it is unchanged.
+
+    Args:
+        root: The store's.
+        reference: Where the copy lies, relative to the root.
+        digest: What it was when it was copied; another file is somebody's own.
+    """
+    path = os.path.join(root, reference)
+    try:
+        with open(path, "rb") as file:
+            if source_hash(file.read()) != digest:
+                return
+        os.unlink(path)
+    except OSError:
+        return
+    fileio.remove_empty_folders(root, os.path.dirname(reference))
 
 
 def change(

@@ -130,8 +130,11 @@ def sidecar_findings(subject: Subject, *, hashes: bool) -> list[Finding]:
     ]
     recorded = catalog.meta("fingerprint")
     if subject.embedder is None:
-        found.append(Finding(code="model-missing", path="filestore.toml", detail=subject.no_model))
-    elif recorded is not None and recorded != subject.embedder.fingerprint:
+        # Without its model nobody can give the store vectors, nor needs to be told of each.
+        found = [finding for finding in found if not finding.code.startswith("index-")]
+        missing = Finding(code="model-missing", path="filestore.toml", detail=subject.no_model)
+        return [*found, missing]
+    if recorded is not None and recorded != subject.embedder.fingerprint:
         detail = f"indexed with {recorded}, the settings ask for {subject.embedder.fingerprint}"
         found.append(Finding(code="model-changed", path="filestore.toml", detail=detail))
     return found + not_embedded(catalog)

@@ -29,13 +29,16 @@ def report(error: FilestoreError, *, as_json: bool) -> int:
 
 def left_without(problem: FilestoreError | None) -> int:
     """Say why texts were left without vectors; returns the exit code."""
+    from filestore.embed import ModelMissing
+
     if problem is None:
         return 0
     say(f"filestore: {problem.message}")
     say("  what it could not embed is found by keyword; 'filestore sync' tries again")
     if problem.remedy:
         say(f"  try: {problem.remedy}")
-    return problem.exit_code
+    # A model that is not here is a finding like any other; one that fails is a failure.
+    return 1 if isinstance(problem, ModelMissing) else problem.exit_code
 
 
 def interrupted(*, as_json: bool) -> int:

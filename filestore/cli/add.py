@@ -1,7 +1,8 @@
 """Bring documents in, or up to date: text, Markdown, HTML, PDF, DOCX, PPTX, code, folders."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence, Sized
+from typing import TYPE_CHECKING, Any, Final
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.errors import FilestoreError, UsageError
@@ -10,9 +11,12 @@ from filestore.safe_text import shown_path
 if TYPE_CHECKING:
     from filestore.adding import AddReport
     from filestore.ingest import Outcome
+    from filestore.sources import SourcePath, Sources
 
 EXAMPLE = "filestore add handbook/ notes.md --store file_index"
 _KEPT_HINT = "hand edits are kept; the new text of their source is remembered for a merge"
+_SHOWN: Final = 10
+"""Lines of one kind told of one folder; the rest is counted, and listed with ``--json``."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,21 +34,24 @@ def run(options: Any) -> int:
 
     if options.into is not None and (len(options.paths) > 1 or options.each):
         raise UsageError("--into names one resource", remedy="add one path at a time with --into")
-    sources = []
+    sources: list[SourcePath] = []
+    folders: list[tuple[str, Sources]] = []
     unusable: list[tuple[str, FilestoreError]] = []
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         for path in options.paths:
             try:
-                sources += sources_of(
+                found = sources_of(
                     path, into=options.into, each=options.each, patterns=store.settings.ignore
                 )
+                sources += found
+                folders.append((path, found))
             except FilestoreError as error:
                 unusable.append((path, error))
         report = store.add(sources, on_progress=on_progress)
     if options.json:
-        _output.write_json(_json(report, unusable))
+        _output.write_json(_json(report, unusable) | _json_of_folders(folders))
     else:
-        _words(report, unusable)
+        _words(report, folders, unusable)
     left = _diagnostics.left_without(report.problem)
     errors = [error for _, error in unusable]
     errors += [outcome.error for outcome in report.outcomes if outcome.error is not None]
@@ -67,10 +74,7 @@ def _json(report: "AddReport", unusable: list[tuple[str, FilestoreError]]) -> di
             entry |= _error(outcome.error)
         if outcome.kept:
             entry["kept"] = {f"chunked/{path}": why for path, why in outcome.kept.items()}
-        if outcome.ignored:
-            entry["ignored"] = outcome.ignored
-        if outcome.skipped:
-            entry["skipped"] = [{"path": path, "reason": why} for path, why in outcome.skipped]
+        entry |= _passed_over(outcome.skipped, outcome.ignored, getattr(outcome, "other", 0))
         lists[outcome.status].append(entry)
         for path, error in outcome.failures:
             failed = {"source": path, "resource": outcome.resource, "chunks": 0}
@@ -79,35 +83,83 @@ def _json(report: "AddReport", unusable: list[tuple[str, FilestoreError]]) -> di
     return lists | ({"not_embedded": _error(report.problem)} if report.problem else {})
 
 
+def _json_of_folders(folders: Sequence[tuple[str, "Sources"]]) -> dict[str, Any]:
+    """What of the folders given with ``--each`` belongs to no source."""
+    return _passed_over(
+        [item for _, found in folders for item in found.skipped],
+        sum(found.ignored for _, found in folders),
+        sum(found.other for _, found in folders),
+    )
+
+
+def _passed_over(skipped: Sequence[tuple[str, str]], ignored: int, other: int) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "ignored": ignored,
+        "other": other,
+        "skipped": [{"path": path, "reason": reason} for path, reason in skipped],
+    }
+    return {key: value for key, value in told.items() if value}
+
+
 def _error(error: FilestoreError) -> dict[str, str]:
     return {"error": error.message, "remedy": error.remedy}
 
 
-def _words(report: "AddReport", unusable: list[tuple[str, FilestoreError]]) -> None:
+def _words(
+    report: "AddReport",
+    folders: Sequence[tuple[str, "Sources"]],
+    unusable: list[tuple[str, FilestoreError]],
+) -> None:
     for outcome in report.outcomes:
         if outcome.error is None:
             _outcome(outcome)
+    for path, found in folders:
+        _say_passed_over(path, found.skipped, found.ignored, found.other)
     for path, error in unusable:
         _failure(path, error)
     for outcome in report.outcomes:
         if outcome.error is not None:
             _failure(outcome.source, outcome.error)
+            _say_passed_over(
+                outcome.source, outcome.skipped, outcome.ignored, getattr(outcome, "other", 0)
+            )
     texts = _output.count(report.embedded, "text")
     _output.line(f"{texts} embedded, {report.reused:,} known already")
 
 
 def _outcome(outcome: "Outcome") -> None:
     chunks = _output.count(outcome.chunks, "chunk")
-    ignored = f", {outcome.ignored:,} left out by ignore rules" if outcome.ignored else ""
-    _output.line(f"{outcome.status} {shown_path(outcome.resource)} ({chunks}{ignored})")
-    for path, reason in outcome.kept.items():
+    _output.line(f"{outcome.status} {shown_path(outcome.resource)} ({chunks})")
+    for path, reason in list(outcome.kept.items())[:_SHOWN]:
         _output.line(f"    kept chunked/{shown_path(path)}: {reason}")
     if outcome.kept:
+        _say_rest(outcome.kept)
         _diagnostics.say(_KEPT_HINT)
-    for path, error in outcome.failures:
+    for path, error in outcome.failures[:_SHOWN]:
         _failure(path, error)
-    for path, reason in outcome.skipped:
+    _say_rest(outcome.failures)
+    _say_passed_over(
+        outcome.resource, outcome.skipped, outcome.ignored, getattr(outcome, "other", 0)
+    )
+
+
+def _say_passed_over(
+    name: str, skipped: Sequence[tuple[str, str]], ignored: int, other: int
+) -> None:
+    for path, reason in skipped[:_SHOWN]:
         _diagnostics.say(f"    left out {shown_path(path)}: {reason}")
+    _say_rest(skipped)
+    by_rules = f"{ignored:,} by ignore rules" if ignored else ""
+    by_format = f"{_output.count(other, 'file')} of other formats" if other else ""
+    counted = ", ".join(filter(None, [by_rules, by_format]))
+    if counted:
+        _diagnostics.say(f"    left out of {shown_path(name)}: {counted}")
+
+
+def _say_rest(told: Sized) -> None:
+    rest = len(told) - _SHOWN
+    if rest > 0:
+        _diagnostics.say(f"    … and {rest:,} more; --json lists them all")
 
 
 def _failure(path: str, error: FilestoreError) -> None:

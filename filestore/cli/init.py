@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from filestore.cli import _context, _output
+from filestore.errors import UsageError
 from filestore.roots import DEFAULT_FOLDER
 from filestore.settings import ModelOptions
 from filestore.store import Store
@@ -37,6 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> int:
     """Make the store and say where, and why it has its embedder."""
+    if options.endpoint and not (options.embedder or "").startswith("openai:"):
+        raise UsageError(
+            "--endpoint says where openai:MODEL is", remedy="add --embedder openai:MODEL"
+        )
     with Store.init(
         options.folder,
         layout=options.layout,

@@ -89,6 +89,7 @@ def _json(hit: "Hit") -> dict[str, Any]:
         "source": hit.source,
         "freshness": hit.freshness,
         "headings": list(hit.headings),
+        "pages": list(hit.pages),
         "text": hit.text,
         "why": {leg: dict(values) for leg, values in hit.why.items()},
     }
@@ -108,11 +109,19 @@ def _words(answer: "Answer") -> None:
         _output.line(f"{number}. {shown_path(hit.path)}{mark}", style="1")
         legs = [f"{leg} #{int(why['rank'])}" for leg, why in hit.why.items()]
         origin = shown_path(hit.source) if hit.source else "no source"
-        _output.line(f"   {' > '.join(hit.headings) or origin}  ({', '.join(legs)})", style="2")
+        place = [" > ".join(hit.headings) or origin, *_pages(hit.pages)]
+        _output.line(f"   {', '.join(place)}  ({', '.join(legs)})", style="2")
         for text in _excerpt(hit.text, _columns()):
             _output.line(f"   {text}")
     if not answer.hits:
         _output.line("nothing found")
+
+
+def _pages(pages: tuple[int, ...]) -> list[str]:
+    """Where to look in the source, in a word."""
+    if not pages:
+        return []
+    return [f"page {pages[0]}" if len(pages) == 1 else f"pages {pages[0]} to {pages[-1]}"]
 
 
 def _columns() -> int:

@@ -11,7 +11,14 @@ from typing import Final, cast
 from filestore.extract._languages import BY_SUFFIX, language_of
 from filestore.extract.base import Document, ExtractionError, Extractor
 
-__all__ = ["DRESSING_SUFFIXES", "Document", "ExtractionError", "Extractor", "for_name"]
+__all__ = [
+    "DRESSING_SUFFIXES",
+    "Document",
+    "ExtractionError",
+    "Extractor",
+    "for_name",
+    "unread_document",
+]
 
 _CODE: Final = "_code:CodeExtractor"
 _FAMILY: Final = (
@@ -29,21 +36,28 @@ _FAMILY: Final = (
 DRESSING_SUFFIXES: Final = frozenset({".css", ".scss", ".sass", ".less", ".js", ".mjs", ".cjs"})
 """Source code in a code tree; beside the pages of a web site, what makes them look and move."""
 
-_UNREADABLE_SUFFIXES: Final = """
-    .ps .eps .djvu .doc .docm .dot .dotx .ppt .pptm .xls .xlsx .xlsm .odt .ods .odp
-    .odg .rtf .pages .numbers .key .epub .mobi .azw3 .chm .one .vsd .vsdx
+_UNREAD_DOCUMENT_SUFFIXES: Final = """
+    .doc .docm .dot .dotx .dotm .ppt .pptm .pps .ppsx .potx .xls .xlsx .xlsm .xlsb .xlt .xltx
+    .odt .ott .ods .ots .odp .otp .odg .rtf .wpd .wps .hwp .hwpx .pages .numbers .key
+    .one .vsd .vsdx .pst .ps .dvi .djvu .djv .xps .oxps
+    .epub .mobi .azw .azw3 .chm
+"""
+"""Of what a person calls a document: office files, mail, print, books."""
+
+_OTHER_SUFFIXES: Final = """
     .zip .gz .tgz .bz2 .xz .zst .lz4 .7z .rar .tar .jar .war .whl .egg .deb .rpm .apk .iso .dmg .cab
-    .png .jpg .jpeg .gif .webp .avif .bmp .tif .tiff .ico .icns .heic .psd .xcf .svg .svgz .ai .raw
-    .mp3 .m4a .ogg .oga .opus .flac .wav .aac .wma .mp4 .m4v .mkv .avi .mov .webm .wmv .mpg .mpeg
-    .ttf .otf .woff .woff2 .eot .map .inv .swf
+    .png .jpg .jpeg .gif .webp .avif .bmp .tif .tiff .ico .icns .heic .psd .xcf .svg .svgz .eps .ai
+    .raw .mp3 .m4a .ogg .oga .opus .flac .wav .aac .wma .mp4 .m4v .mkv .avi .mov .webm .wmv
+    .mpg .mpeg .ttf .otf .woff .woff2 .eot .map .inv .swf
     .pyc .pyo .pyd .so .o .a .la .lo .obj .lib .dll .dylib .exe .com .bin .elf .class .wasm .dex
     .db .sqlite .sqlite3 .mdb .faiss .npy .npz .h5 .hdf5 .parquet .feather .arrow .avro .orc .pkl
     .pickle .pt .pth .onnx .safetensors .gguf .joblib .mat .rdata .rds .dta .sav .mo .gmo .dat .idx
     .pack .p12 .pfx .der .jks .gpg .sig .swp .swo .bak .tmp .part .crdownload .lock
 """
-"""Binary formats, formats that are not read yet, and what tools write for themselves."""
+"""Archives, pictures, sound, fonts, programs, data, and what tools write for themselves."""
 
-_UNREADABLE: Final = frozenset(_UNREADABLE_SUFFIXES.split())
+_UNREAD_DOCUMENTS: Final = frozenset(_UNREAD_DOCUMENT_SUFFIXES.split())
+_UNREAD: Final = _UNREAD_DOCUMENTS.union(_OTHER_SUFFIXES.split())
 _GENERATED_NAMES: Final = frozenset(
     ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "packages.lock.json"]
 )
@@ -64,11 +78,24 @@ def for_name(name: str) -> Extractor | None:
     """
     base = os.path.basename(name).lower()
     suffix = os.path.splitext(base)[1]
-    if suffix in _UNREADABLE or base in _GENERATED_NAMES or base.endswith(_GENERATED_ENDS):
+    if suffix in _UNREAD or base in _GENERATED_NAMES or base.endswith(_GENERATED_ENDS):
         return None
     if language_of(base):
         return _load(_CODE)
     return _load(_BY_SUFFIX.get(suffix, _FAMILY[0][0]))
+
+
+def unread_document(name: str) -> str:
+    """The suffix, in lower case, of what a person calls a document and no extractor reads.
+
+    Args:
+        name: The name or path of the file.
+
+    Returns:
+        `.xlsx`; empty for whatever is read, and for what nobody calls a document.
+    """
+    suffix = os.path.splitext(name)[1].lower()
+    return suffix if suffix in _UNREAD_DOCUMENTS else ""
 
 
 @cache

@@ -54,6 +54,7 @@ class CodeExtractor(Extractor):
     name = "code"
     version = 1
     suffixes = frozenset(BY_SUFFIX)
+    isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
         """Decodes the file and asks a parser for its outline; see `Extractor.extract`."""

@@ -117,6 +117,7 @@ class HtmlExtractor(Extractor):
     name = "html"
     version = 1
     suffixes = frozenset({".html", ".htm", ".xhtml"})
+    isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
         """Finds the main content and writes it as Markdown; see `Extractor.extract`."""

@@ -29,6 +29,7 @@ class NotebookExtractor(Extractor):
     name = "notebook"
     version = 1
     suffixes = frozenset({".ipynb"})
+    isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
         """Reads the cells; see `Extractor.extract`."""

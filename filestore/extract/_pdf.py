@@ -104,7 +104,7 @@ def _metadata(document: Any, pages: int, name: str) -> dict[str, Any]:
     words = re.split(r"[,;]", read_value(document, "Keywords"))
     values["keywords"] = [word.strip() for word in words if word.strip()]
     values["date"] = iso_date(read_value(document, "CreationDate"))
-    return {key: value for key, value in values.items() if value} | {"pages": pages}
+    return {key: value for key, value in values.items() if value} | {"page_count": pages}
 
 
 def _checked_title(title: str, name: str) -> str:

@@ -5,6 +5,7 @@ its page (a picture of a title, the name of a file) is left out, for it would sa
 """
 
 import re
+import string
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,7 @@ _NUMBERING: Final = re.compile(
     r"(?:[0-9]{1,4}|[A-Z]|[IVXLC]{1,7})(?:\.[0-9]{1,4})*[.:)]?\s+(?:[—–-]\s+)?"
 )
 _NUMBERING_LENGTH: Final = 30  # characters: `Appendix XVIII.12.3: `
+_SIGNS: Final = string.punctuation + string.whitespace
 _TOLD_BY: Final = 3  # characters at its start that tell almost every line from a title
 _NO_TITLE: Final = re.compile(
     r"(?:tableof)?contents|inhalt(?:sverzeichnis)?|sommaire|índice|index|abstract|preface|vorwort"
@@ -140,12 +142,13 @@ def _may_start(text: str, starts: frozenset[str], longest: int) -> bool:
     """Whether a title may start here, told fast: almost every line is none."""
     if len(text) > longest:
         return False
-    # With one character after it, for that may be an accent.
-    start = text[:_TOLD_BY] if text[: _TOLD_BY + 1].isascii() else text[0]
+    # With one character more, for that may be an accent of the one before.
+    head = text.lstrip(_SIGNS)[: _TOLD_BY + 1]
+    if not head or not head.isascii():
+        return True
+    start = head[:_TOLD_BY]
     if len(start) < _TOLD_BY or not start.isalnum():
-        start = text[0]
-        if not start.isalnum() or not start.isascii():
-            return True
+        start = head[0]
     return start.lower() in starts or _NUMBERING.match(f"{text[:_NUMBERING_LENGTH]} ") is not None
 
 
@@ -161,8 +164,11 @@ def _is_number(text: str) -> bool:
 
 def _keys(text: str) -> frozenset[str]:
     """What is compared: letters and digits only, with and without the number of the section."""
-    keys = {_key(text), _key(_NUMBERING.sub("", text, count=1))}
-    return frozenset(key for key in keys if key)
+    keys = {_key(text)}
+    unnumbered = _NUMBERING.sub("", text, count=1)
+    if unnumbered != text:
+        keys.add(_key(unnumbered))
+    return frozenset(filter(None, keys))
 
 
 def _key(text: str) -> str:

@@ -16,7 +16,9 @@ DEFAULT_LEADING: Final = 1.2
 """From one line to the next, in font sizes, where the document does not tell."""
 
 _LEADERS: Final = (". . . .", "....", "……", "… …", "· · · ·", "····", "______")
-_LEADER_RUN: Final = re.compile(r"\s*(?:(?:\. ?){4,}|(?:… ?){2,}|(?:· ?){4,}|_{6,})\s*(?=\w{1,6}$)")
+_LEADER_RUN: Final = re.compile(
+    r"\s*(?:(?:\. ?){4,}+|(?:… ?){2,}+|(?:· ?){4,}+|_{6,})\s*(?=\w{1,6}$)"
+)
 _WIDE: Final = re.compile(r"[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]")
 _SPARSE: Final = 1.45  # so many times the usual width of a character means gaps between columns
 _MONOSPACED_SHARE: Final = 0.6  # a document mostly in a typewriter font is not mostly code
@@ -132,8 +134,12 @@ def is_sparse(line: Line, measures: Measures) -> bool:
 def has_leader(text: str) -> bool:
     """Whether dots lead the eye to a page number, as in a table of contents."""
     # Almost every line has no part of one, which is told faster than that it has none as a whole.
-    unlikely = ".." not in text and ". ." not in text and "___" not in text
-    if unlikely and (text.isascii() or ("…" not in text and "·" not in text)):
+    dotted = "." in text and (".." in text or ". ." in text)
+    if (
+        not dotted
+        and "___" not in text
+        and (text.isascii() or ("…" not in text and "·" not in text))
+    ):
         return False
     return any(leader in text for leader in _LEADERS)
 

@@ -2,12 +2,15 @@
 
 Holds no extraction. One rule: no symbolic link is followed and nothing outside the folder is read,
 but for the ignore rules of the work tree it lies in; whatever is left out although a person might
-expect it is reported with a reason. Hidden files, editors' litter, what tools make and what ignore
-rules name are left out in silence.
+expect it is reported with a reason, or counted where ignore rules name it or its format holds no
+text. Hidden files, editors' litter and the folders that tools make are left out in silence.
 
 The rules of a path, the first that says anything wins: `.filestoreignore` in its folder and those
 above; patterns from the store's settings; `.gitignore` in its folder and those above;
 `.git/info/exclude`. A folder that is left out is not entered, whatever is said about what is in it.
+Rules that are there and cannot be followed are an error, never passed over: what they keep out must
+not get in. Links are taken as git takes them: a `.gitignore` that is one does not hold, and is
+reported; a `.git/info/exclude` is followed. A `.filestoreignore` that is one is an error.
 """
 
 import contextlib
@@ -20,7 +23,7 @@ from functools import cached_property
 from typing import Final
 
 from filestore import fileio
-from filestore.extract import DRESSING_SUFFIXES, for_name
+from filestore.extract import DRESSING_SUFFIXES, for_name, unread_document
 from filestore.extract.ignore import MAX_BYTES, IgnoreRulesError, Rules, parse
 from filestore.worktree import work_tree
 
@@ -30,7 +33,8 @@ MAX_ACTIVE_RULES: Final = 4_000
 """How many rules are asked about one path."""
 
 _GIT: Final = ".git"
-_GIT_EXCLUDE: Final = ".git/info/exclude"
+_GIT_EXCLUDE: Final = "info/exclude"
+_MAX_PATH_LINE: Final = 8_192
 _LEFT_OUT_FOLDERS: Final = frozenset(
     {
         "__pycache__",
@@ -43,7 +47,7 @@ _LEFT_OUT_FOLDERS: Final = frozenset(
     }
 )
 _LEFT_OUT_FILES: Final = re.compile(
-    r"\..*|.*~|#.*#|.*\.sw[op]|genindex(-.*)?\.html?|search\.html?|searchindex\.js"
+    r"\..*|.*~|~\$.*|#.*#|.*\.sw[op]|genindex(-.*)?\.html?|search\.html?|searchindex\.js"
     r"|py-modindex\.html?|objects\.inv|Thumbs\.db|desktop\.ini",
     re.DOTALL,
 )
@@ -74,6 +78,9 @@ class FolderListing:
     """Path and reason of what was left out although it might be meant; by path."""
     ignored: int = 0
     """How many files and folders ignore rules left out; a folder counts as one."""
+    other: int = 0
+    """How many files were passed over for their format: pictures, archives, programs, data, what
+    tools generate, and scripts and styles of a site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +121,18 @@ class _Walk:
     found: list[_Path] = field(default_factory=list)
     skipped: list[tuple[str, str]] = field(default_factory=list)
     ignored: int = 0
+    other: int = 0
 
     def skip(self, path: _Path, reason: str) -> None:
         self.skipped.append(("/".join(path), reason))
 
 
 def documents(
-    folder: str, *, leave_out: Callable[[str], bool], patterns: Sequence[str] = ()
+    folder: str,
+    *,
+    leave_out: Callable[[str], bool],
+    patterns: Sequence[str] = (),
+    found_in: str | None = None,
 ) -> FolderListing:
     """Lists the documents below a folder.
 
@@ -128,15 +140,17 @@ def documents(
         folder: The folder; it may itself be reached by a symbolic link.
         leave_out: Told the absolute path of a file or folder, says whether to pass it over.
         patterns: Ignore rules of the store, as lines of a `.gitignore` in the folder.
+        found_in: A folder around it that was named in its stead: the rules that would hold for the
+            folder in a listing of this one hold, and the patterns are meant from here.
 
     Returns:
         The documents in reading order, and what was skipped.
 
     Raises:
         OSError: The folder itself cannot be listed.
-        IgnoreRulesError: There are too many patterns.
+        IgnoreRulesError: Ignore rules are there that cannot be read, or are beyond the limits.
     """
-    walk, top = _start(folder, leave_out, patterns)
+    walk, top = _start(folder, leave_out, patterns, found_in or folder)
     pending = _list(walk, top)
     while pending:
         inner = pending.pop()
@@ -151,38 +165,53 @@ def children(
     folder: str, *, leave_out: Callable[[str], bool], patterns: Sequence[str] = ()
 ) -> FolderListing:
     """Lists the folders and documents that stand directly in a folder; see `documents`."""
-    walk, top = _start(folder, leave_out, patterns)
+    walk, top = _start(folder, leave_out, patterns, folder)
     return _listing(walk, [inner.path for inner in _list(walk, top)])
 
 
 def _listing(walk: _Walk, folders: Sequence[_Path] = ()) -> FolderListing:
-    found = [*_without_dressing(walk.found), *folders]
+    wanted = _without_dressing(walk.found)
+    found = [*wanted, *folders]
     return FolderListing(
         paths=tuple("/".join(path) for path in sorted(found, key=_reading_order)),
         skipped=tuple(sorted(walk.skipped, key=lambda item: os.fsencode(item[0]))),
         ignored=walk.ignored,
+        other=walk.other + len(walk.found) - len(wanted),
     )
 
 
 def _start(
-    folder: str, leave_out: Callable[[str], bool], patterns: Sequence[str]
+    folder: str, leave_out: Callable[[str], bool], patterns: Sequence[str], named: str
 ) -> tuple[_Walk, _Folder]:
     """The walk, and its first folder with the rules that hold when it is entered."""
-    real = os.path.realpath(folder)
-    tree = work_tree(real)
+    top = os.path.realpath(named)
+    tree = work_tree(top)
     if not os.path.lexists(os.path.join(tree, _GIT)):
-        tree = real
-    below = os.path.relpath(real, tree)
-    parts = () if below == os.curdir else tuple(below.split(os.sep))
-    walk = _Walk(
-        root=os.path.abspath(folder),
-        prefix=os.fsencode("".join(f"{part}/" for part in parts)),
-        leave_out=leave_out,
-    )
-    lines = "\n".join(patterns).encode("utf-8", "surrogateescape")
-    given = (_Scope(walk.prefix, parse(lines)),) if patterns else ()
+        tree = top
+    parts = _parts(os.path.realpath(folder), tree)
+    walk = _Walk(root=os.path.abspath(folder), prefix=_prefix(parts), leave_out=leave_out)
+    given = _given(patterns, _prefix(_parts(top, tree)))
     applied = _rules_above(walk, tree, parts)
     return walk, _Folder((), replace(applied, given=given))
+
+
+def _parts(folder: str, tree: str) -> _Path:
+    below = os.path.relpath(folder, tree)
+    return () if below == os.curdir else tuple(below.split(os.sep))
+
+
+def _prefix(parts: _Path) -> bytes:
+    return os.fsencode("".join(f"{part}/" for part in parts))
+
+
+def _given(patterns: Sequence[str], base: bytes) -> tuple[_Scope, ...]:
+    if not patterns:
+        return ()
+    try:
+        rules = parse("\n".join(patterns).encode("utf-8", "surrogateescape"))
+    except IgnoreRulesError as error:
+        raise _unusable("'ignore' in the store's settings", error.message, error.remedy) from error
+    return (_Scope(base, rules),)
 
 
 def _rules_above(walk: _Walk, tree: str, parts: _Path) -> _Applied:
@@ -211,7 +240,7 @@ def _list(walk: _Walk, folder: _Folder) -> list[_Folder]:
     names = {entry.name for entry in entries}
     if folder.path and _is_made_by_tools(place, names):
         return []
-    base = walk.prefix + os.fsencode("".join(f"{part}/" for part in folder.path))
+    base = walk.prefix + _prefix(folder.path)
     applied = _entered(walk, folder.applied, place, base, names)
     folders: list[_Folder] = []
     for entry in entries:
@@ -240,7 +269,10 @@ def _is_wanted(
     if reason:
         walk.skip((*path, entry.name), reason)
         return False
-    return is_folder or for_name(entry.name) is not None
+    if is_folder or for_name(entry.name) is not None:
+        return True
+    walk.other += 1
+    return False
 
 
 def _is_litter(entry: "os.DirEntry[str]") -> bool:
@@ -262,7 +294,7 @@ def _is_made_by_tools(place: str, names: Iterable[str]) -> bool:
 
 
 def _why_not(entry: "os.DirEntry[str]") -> str:
-    """Why something is no document whatever its suffix; empty if it may be one."""
+    """Why what may be meant is left out; empty if it is not, or nobody would mean it."""
     try:
         entry.name.encode()
     except UnicodeEncodeError:
@@ -271,7 +303,8 @@ def _why_not(entry: "os.DirEntry[str]") -> str:
         return "is a symbolic link, and links are not followed"
     if not entry.is_file(follow_symlinks=False) and not entry.is_dir(follow_symlinks=False):
         return "is neither a file nor a folder"
-    return ""
+    unread = "" if entry.is_dir(follow_symlinks=False) else unread_document(entry.name)
+    return f"no extractor reads {unread} files" if unread else ""
 
 
 def _reading_order(path: _Path) -> tuple[tuple[bool, bytes], ...]:
@@ -337,24 +370,56 @@ def _entered(
 def _scope(
     walk: _Walk, applied: _Applied, place: str, base: bytes, name: str
 ) -> tuple[_Scope, ...]:
-    """The rules of one file; none where it has none, or cannot be used, which is reported."""
+    """The rules of one file; none where there is none."""
+    path = _exclude_file(place) if name == _GIT_EXCLUDE else os.path.join(place, name)
+    if name == GIT_RULES and os.path.islink(path):
+        reason = "it is a symbolic link, so its rules do not hold, as in git"
+        walk.skip((os.path.relpath(path, walk.root),), reason)
+        return ()
     try:
-        inner, _, last = name.rpartition("/")
-        rules = parse(_read(os.path.join(place, inner), last, MAX_BYTES + 1))
-        active = rules.count + sum(scope.rules.count for scope in applied.lists)
-        if active <= MAX_ACTIVE_RULES:
-            return (_Scope(base, rules),) if rules.count else ()
-        reason = f"with it {active:,} rules would hold here, the limit is {MAX_ACTIVE_RULES:,}"
+        rules = parse(_read(os.path.dirname(path), os.path.basename(path), MAX_BYTES + 1))
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except IgnoreRulesError as error:
-        reason = error.message
+        raise _unusable(path, error.message, error.remedy) from error
     except OSError as error:
-        is_link = error.errno == errno.ELOOP
-        reason = "is a symbolic link" if is_link else f"cannot be read: {error.strerror or error}"
-    shown = os.path.relpath(os.path.join(place, name), walk.root)
-    walk.skip((shown,), f"its rules are not applied: {reason}")
-    return ()
+        raise _unreadable(path, error) from error
+    active = rules.count + sum(scope.rules.count for scope in applied.lists)
+    if active > MAX_ACTIVE_RULES:
+        reason = f"with it {active:,} rules would hold here, the limit is {MAX_ACTIVE_RULES:,}"
+        raise _unusable(path, reason, "shorten it, or those in the folders above")
+    return (_Scope(base, rules),) if rules.count else ()
+
+
+def _unreadable(path: str, error: OSError) -> IgnoreRulesError:
+    if error.errno == errno.ELOOP:
+        return _unusable(path, "it is a symbolic link", "put the file itself in its place")
+    if isinstance(error, fileio.NotAFileError):
+        return _unusable(path, "it is no regular file", "remove it, or make it a file")
+    reason = f"it cannot be read: {error.strerror or error}"
+    return _unusable(path, reason, "make it readable, or remove it")
+
+
+def _unusable(where: str, reason: str, remedy: str) -> IgnoreRulesError:
+    return IgnoreRulesError(f"cannot follow the ignore rules of {where}: {reason}", remedy=remedy)
+
+
+def _exclude_file(place: str) -> str:
+    """Where a work tree has its excludes: linked ones and submodules have them elsewhere."""
+    folder = os.path.join(place, _GIT)
+    if not os.path.isdir(folder):
+        folder = os.path.join(place, _pointed_at(place, _GIT).removeprefix("gitdir:").strip())
+    folder = os.path.join(folder, _pointed_at(folder, "commondir"))
+    return os.path.realpath(os.path.join(folder, _GIT_EXCLUDE))
+
+
+def _pointed_at(folder: str, name: str) -> str:
+    """The path in a file of git's; empty where there is no such file."""
+    try:
+        line = _read(folder, name, _MAX_PATH_LINE).partition(b"\n")[0]
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    return os.fsdecode(line.partition(b"\0")[0].strip())
 
 
 def _read(folder: str, name: str, limit: int) -> bytes:

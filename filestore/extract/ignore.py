@@ -2,7 +2,8 @@
 
 Touches no disk; names are bytes, as they are for git. One rule: the time a path takes grows with
 the length of the rules, never faster, whoever wrote them. So the patterns are translated here, into
-expressions that do not go back over what a ``*`` once matched, and a file of rules has limits.
+expressions that do not go back over what a ``*`` once matched, and a file of rules has limits. What
+is beyond them is refused as a whole: rules that hold in part let in what they are to keep out.
 """
 
 import re
@@ -15,7 +16,7 @@ from filestore.errors import FilestoreError
 MAX_BYTES: Final = 64 * 1024
 MAX_RULES: Final = 1_000
 MAX_PATTERN_BYTES: Final = 4_096
-"""A longer pattern could match no path."""
+"""As long as the longest path."""
 
 _NOTHING: Final = b"(?!)"
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -25,7 +26,7 @@ _SLASH: Final = ord("/")
 
 
 class IgnoreRulesError(FilestoreError, ValueError):
-    """A list of ignore rules is too long to be applied."""
+    """Ignore rules cannot be followed; to go on without them would add what they keep out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +85,22 @@ def _compiled(expression: bytes) -> re.Pattern[bytes]:
 
 @lru_cache(maxsize=256)
 def parse(data: bytes) -> Rules:
-    """The rules of a file in the syntax of ``.gitignore``; every file is valid.
+    """The rules of a file in the syntax of ``.gitignore``; within the limits every file is valid.
 
     Raises:
-        IgnoreRulesError: It is larger, or has more rules, than is applied.
+        IgnoreRulesError: It is larger, or has more or longer rules, than can be followed.
     """
     if len(data) > MAX_BYTES:
-        raise _too_long(f"it has {len(data):,} bytes, the limit is {MAX_BYTES:,}")
+        raise _too_long(f"it has more than {MAX_BYTES:,} bytes, the limit")
     by_name: list[_Rule] = []
     by_path: list[_Rule] = []
     for place, line in enumerate(data.removeprefix(_BYTE_ORDER_MARK).split(b"\n")):
         pattern = _trimmed(line.removesuffix(b"\r").partition(b"\0")[0])
-        if not pattern or pattern.startswith(b"#") or len(pattern) > MAX_PATTERN_BYTES:
+        if not pattern or pattern.startswith(b"#"):
             continue
+        if len(pattern) > MAX_PATTERN_BYTES:
+            size = f"{len(pattern):,} bytes, the limit is {MAX_PATTERN_BYTES:,}"
+            raise _too_long(f"the rule in line {place + 1:,} has {size}")
         leaves_out = not pattern.startswith(b"!")
         pattern = pattern.removeprefix(b"!")
         is_anchored = b"/" in pattern.removesuffix(b"/")
@@ -117,7 +121,10 @@ def _any_of(rules: list[_Rule]) -> re.Pattern[bytes] | None:
 
 
 def _too_long(reason: str) -> IgnoreRulesError:
-    return IgnoreRulesError(f"a list of ignore rules is too long: {reason}", remedy="shorten it")
+    return IgnoreRulesError(
+        f"a list of ignore rules is too long: {reason}",
+        remedy="shorten it, or move rules to the folders they speak of",
+    )
 
 
 def _trimmed(line: bytes) -> bytes:

@@ -175,6 +175,63 @@ def test_a_model_that_is_not_here_is_said(workspace: Any) -> None:
     assert "model-missing" in workspace.drift()
 
 
+def test_a_change_of_model_that_fails_changes_nothing(
+    workspace: Any, server: EmbeddingServer
+) -> None:
+    """The store keeps its model and all its vectors; asking again finishes what was begun."""
+    for name, text in NOTES.items():
+        workspace.write(name, text)
+    workspace("add", *NOTES)
+    before = workspace.committed()
+    server.behave(well, status(400, {"error": {"message": "out of order"}}))
+    words = ("embedder", "set", "openai:small", "--endpoint", server.endpoint, "--yes")
+    done = workspace(*words, code=3)
+    assert "keeps the model it has" in done.stderr
+    assert workspace.committed() == before
+    assert workspace.json("search", "winter ferry", "--mode", "vector")["mode"] == "vector"
+    workspace.assert_settled()
+    server.behave(well)
+    assert workspace.json(*words)["embedder"] == "openai:small"
+    workspace.assert_settled()
+
+
+def test_a_service_that_was_named_in_vain_is_not_trusted(
+    workspace: Any, server: EmbeddingServer
+) -> None:
+    """What a refused or failed command named is not allowed afterwards."""
+    machine = Path(os.environ["XDG_CONFIG_HOME"]) / "filestore" / "machine.json"
+    workspace.write("ferry.md", NOTES["ferry.md"])
+    workspace("add", "ferry.md")
+    workspace("embedder", "set", "openai:small", "--endpoint", server.endpoint, code=4)
+    server.behave(status(401))
+    other = workspace.folder.parent / "other"
+    workspace(*("init", other, "--embedder", "openai:small"), "--endpoint", server.endpoint, code=3)
+    assert not machine.exists() or server.endpoint not in machine.read_text()
+
+
+def test_search_outlives_its_service(served: Any, server: EmbeddingServer) -> None:
+    """A question that cannot be embedded is answered by keyword, and the reason is said."""
+    served.json("add", *NOTES)
+    server.behave(status(400, {"error": {"message": "out of order"}}))
+    answer = served("search", "winter ferry")
+    assert "ferry.md" in answer.stdout
+    assert "out of order" in answer.stderr
+    assert "keyword" in answer.stderr
+
+
+def test_adding_without_the_model_says_what_lacks(workspace: Any) -> None:
+    """The document is added and found by keyword; that it has no vectors is said, by the code too."""
+    path = workspace.store / "filestore.toml"
+    path.write_text(path.read_text().replace('"builtin"', '"onnx:nowhere"'))
+    workspace.write("ferry.md", NOTES["ferry.md"])
+    done = workspace("add", "ferry.md", code=1)
+    assert "added ferry.md" in done.stdout
+    assert "found by keyword" in done.stderr
+    workspace.write("bees.md", NOTES["bees.md"])
+    assert workspace.json("add", "bees.md", code=1)["not_embedded"]["remedy"]
+    assert list(workspace.drift()) == ["model-missing"]
+
+
 @pytest.mark.parametrize("name", ["telepathy", "telepathy:best", "./no/such/folder"])
 def test_unknown_embedders_make_no_store(workspace: Any, name: str) -> None:
     """A name that means nothing is refused with those that do."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from filestore.extract import for_name
 from filestore.extract.folder import MAX_ACTIVE_RULES, children, documents
-from filestore.extract.ignore import MAX_BYTES, MAX_RULES
+from filestore.extract.ignore import MAX_BYTES, MAX_PATTERN_BYTES, MAX_RULES, IgnoreRulesError
 
 GIT_PAGES = "/usr/share/doc/git/html"
 
@@ -65,7 +65,7 @@ def test_reading_order(tmp_path):
 
 
 def test_what_is_no_document_is_left_out(tmp_path):
-    """Hidden files, litter, by-products and what has no extractor are passed over in silence."""
+    """Hidden files, litter, by-products and what holds no text are not reported."""
     write(
         tmp_path,
         *(".hidden", ".git/config.txt", "a~", "#a#", ".#a", "b.md.swp", "__pycache__/a.txt"),
@@ -206,35 +206,150 @@ def test_a_work_tree_inside_has_its_own_rules(work_tree):
     assert listing(work_tree).paths == ("b.md", "inner/a.md")
 
 
-def test_ignore_files_that_cannot_be_used_are_reported(tmp_path):
-    """A link is not followed and a huge file not applied; both are told, and the rest goes on."""
-    outside = tmp_path / "outside"
-    outside.write_text("*\n")
-    tree = tmp_path / "tree"
-    write(tree, "a.md", "big/b.md", "many/c.md", "pipe/d.md")
-    (tree / ".gitignore").symlink_to(outside)
-    rules(tree, big__gitignore="b.md\n" + "#" * MAX_BYTES)
-    rules(tree, many__gitignore="c.md\n" * (MAX_RULES + 1))
-    os.mkfifo(tree / "pipe" / ".gitignore")
-    result = listing(tree)
-    assert result.paths == ("a.md", "big/b.md", "many/c.md", "pipe/d.md")
-    reasons = dict(result.skipped)
-    assert "symbolic link" in reasons[".gitignore"]
-    assert "limit" in reasons["big/.gitignore"]
-    assert "limit" in reasons["many/.gitignore"]
-    assert "not applied" in reasons["pipe/.gitignore"]
+UNUSABLE = {
+    "too large": (lambda path: path.write_text("b.md\n" + "#" * MAX_BYTES), f"{MAX_BYTES:,}"),
+    "too many": (lambda path: path.write_text("b.md\n" * (MAX_RULES + 1)), f"{MAX_RULES:,}"),
+    "too long": (lambda path: path.write_text("?" * (MAX_PATTERN_BYTES + 1)), "4,096"),
+    "a pipe": (lambda path: os.mkfifo(path), "no regular file"),
+    "a folder": (lambda path: path.mkdir(), "no regular file"),
+}
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".filestoreignore"])
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_rules_that_cannot_be_followed_are_an_error(tmp_path, kind, name):
+    """Nothing is listed without the rules that are there; the file, what is wrong, the way out."""
+    make, reason = UNUSABLE[kind]
+    write(tmp_path, "a.md", "in/b.md")
+    make(tmp_path / "in" / name)
+    with pytest.raises(IgnoreRulesError) as caught:
+        listing(tmp_path)
+    assert str(tmp_path / "in" / name) in caught.value.message
+    assert reason in caught.value.message
+    assert caught.value.remedy
+    with pytest.raises(IgnoreRulesError):
+        children(str(tmp_path / "in"), leave_out=lambda path: False)
+
+
+def test_rules_that_may_not_be_read_are_an_error(tmp_path):
+    """An ignore file without permission to read it stops the listing."""
+    write(tmp_path, "a.md", ".gitignore")
+    (tmp_path / ".gitignore").chmod(0)
+    if os.access(tmp_path / ".gitignore", os.R_OK):
+        pytest.skip("this user may read everything")
+    with pytest.raises(IgnoreRulesError, match="cannot be read"):
+        listing(tmp_path)
+
+
+def test_rules_above_that_cannot_be_followed_are_an_error(work_tree):
+    """The rules of the work tree around a folder are not passed over either."""
+    write(work_tree, "docs/a.md")
+    rules(work_tree, gitignore="x\n" * (MAX_RULES + 1))
+    with pytest.raises(IgnoreRulesError, match="limit"):
+        listing(work_tree / "docs")
+
+
+def test_patterns_of_the_settings_have_limits(tmp_path):
+    """Too many patterns are an error that says where they stand."""
+    write(tmp_path, "a.md")
+    with pytest.raises(IgnoreRulesError, match=r"settings.*limit"):
+        listing(tmp_path, patterns=["x"] * (MAX_RULES + 1))
+
+
+def test_rules_in_a_folder_left_out_do_not_matter(tmp_path):
+    """What is not entered cannot stop the listing."""
+    write(tmp_path, "a.md", "build/b.md", "node_modules/c.md")
+    rules(tmp_path, gitignore="build/\n", build__gitignore="x\n" * (MAX_RULES + 1))
+    rules(tmp_path, node_modules__gitignore="x\n" * (MAX_RULES + 1))
+    assert listing(tmp_path).paths == ("a.md",)
+
+
+def test_links_to_rules_are_taken_as_git_takes_them(work_tree):
+    """A `.gitignore` that is a link does not hold and is reported; info/exclude is followed."""
+    write(work_tree, "a.md", "b.md")
+    (work_tree.parent / "outside").write_text("a.md\n")
+    (work_tree.parent / "exclude").write_text("b.md\n")
+    (work_tree / ".gitignore").symlink_to(work_tree.parent / "outside")
+    (work_tree / ".git" / "info" / "exclude").unlink(missing_ok=True)
+    (work_tree / ".git" / "info" / "exclude").symlink_to(work_tree.parent / "exclude")
+    result = listing(work_tree)
+    assert result.paths == ("a.md",)
+    assert "symbolic link" in dict(result.skipped)[".gitignore"]
+
+
+def test_a_linked_work_tree_has_the_excludes_of_its_repository(work_tree):
+    """In a second checkout of a repository `.git/info/exclude` holds as in the first."""
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    git(work_tree, *identity, "commit", "--quiet", "--allow-empty", "--message", "none")
+    git(work_tree, "worktree", "add", "--quiet", work_tree.parent / "second")
+    write(work_tree.parent / "second", "a.md", "in/b.md")
+    (work_tree / ".git" / "info" / "exclude").write_text("a.md\n")
+    assert listing(work_tree.parent / "second").paths == ("in/b.md",)
+
+
+@pytest.mark.parametrize("content", [b"", b"gitdir: nowhere\n", b"gitdir: \0/..", b"\xff" * 9_000])
+def test_a_git_file_that_leads_nowhere_has_no_rules(tmp_path, content):
+    """What calls itself a linked work tree and is none is listed as any folder."""
+    write(tmp_path, "a.md")
+    (tmp_path / ".git").write_bytes(content)
+    assert listing(tmp_path).paths == ("a.md",)
+
+
+@pytest.mark.parametrize("target", ["../outside", "nowhere"])
+def test_a_link_to_the_stores_own_rules_is_an_error(tmp_path, target):
+    """A `.filestoreignore` that is a link is neither followed nor passed over."""
+    (tmp_path / "outside").write_text("a.md\n")
+    write(tmp_path / "tree", "a.md")
+    (tmp_path / "tree" / ".filestoreignore").symlink_to(target)
+    with pytest.raises(IgnoreRulesError, match="symbolic link"):
+        listing(tmp_path / "tree")
 
 
 def test_rules_upon_rules_have_an_end(tmp_path):
-    """Where folders in folders add rules without end, the deepest are reported, not applied."""
+    """Where folders in folders add rules without end, the one too much is named."""
     folder = tmp_path
     for number in range(MAX_ACTIVE_RULES // MAX_RULES + 1):
+        assert len(listing(tmp_path).paths) == number
         write(folder, f"{number}.md", f"x{number}")
         (folder / ".gitignore").write_text(f"x{number}\n" * MAX_RULES)
         folder = folder / "in"
+    with pytest.raises(IgnoreRulesError, match=r"in/in/in/in/\.gitignore.*limit"):
+        listing(tmp_path)
+
+
+def test_a_folder_found_in_another_follows_its_rules(tmp_path):
+    """One child of a folder holds the documents that the whole folder would have from it."""
+    write(tmp_path, "in/a.md", "in/b.md", "in/c.md", "in/deep/d.md", "in/deep/e.md")
+    rules(tmp_path, filestoreignore="a.md\n", gitignore="/in/deep/d.md\n")
+    inner, patterns = str(tmp_path / "in"), ["/in/b.md", "/c.md"]
+    alone = documents(
+        inner, leave_out=lambda path: False, patterns=patterns, found_in=str(tmp_path)
+    )
+    assert alone.paths == ("c.md", "deep/e.md")
+    assert tuple(f"in/{path}" for path in alone.paths) == listing(tmp_path, patterns=patterns).paths
+
+
+def test_documents_that_nothing_reads_are_reported(tmp_path):
+    """Office files, books and mail that no extractor reads are told with their format."""
+    names = ("a.xlsx", "b.DOC", "c.odt", "in/d.epub", "e.rtf", "f.ps", "g.djvu", "h.pst", "i.key")
+    write(tmp_path, "ok.md", "~$a.xlsx", *names)
     result = listing(tmp_path)
-    assert [path for path, _ in result.skipped] == ["in/in/in/in/.gitignore"]
-    assert [path for path in result.paths if "x" in path] == ["in/in/in/in/x4"]
+    assert result.paths == ("ok.md",)
+    assert sorted(path for path, _ in result.skipped) == sorted(names)
+    reasons = dict(result.skipped)
+    assert reasons["a.xlsx"] == "no extractor reads .xlsx files"
+    assert reasons["b.DOC"] == "no extractor reads .doc files"
+    assert result.other == 0
+
+
+def test_files_of_other_formats_are_counted(tmp_path):
+    """Pictures, archives, programs and what dresses a site are a number, ignored ones none."""
+    write(tmp_path, "index.html", "b.html", "a.png", "in/b.zip", "c.mp3", "d.so", "e.sqlite")
+    write(tmp_path, "site.css", "in/site.js", "site.min.js", "ignored.gif", ".hidden.png")
+    rules(tmp_path, gitignore="ignored.gif\n")
+    result = listing(tmp_path)
+    assert (result.other, result.ignored, result.skipped) == (8, 1, ())
+    assert children(str(tmp_path), leave_out=lambda path: False).other == 6
 
 
 def test_rules_are_bytes(tmp_path):

@@ -118,7 +118,7 @@ def assert_sound(document):
     assert offsets == sorted(offsets)
     assert all(0 <= offset < len(text) for offset in offsets)
     assert numbers == sorted(set(numbers))
-    assert document.metadata["pages"] >= len(numbers) > 0
+    assert document.metadata["page_count"] >= len(numbers) > 0
 
 
 def test_handbook():
@@ -147,7 +147,7 @@ def test_metadata():
         "subject": "Peat",
         "keywords": ["wet", "brown"],
         "date": "2024-01-31T12:00:00+01:00",
-        "pages": 3,
+        "page_count": 3,
     }
 
 
@@ -177,7 +177,7 @@ def test_empty_pages_have_no_place():
         pdf.page(*([(72, 700, 10, text)] if text else []))
     document = extract(pdf.data())
     assert [page.number for page in document.pages] == [1, 3]
-    assert document.metadata["pages"] == 3
+    assert document.metadata["page_count"] == 3
 
 
 def test_two_columns_are_read_one_after_the_other():

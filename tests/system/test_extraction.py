@@ -11,6 +11,7 @@ import pytest
 from filestore.extract.base import ExtractionError
 from filestore.extract.process import ExtractionProcess, Limits
 from filestore.extraction import Extraction
+from filestore.sources import Original
 
 ROOMY = Limits()
 
@@ -98,7 +99,9 @@ def test_a_file_that_wants_too_much_memory_is_given_up() -> None:
 def test_children_end_with_their_work() -> None:
     """However many files were read, no child is left, also where some was still reading."""
     extraction = Extraction(workers=2)
-    pending = [extraction.begin(b"%PDF-1.7 broken", f"{number}.pdf") for number in range(6)]
+    broken = b"%PDF-1.7 broken"
+    originals = [Original(path=f"/{n}.pdf", hash="", held=broken, size_bytes=15) for n in range(6)]
+    pending = [extraction.begin(original) for original in originals]
     with pytest.raises(ExtractionError, match=r"0\.pdf"):
         pending[0]()
     assert 1 <= len(child_pids()) <= 2

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.extract.ignore import MAX_BYTES, MAX_RULES, IgnoreRulesError, parse
+from filestore.extract.ignore import (
+    MAX_BYTES,
+    MAX_PATTERN_BYTES,
+    MAX_RULES,
+    IgnoreRulesError,
+    parse,
+)
 
 SIGNS = st.sampled_from([*"ab*?[]!^-\\/. #\r\0é", "**", "**/", "/**", "[[:alpha:]]"])
 RULES = st.lists(st.lists(SIGNS, max_size=8).map("".join), max_size=5).map("\n".join)
@@ -86,12 +92,26 @@ def test_names_are_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"a" * (MAX_BYTES + 1), b"\n".join(b"a%d" % number for number in range(MAX_RULES + 1))]
+    "data",
+    [
+        b"a" * (MAX_BYTES + 1),
+        b"#" * (MAX_BYTES + 1),
+        b"\n".join(b"a%d" % number for number in range(MAX_RULES + 1)),
+        b"a.md\n" + b"*" * (MAX_PATTERN_BYTES + 1),
+        b"!" + b"a/" * MAX_PATTERN_BYTES,
+    ],
 )
 def test_a_list_without_end_is_refused(data: bytes) -> None:
     """Rules beyond the limits are refused with the limit, not applied in part."""
     with pytest.raises(IgnoreRulesError, match="limit"):
         parse(data)
+
+
+def test_what_is_just_within_the_limits_is_followed() -> None:
+    """Rules at the limits hold; a comment may be as long as the list."""
+    assert says("*" * MAX_PATTERN_BYTES, "a.md") is True
+    assert says("a.md\n" * MAX_RULES + "#" * MAX_PATTERN_BYTES * 2, "a.md") is True
+    assert says("a.md\n#".ljust(MAX_BYTES, "b"), "a.md") is True
 
 
 @pytest.mark.parametrize(

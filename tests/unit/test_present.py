@@ -38,6 +38,7 @@ def hit(**changes):
         source="../a.md",
         freshness="fresh",
         headings=("Top", "Middle", "Low"),
+        pages=(),
         text="Text.",
         why={},
     )

@@ -31,6 +31,7 @@ def hit(path, text):
         source=None,
         freshness="fresh" if text else "gone",
         headings=(),
+        pages=(),
         text=text,
         why={"keyword": {"rank": 1, "score": 2.0}},
     )
