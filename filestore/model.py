@@ -35,6 +35,16 @@ PREFERRED: Final = ("onnx", "sentence-transformers")
 FALLBACK: Final = "builtin"
 
 
+class ModelChanged(FilestoreError):
+    """The settings name another model than the vectors of the store come from."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the vectors of this store come from another model than {name}",
+            remedy=f"name that model in filestore.toml again, or 'filestore embedder set {name}'",
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """An embedder, or why there is none."""
@@ -82,6 +92,11 @@ class StoreModel:
     def problem(self) -> FilestoreError | None:
         """Why there is no embedder."""
         return self._opened.problem
+
+    @property
+    def why_not(self) -> FilestoreError:
+        """Why its embedder cannot be used here; where it can, it is not the one of the vectors."""
+        return self.problem or ModelChanged(self._settings.embedder)
 
     @property
     def reaches(self) -> str | None:

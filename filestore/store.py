@@ -42,18 +42,6 @@ if TYPE_CHECKING:
     from filestore.sources import SourcePath
 
 
-class ModelChanged(FilestoreError):
-    """The settings name another model than the vectors of the store come from."""
-
-    exit_code = 1
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"the vectors of this store come from another model than {name}",
-            remedy=f"name that model in filestore.toml again, or 'filestore embedder set {name}'",
-        )
-
-
 class UnsafeSidecarError(RefusedError):
     """The sidecar could have been planted by somebody else."""
 
@@ -178,7 +166,7 @@ class Store:
         return None
 
     def _why_no_model(self) -> str:
-        problem = self.model.problem or ModelChanged(self.settings.embedder)
+        problem = self.model.why_not
         return f"{problem.message} (try: {problem.remedy})"
 
     def _reading(self) -> Catalog:
@@ -549,7 +537,7 @@ class Store:
             embedder=embedder or self._same_model(catalog),
             embed=embed,
             processes=self._processes,
-            no_embedder=self.model.problem or ModelChanged(self.settings.embedder),
+            no_embedder=self.model.why_not,
         )
 
 

@@ -30,6 +30,7 @@ def report(error: FilestoreError, *, as_json: bool) -> int:
 def left_without(problem: FilestoreError | None) -> int:
     """Say why texts were left without vectors; returns the exit code."""
     from filestore.embed import ModelMissing
+    from filestore.model import ModelChanged
 
     if problem is None:
         return 0
@@ -38,7 +39,7 @@ def left_without(problem: FilestoreError | None) -> int:
     if problem.remedy:
         say(f"  try: {problem.remedy}")
     # A model that is not here is a finding like any other; one that fails is a failure.
-    return 1 if isinstance(problem, ModelMissing) else problem.exit_code
+    return 1 if isinstance(problem, ModelMissing | ModelChanged) else problem.exit_code
 
 
 def interrupted(*, as_json: bool) -> int:

@@ -10,10 +10,10 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from filestore.embed._model_folder import ModelFolder, check_dimension, unusable
-from filestore.embed._windows import Window, Windows
+from filestore.embed._windows import PROBE, Window, Windows
 from filestore.embed.base import Choice, Embedder, ModelMissing, ModelUnusable, neutral_vector
 
 if TYPE_CHECKING:
@@ -85,6 +85,9 @@ class LocalEmbedder(Embedder):
         """Embed texts that are to be found: ``(n, dimension) float32, rows of length 1``."""
         import numpy as np
 
+        if texts:
+            # Its vectors were seen to be as long as the folder says before there is room for many.
+            self._model()
         vectors = np.empty((len(texts), self._dimension), dtype=np.float32)
         for start in range(0, len(texts), _TEXTS):
             some = texts[start : start + _TEXTS]
@@ -106,18 +109,32 @@ class LocalEmbedder(Embedder):
             return self._windows
 
     def _model(self) -> Forward:
+        texts = self._texts()
         with self._lock:
-            self._forward = self._forward or self._load()
+            if self._forward is None:
+                for prefix in (self._folder.document_prefix, self._folder.query_prefix):
+                    texts.room(prefix)
+                try:
+                    forward = self._load()
+                except ImportError as error:
+                    raise ModelMissing(
+                        f"a library that runs {self._name} is installed and cannot be loaded:"
+                        f" {error}",
+                        remedy="install it again",
+                    ) from error
+                self._run(forward, texts.of([PROBE], ""))
+                self._forward = forward
             return self._forward
 
     def _embed(self, texts: Sequence[str], prefix: str) -> NDArray[np.float32]:
         import numpy as np
 
+        model = self._model()
         windows = self._texts().of(texts, prefix)
         sums = np.zeros((len(texts), self._dimension), dtype=np.float64)
         neutral = neutral_vector(self._dimension)
         for batch in batches(windows):
-            rows = self._rows(batch) if batch[0].tokens else [neutral] * len(batch)
+            rows = self._rows(model, batch) if batch[0].tokens else [neutral] * len(batch)
             for window, row in zip(batch, rows, strict=True):
                 sums[window.text] += window.weight * row
         lengths = np.linalg.norm(sums, axis=1)
@@ -127,8 +144,17 @@ class LocalEmbedder(Embedder):
         unit: NDArray[np.float32] = (sums / lengths[:, None]).astype(np.float32)
         return unit
 
-    def _rows(self, batch: Sequence[Window]) -> NDArray[np.float64]:
+    def _rows(self, model: Forward, batch: Sequence[Window]) -> NDArray[np.float64]:
         """What the model gives for some windows: (n, dimension), rows of length 1, or NaN."""
+        import numpy as np
+
+        rows = self._run(model, batch).astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unit: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return unit
+
+    def _run(self, model: Forward, batch: Sequence[Window]) -> NDArray[np.floating[Any]]:
+        """What the model gives for some windows, seen to be numbers: (n, dimension), any length."""
         import numpy as np
 
         length = max(len(window.tokens) for window in batch)
@@ -137,16 +163,14 @@ class LocalEmbedder(Embedder):
         for row, window in enumerate(batch):
             tokens[row, : len(window.tokens)] = window.tokens
             mask[row, : len(window.tokens)] = 1
-        found = self._model()(tokens, mask, batch[0].prompt)
-        if found.shape != (len(batch), self._dimension):
+        found: NDArray[Any] = model(tokens, mask, batch[0].prompt)
+        expected = (len(batch), self._dimension)
+        if found.shape != expected or not np.issubdtype(found.dtype, np.floating):
             raise unusable(
                 self._folder.path,
-                f"gives {found.shape} where {(len(batch), self._dimension)} was expected",
+                f"gives {found.shape} of {found.dtype} where {expected} of floats was expected",
             )
-        rows = found.astype(np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            unit: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        return unit
+        return found
 
     def _no_vector(self, text: str) -> ModelUnusable:
         start = text[:_SHOWN]

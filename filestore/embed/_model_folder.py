@@ -2,13 +2,14 @@
 
 Reads small JSON files only; loads no model. One rule: nothing in a folder is run. Modules are taken
 from a list of known ones, because some versions of the libraries import any class a folder names,
-and weights in pickles are refused.
+and weights in pickles are refused. Another: no number is believed that is not of a likely size.
 """
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import orjson
 
@@ -26,13 +27,23 @@ POOLINGS: Final = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean",
 _JSON_LIMIT: Final = 16 * 1024 * 1024
 _LENGTH: Final = 512
 """Where a folder does not say how many tokens its model takes."""
-_SAID_LENGTH_LIMIT: Final = 1_000_000
-"""Tokenizers without a limit state one of 30 digits."""
+LARGEST: Final = 65_536
+"""Numbers of a vector, or tokens of a window, that a folder may state; tokenizers without a limit
+state one of 30 digits."""
+_MOST_LAYERS: Final = 1_000
+_LARGEST_TOKEN: Final = 2**31 - 1
+_LAYERS: Final = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")
 _MODULES: Final = frozenset({"Transformer", "Pooling", "Dense", "Normalize"})
 _POSITIONS_AFTER_PADDING: Final = frozenset(
     {"camembert", "data2vec-text", "longformer", "mpnet", "roberta", "xlm-roberta"}
 )
 """Kinds of model whose first positions are taken by the padding."""
+_ADAPTER: Final = "adapter_config.json"
+_SHARD_ENDING: Final = ".safetensors"
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_RECORDED_PRECISIONS: Final = ("float32", "int8")
+_SHOWN: Final = 60
+"""Characters of a text of the folder's, or of a name, that a message shows."""
 _DOCUMENT_PROMPTS: Final = ("document", "passage", "corpus")
 _POOLING_FLAGS: Final = {
     "pooling_mode_cls_token": "cls",
@@ -76,10 +87,18 @@ class ModelFolder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What an exported model was made from; it holds only for the very graph it names."""
+    """What an exported model was made from; it holds only for the very graph it names.
+
+    It promises that the graph and its files of weights are those that stood beside it when it was
+    written: a graph that was changed or exchanged since has no record. It cannot prove that they
+    were made from the weights it names: who can write a folder can write its record too, and claim
+    any model. So a folder is worth as much as whoever it is from; where a store has vectors of the
+    model claimed, `check_canaries` notices a graph that gives other ones.
+    """
 
     graph: str
-    """SHA-256 of ``model.onnx``."""
+    """`weights_digest` of ``model.onnx`` and the files with weights that it names: the SHA-256 of
+    ``model.onnx`` itself where it names none."""
     weights: str
     """SHA-256 of the weights it was made from."""
     dimension: int
@@ -96,10 +115,12 @@ def read_folder(path: str, options: ModelOptions) -> ModelFolder:
     """
     modules = _modules(path)
     base = modules[0][1]
-    config = _json(os.path.join(path, base), "config.json", needed=True)
+    transformer = os.path.normpath(os.path.join(path, base))
+    config = _json(transformer, "config.json", needed=True)
+    _check_layers(path, config)
     if not os.path.isfile(os.path.join(path, base, TOKENIZER)):
         raise unusable(path, f"has no {os.path.join(base, TOKENIZER)}")
-    said = _json(os.path.join(path, base), "sentence_bert_config.json")
+    said = _json(transformer, "sentence_bert_config.json")
     prompts = _prompts(_json(path, "config_sentence_transformers.json"), path)
     pooling, pools_prompt = _pooling(path, modules)
     dense = tuple(place for kind, place in modules if kind == "Dense")
@@ -112,7 +133,7 @@ def read_folder(path: str, options: ModelOptions) -> ModelFolder:
         pooling=pooling,
         pools_prompt=pools_prompt,
         dense=dense,
-        length=_length(config, said, _json(os.path.join(path, base), "tokenizer_config.json")),
+        length=_length(config, said, _json(transformer, "tokenizer_config.json")),
         limit=options.max_tokens,
         lower_case=said.get("do_lower_case") is True,
         padding=_padding(config),
@@ -125,8 +146,10 @@ def weight_files(folder: ModelFolder) -> tuple[str, ...]:
     """The files with the weights, relative to the folder.
 
     Raises:
-        ModelUnusable: There are none, or they are pickles.
+        ModelUnusable: There are none, they are pickles, or an adapter would change them.
     """
+    if os.path.exists(folder.file(_ADAPTER)):
+        raise unusable(folder.path, f"has an adapter ({_ADAPTER}), which is not supported")
     found = [_weights_in(folder.path, place) for place in (folder.base, *folder.dense)]
     return tuple(name for names in found for name in names)
 
@@ -143,6 +166,11 @@ def _weights_in(path: str, place: str) -> list[str]:
         )
     if not names:
         raise unusable(path, f"has no weights: expected {os.path.join(place, WEIGHTS)}")
+    for name in names:
+        if not name.endswith(_SHARD_ENDING) or any(mark in name for mark in "/\\:\0"):
+            raise unusable(path, f"names {clipped(name)!r} in {SHARDS}, expected a file of weights")
+        if not os.path.isfile(os.path.join(path, place, name)):
+            raise unusable(path, f"lacks {clipped(name)!r}, which {SHARDS} names")
     return [os.path.join(place, name) for name in names]
 
 
@@ -178,19 +206,32 @@ def read_record(path: str) -> Record | None:
     try:
         with open(os.path.join(path, RECORD), "rb") as file:
             said = orjson.loads(file.read(_JSON_LIMIT))
-        pooling = tuple(said["pooling"])
-        texts = (said["graph"], said["weights"], said["precision"], *pooling)
-        if not all(isinstance(text, str) for text in texts):
-            return None
-        return Record(
-            graph=said["graph"],
-            weights=said["weights"],
-            dimension=int(said["dimension"]),
-            pooling=pooling,
-            precision=said["precision"],
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError):
         return None
+    return parse_record(said)
+
+
+def parse_record(said: Any) -> Record | None:
+    """A record from its JSON; None where any of it is not what `serialize_record` writes."""
+    if not isinstance(said, dict):
+        return None
+    pooling, dimension, precision = (said.get(key) for key in ("pooling", "dimension", "precision"))
+    digests = [said.get(key) for key in ("graph", "weights")]
+    if not all(isinstance(one, str) and _DIGEST.fullmatch(one) for one in digests):
+        return None
+    if not isinstance(pooling, list) or not 0 < len(pooling) <= len(POOLINGS):
+        return None
+    if not all(mode in POOLINGS for mode in pooling) or not _within(dimension):
+        return None
+    if precision not in _RECORDED_PRECISIONS:
+        return None
+    return Record(
+        graph=str(digests[0]),
+        weights=str(digests[1]),
+        dimension=dimension,
+        pooling=tuple(pooling),
+        precision=precision,
+    )
 
 
 def serialize_record(record: Record) -> bytes:
@@ -221,6 +262,26 @@ def unusable(path: str, what: str, *, detail: str = "") -> ModelUnusable:
     )
 
 
+def clipped(text: str) -> str:
+    """The start of a text that may be of any length, for a message."""
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def _within(value: Any) -> TypeGuard[int]:
+    """Whether it is a number of tokens, or of a vector's numbers, that can be true."""
+    return type(value) is int and 0 < value <= LARGEST
+
+
+def _check_layers(path: str, config: Mapping[str, Any]) -> None:
+    """Refuse what the library would build for hours, weights or not."""
+    for key in _LAYERS:
+        value = config.get(key)
+        if value is not None and not (type(value) is int and 0 <= value <= _MOST_LAYERS):
+            raise unusable(
+                path, f"says {key} is {clipped(str(value))}, expected at most {_MOST_LAYERS:,}"
+            )
+
+
 def _modules(path: str) -> list[tuple[str, str]]:
     """Kind and folder of each module, the transformer first."""
     said = _read_json(os.path.join(path, "modules.json"), path)
@@ -234,7 +295,8 @@ def _modules(path: str) -> list[tuple[str, str]]:
         known = kind.startswith("sentence_transformers.") and kind.rpartition(".")[2] in _MODULES
         if not known or os.path.isabs(place) or ".." in place.split("/"):
             raise ModelUnusable(
-                f"the model folder {path} needs a module that is not supported: {kind}, {place!r}",
+                f"the model folder {path} needs a module that is not supported:"
+                f" {clipped(kind)}, {clipped(place)!r}",
                 remedy="name another model: a transformer with pooling, dense layers, normalising",
             )
     kinds = [(kind.rpartition(".")[2], place) for kind, place in found]
@@ -252,8 +314,8 @@ def _pooling(path: str, modules: Sequence[tuple[str, str]]) -> tuple[tuple[str, 
         mode = [name for flag, name in _POOLING_FLAGS.items() if said.get(flag) is True]
     modes = (mode,) if isinstance(mode, str) else tuple(mode) if isinstance(mode, list) else ()
     modes = modes or ("mean",)
-    if not all(name in POOLINGS for name in modes):
-        raise unusable(path, f"pools in a way that is not known: {modes}")
+    if len(modes) > len(POOLINGS) or not all(name in POOLINGS for name in modes):
+        raise unusable(path, f"pools in a way that is not known: {clipped(str(modes))}")
     return modes, said.get("include_prompt") is not False
 
 
@@ -264,17 +326,27 @@ def _dimension(
         said = _json(os.path.join(path, dense[-1]), "config.json", needed=True)
         activation = said.get("activation_function", "torch.")
         if not str(activation).startswith("torch."):
-            raise unusable(path, f"has an activation function of its own: {activation}")
-        return _positive(path, said, ("out_features",))
-    return _positive(path, config, ("hidden_size", "d_model", "dim", "n_embd")) * len(pooling)
+            raise unusable(
+                path, f"has an activation function of its own: {clipped(str(activation))}"
+            )
+        return _stated(path, said, ("out_features",))
+    return _stated(path, config, ("hidden_size", "d_model", "dim", "n_embd"), times=len(pooling))
 
 
-def _positive(path: str, said: Mapping[str, Any], keys: Sequence[str]) -> int:
-    for key in keys:
-        value = said.get(key)
-        if isinstance(value, int) and value > 0:
-            return value
-    raise unusable(path, f"does not say how long its vectors are: no {keys[0]} in a config.json")
+def _stated(path: str, said: Mapping[str, Any], keys: Sequence[str], *, times: int = 1) -> int:
+    """The dimension that a description states, so many times."""
+    key = next((key for key in keys if said.get(key) is not None), None)
+    if key is None:
+        raise unusable(
+            path, f"does not say how long its vectors are: no {keys[0]} in a config.json"
+        )
+    value = said[key]
+    if not (_within(value) and _within(value * times)):
+        raise unusable(
+            path,
+            f"says {key} is {clipped(str(value))}, expected vectors of 1 to {LARGEST:,} numbers",
+        )
+    return int(value * times)
 
 
 def _length(
@@ -285,19 +357,18 @@ def _length(
         return length
     positions = _said_length(config.get("max_position_embeddings"))
     if positions is not None and config.get("model_type") in _POSITIONS_AFTER_PADDING:
-        positions -= _padding(config) + 1
+        positions = _said_length(positions - _padding(config) - 1)
     limits = (positions, _said_length(tokenizer.get("model_max_length")))
     return min((limit for limit in limits if limit is not None), default=_LENGTH)
 
 
 def _said_length(value: Any) -> int | None:
-    is_length = isinstance(value, int) and 0 < value <= _SAID_LENGTH_LIMIT
-    return value if is_length else None
+    return value if _within(value) else None
 
 
 def _padding(config: Mapping[str, Any]) -> int:
     value = config.get("pad_token_id")
-    return value if isinstance(value, int) and value >= 0 else 0
+    return value if type(value) is int and 0 <= value <= _LARGEST_TOKEN else 0
 
 
 def _prompts(said: Mapping[str, Any], path: str) -> dict[str, str]:

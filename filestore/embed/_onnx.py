@@ -1,7 +1,8 @@
 """A model run by onnxruntime, without torch. Its folder has ``model.onnx`` and a tokenizer.
 
 A graph that `export` wrote gives the very vectors of the weights it was made from, and has their
-fingerprint as long as it is the file that was written. Any other graph is named by its own hash.
+fingerprint as long as it is the file that was written. Any other graph is named by its own hash,
+with the files of weights that it names.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from filestore.embed._graph_files import external_files
 from filestore.embed._local import LocalEmbedder, require
 from filestore.embed._model_folder import (
     ModelFolder,
     Record,
+    clipped,
     fingerprint,
     read_folder,
     read_record,
     unusable,
 )
-from filestore.embed._weights import file_digest, weights_digest
+from filestore.embed._weights import weights_digest
 from filestore.embed.base import Choice, Embedder, ModelUnusable
 from filestore.embed.models import find_model
 
@@ -33,8 +36,6 @@ GRAPH: Final = "model.onnx"
 POOLED: Final = "sentence_embedding"
 _GRAPHS: Final = (GRAPH, os.path.join("onnx", GRAPH))
 _TOKENS: Final = ("last_hidden_state", "token_embeddings")
-_BESIDE: Final = ("_data", ".data")
-"""Endings of files that hold the weights of a large graph."""
 _OWN_PRECISION: Final = "graph"
 _FATAL_ONLY: Final = 4
 _RAISED: Final = (
@@ -66,7 +67,9 @@ class OnnxEmbedder(LocalEmbedder):
         types = {one.name: _integer(one.type) for one in session.get_inputs()}
         unknown = types.keys() - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown:
-            raise unusable(self._folder.path, f"has a graph that asks for {sorted(unknown)}")
+            raise unusable(
+                self._folder.path, f"has a graph that asks for {clipped(str(sorted(unknown)))}"
+            )
         output = _output([one.name for one in session.get_outputs()], self._folder.path)
         folder = self._folder
 
@@ -81,7 +84,11 @@ class OnnxEmbedder(LocalEmbedder):
                 (found,) = session.run([output], fed)
             except raised as error:
                 raise unusable(folder.path, "cannot be run", detail=str(error)) from error
+            if not isinstance(found, np.ndarray):
+                raise unusable(folder.path, "has a graph that gives something else than an array")
             if found.ndim == len(("text", "token", "number")):
+                if found.shape[:2] != tokens.shape:
+                    raise unusable(folder.path, "has a graph that gives other tokens than it got")
                 return pool(found, mask, folder.pooling, 0 if folder.pools_prompt else prompt)
             vectors: NDArray[np.float32] = found
             return vectors
@@ -93,7 +100,8 @@ class OnnxEmbedder(LocalEmbedder):
         import onnxruntime
         from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-        raised = tuple(getattr(state, name) for name in _RAISED if hasattr(state, name))
+        known = [getattr(state, name) for name in _RAISED if hasattr(state, name)]
+        raised = (*known, ValueError, RuntimeError)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = cores()
         options.log_severity_level = _FATAL_ONLY
@@ -104,7 +112,7 @@ class OnnxEmbedder(LocalEmbedder):
             session = onnxruntime.InferenceSession(
                 path, options, providers=["CPUExecutionProvider"]
             )
-        except (*raised, ValueError, RuntimeError) as error:
+        except raised as error:
             raise unusable(
                 self._folder.path, f"has a {self._graph} that cannot be loaded", detail=str(error)
             ) from error
@@ -116,21 +124,17 @@ def open_choice(choice: Choice) -> Embedder:
     require(("onnxruntime", "tokenizers"), extra="onnx", what="an ONNX model")
     folder = read_folder(find_model(choice), choice.options)
     graph = _graph(folder)
-    cache = choice.machine.cache
+    # With the files it names: other weights in one of them are another model.
+    files = [graph, *external_files(folder.path, graph)]
+    weights = weights_digest(folder.path, files, choice.machine.cache)
     record = read_record(folder.path)
-    exported = (
-        record is not None
-        and graph == GRAPH
-        and record.graph == file_digest(os.path.join(folder.path, graph), cache)
-    )
-    if exported and record is not None:
+    if record is not None and graph == GRAPH and record.graph == weights:
         return _exported(choice, folder, record)
     if folder.dense:
         raise ModelUnusable(
             f"the model folder {folder.path} has a dense layer that its {graph} lacks",
             remedy=f"run `filestore embedder export {folder.path} NEW_FOLDER`, and use that",
         )
-    weights = weights_digest(folder.path, _graph_files(folder.path, graph), cache)
     return OnnxEmbedder(
         choice,
         folder,
@@ -172,16 +176,13 @@ def _graph(folder: ModelFolder) -> str:
     )
 
 
-def _graph_files(path: str, graph: str) -> list[str]:
-    beside = [graph + ending for ending in _BESIDE]
-    return [graph, *(name for name in beside if os.path.isfile(os.path.join(path, name)))]
-
-
 def _output(names: Sequence[str], path: str) -> str:
     for name in (POOLED, *_TOKENS):
         if name in names:
             return name
-    raise unusable(path, f"has a graph that gives {list(names)}, no {POOLED} or {_TOKENS[0]}")
+    raise unusable(
+        path, f"has a graph that gives {clipped(str(list(names)))}, no {POOLED} or {_TOKENS[0]}"
+    )
 
 
 def _integer(kind: str) -> str:

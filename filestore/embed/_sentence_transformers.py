@@ -25,6 +25,18 @@ if TYPE_CHECKING:
     from filestore.embed._local import Forward
 
 PRECISION: Final = "float32"
+_RAISED: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What the libraries end with where a model's files contradict each other."""
 
 
 class SentenceTransformersEmbedder(LocalEmbedder):
@@ -35,6 +47,7 @@ class SentenceTransformersEmbedder(LocalEmbedder):
 
         model = load_library_model(self._folder)
         typed = takes_token_types(model)
+        folder = self._folder
 
         def forward(
             tokens: NDArray[np.int64], mask: NDArray[np.int64], prompt: int
@@ -48,9 +61,12 @@ class SentenceTransformersEmbedder(LocalEmbedder):
                 features["token_type_ids"] = torch.zeros_like(given)
             if prompt:
                 features["prompt_length"] = prompt
-            with torch.inference_mode():
-                found = model(features)["sentence_embedding"]
-            vectors: NDArray[np.float32] = found.float().cpu().numpy()
+            try:
+                with torch.inference_mode():
+                    found = model(features)["sentence_embedding"]
+                vectors: NDArray[np.float32] = found.float().cpu().numpy()
+            except _RAISED as error:
+                raise unusable(folder.path, "cannot be run", detail=str(error)) from error
             return vectors
 
         return forward
@@ -96,16 +112,7 @@ def load_library_model(folder: ModelFolder, *, device: str | None = None) -> Sen
             model = SentenceTransformer(
                 folder.path, device=device, local_files_only=True, trust_remote_code=False
             )
-    except (
-        SafetensorError,
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ImportError,
-        RuntimeError,
-    ) as error:
+    except (SafetensorError, *_RAISED) as error:
         raise unusable(folder.path, "cannot be loaded", detail=str(error)) from error
     # Some versions keep the precision that the weights were stored in.
     return model.float().eval()

@@ -8,21 +8,23 @@ every runtime embeds the same tokens.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from filestore.embed._model_folder import TOKENIZER, ModelFolder, unusable
+from filestore.embed._model_folder import TOKENIZER, ModelFolder, clipped, unusable
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 _RULES: Final = ("added_tokens", "normalizer", "pre_tokenizer", "model")
 """What in a tokenizer's file decides how a text is cut."""
-_PROBE: Final = "a"
+PROBE: Final = "a"
+"""The shortest text; a tokenizer that makes no token of it is not understood."""
 _LEAST_WINDOW: Final = 8
 """Tokens of text that a window must have room for beside a prefix."""
 
@@ -52,10 +54,10 @@ class Windows:
     @cached_property
     def digest(self) -> str:
         """12 hexadecimal digits of what decides how a text is cut; not of where it is cut off."""
-        with open(self._folder.file(TOKENIZER), "rb") as file:
+        with _told(self._folder.path), open(self._folder.file(TOKENIZER), "rb") as file:
             rules = orjson.loads(file.read())
-        decisive = {key: rules.get(key) for key in _RULES}
-        data = orjson.dumps(decisive, option=orjson.OPT_SORT_KEYS)
+            decisive = {key: rules.get(key) for key in _RULES}
+            data = orjson.dumps(decisive, option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(data).hexdigest()[:12]
 
     def count(self, text: str) -> int:
@@ -74,7 +76,7 @@ class Windows:
             raise unusable(
                 self._folder.path,
                 f"takes {self._folder.length} tokens, of which special ones and the prefix"
-                f" {prefix!r} take {taken}",
+                f" {clipped(prefix)!r} take {taken}",
             )
         limit = self._folder.limit
         return room if limit is None else min(room, limit)
@@ -108,7 +110,8 @@ class Windows:
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         prepared = [self._prepared(text) for text in texts]
-        return self._tokenizer.encode_batch(prepared, add_special_tokens=False)
+        with _told(self._folder.path):
+            return self._tokenizer.encode_batch(prepared, add_special_tokens=False)
 
     def _prepared(self, text: str) -> str:
         if not text.isascii():
@@ -154,21 +157,27 @@ def _tokens_of_prefix(encoding: Encoding, prefix: str) -> int:
 def _load(folder: ModelFolder) -> Tokenizer:
     from tokenizers import Tokenizer
 
-    try:
+    with _told(folder.path):
         tokenizer = Tokenizer.from_file(folder.file(TOKENIZER))
-    except Exception as error:  # the library raises nothing narrower
-        raise unusable(
-            folder.path, f"has a {TOKENIZER} that cannot be used", detail=str(error)
-        ) from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
     return tokenizer
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """What the tokenizer's library raises, in one sentence."""
+    try:
+        yield
+    except Exception as error:  # the library raises nothing narrower
+        raise unusable(path, f"has a {TOKENIZER} that cannot be used", detail=str(error)) from error
 
 
 def _special_tokens(tokenizer: Tokenizer, path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """What the tokenizer puts before and after a text."""
-    bare = tokenizer.encode(_PROBE, add_special_tokens=False).ids
-    full = tokenizer.encode(_PROBE, add_special_tokens=True).ids
+    with _told(path):
+        bare = tokenizer.encode(PROBE, add_special_tokens=False).ids
+        full = tokenizer.encode(PROBE, add_special_tokens=True).ids
     for place in range(len(full) - len(bare) + 1):
         if bare and full[place : place + len(bare)] == bare:
             return tuple(full[:place]), tuple(full[place + len(bare) :])

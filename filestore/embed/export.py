@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore import fileio
+from filestore.embed._graph_files import external_files
 from filestore.embed._local import require
 from filestore.embed._model_folder import (
     RECORD,
@@ -35,7 +36,7 @@ from filestore.embed._sentence_transformers import (
     takes_token_types,
 )
 from filestore.embed._sentence_transformers import open_choice as open_original
-from filestore.embed._weights import file_digest, weights_digest
+from filestore.embed._weights import weights_digest
 from filestore.embed.base import Choice, ModelUnusable
 from filestore.errors import RefusedError
 from filestore.progress import OnProgress, Progress, ignore
@@ -237,7 +238,7 @@ def _write_beside(folder: ModelFolder, staging: str, weights: str, precision: st
             with suppress(FileNotFoundError):
                 shutil.copyfile(place, os.path.join(staging, name))
         record = Record(
-            graph=file_digest(os.path.join(staging, GRAPH), ""),
+            graph=weights_digest(staging, [GRAPH, *external_files(staging, GRAPH)], ""),
             weights=weights,
             dimension=folder.dimension,
             pooling=folder.pooling,

@@ -11,11 +11,16 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
-from filestore.embed.base import Choice, ModelMissing
+from filestore.embed._model_folder import clipped
+from filestore.embed.base import Choice, Embedder, ModelMissing, ModelUnusable
 
 DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
 _HUB_OWNER: Final = "sentence-transformers/"
 """Whose a model without an owner in its name is."""
+_HUB_NAME: Final = re.compile(r"[0-9A-Za-z][\w.-]*/[0-9A-Za-z][\w.-]*", re.ASCII)
+_TRIAL: Final = "A lighthouse keeper writes down when the fog came."
+_LENGTH_ERROR: Final = 1e-3
+_REASON_LENGTH: Final = 200
 _REVISION: Final = re.compile(r"[0-9A-Za-z]{1,64}")
 _REVISION_LIMIT: Final = 128
 _FETCHED: Final = (
@@ -51,10 +56,45 @@ def find_model(choice: Choice) -> str:
     for alias in _aliases(name):
         if folder := cached_snapshot(alias, choice.machine.environment):
             return folder
+    use = f"name its folder with `filestore embedder use {clipped(choice.name)} FOLDER`"
+    fetch = f", or download it with `filestore embedder fetch {clipped(name)}`"
     raise ModelMissing(
-        f"the model {name!r} is not on this machine",
-        remedy=f"name its folder with `filestore embedder use {choice.name} FOLDER`, or download it"
-        f" with `filestore embedder fetch {name}`",
+        f"the model {clipped(name)!r} is not on this machine",
+        remedy=use + (fetch if _on_the_hub(name) else ""),
+    )
+
+
+def _on_the_hub(name: str) -> bool:
+    """Whether the hub may have a model of this name."""
+    return name in _aliases(DEFAULT_MODEL) or _HUB_NAME.fullmatch(name) is not None
+
+
+def try_out(embedder: Embedder) -> None:
+    """Embed one short text, so that a model that opens and cannot run is found before it is needed.
+
+    Loads the model; a service is asked once.
+
+    Raises:
+        ModelMissing: A library that runs it cannot be loaded.
+        ModelUnusable: It cannot be loaded or run, or gives other vectors than it says.
+        EndpointError: The service does not answer as it should.
+    """
+    import numpy as np
+
+    vectors = embedder.embed_documents([_TRIAL])
+    expected = (1, embedder.dimension)
+    if vectors.shape != expected:
+        raise _failed(embedder, f"gives {vectors.shape} for one text, expected {expected}")
+    length = float(np.linalg.norm(vectors))
+    # A NaN is not near 1 either.
+    if not abs(length - 1) <= _LENGTH_ERROR:
+        raise _failed(embedder, f"gives a vector of length {length:.4g} for a text, expected 1")
+
+
+def _failed(embedder: Embedder, what: str) -> ModelUnusable:
+    return ModelUnusable(
+        f"{clipped(embedder.name)} {what}",
+        remedy="choose another model: `filestore embedder list` says which can be used",
     )
 
 
@@ -66,8 +106,8 @@ def _known(choice: Choice, name: str) -> str | None:
             if os.path.isdir(folder):
                 return folder
             raise ModelMissing(
-                f"the model {key!r} was at {folder}, where no folder is now",
-                remedy=f"name its folder with `filestore embedder use {key} FOLDER`",
+                f"the model {clipped(key)!r} was at {folder}, where no folder is now",
+                remedy=f"name its folder with `filestore embedder use {clipped(key)} FOLDER`",
             )
     return None
 
@@ -128,8 +168,14 @@ def fetch_model(name: str, *, environment: Mapping[str, str]) -> str:
         Its folder.
 
     Raises:
-        ModelMissing: The library is not installed, or the hub gives no such model.
+        ModelMissing: No model is named, the library is not installed, or the hub gives no such
+            model.
     """
+    if not name.strip():
+        raise ModelMissing(
+            "no model is named: the name is empty",
+            remedy=f"name one as the hub spells it: `filestore embedder fetch {DEFAULT_MODEL}`",
+        )
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
@@ -144,9 +190,9 @@ def fetch_model(name: str, *, environment: Mapping[str, str]) -> str:
         )
     except _download_errors() as error:
         raise ModelMissing(
-            f"the model {full!r} cannot be downloaded: {_reason(error)}",
+            f"the model {clipped(full)!r} cannot be downloaded: {_reason(error)}",
             remedy="check the name and the network, or copy its folder here and name it with"
-            f" `filestore embedder use {name} FOLDER`",
+            f" `filestore embedder use {clipped(name)} FOLDER`",
             detail=str(error),
         ) from error
 
@@ -171,4 +217,4 @@ def _download_errors() -> tuple[type[Exception], ...]:
 def _reason(error: Exception) -> str:
     """The first line of what a library says."""
     lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return lines[0][:_REASON_LENGTH] if lines else type(error).__name__

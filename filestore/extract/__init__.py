@@ -26,8 +26,8 @@ _FAMILY: Final = (
     ("_markdown:MarkdownExtractor", ".md .markdown .mdown .mkd .qmd .rmd .mdx"),
     ("_html:HtmlExtractor", ".html .htm .xhtml"),
     ("_pdf:PdfExtractor", ".pdf"),
-    ("_docx:DocxExtractor", ".docx"),
-    ("_pptx:PptxExtractor", ".pptx"),
+    ("_office.docx:DocxExtractor", ".docx"),
+    ("_office.pptx:PptxExtractor", ".pptx"),
     ("_notebook:NotebookExtractor", ".ipynb"),
     (_CODE, " ".join(BY_SUFFIX)),
 )

@@ -1,6 +1,6 @@
 """HTML pages: their main content as Markdown, without what the site puts around it.
 
-Lexbor parses and prunes; how what is left is written is for `_html_markdown`. One rule: a hostile
+Lexbor parses and prunes; how what is left is written is for `html_markdown`. One rule: a hostile
 page costs neither the stack nor unbounded time. Nesting is estimated before the page is parsed
 (deep nesting makes parsers quadratic) and measured before it is converted (which is recursive); a
 page that is nested too deeply is flattened to its text.
@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.extract._html_markdown import markdown, tidy
 from filestore.extract._text import (
     UTF8,
     attempt,
@@ -28,6 +27,7 @@ from filestore.extract.base import (
     empty_error,
     json_value,
 )
+from filestore.extract.html_markdown import markdown, tidy
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode

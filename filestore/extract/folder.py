@@ -408,7 +408,8 @@ def _exclude_file(place: str) -> str:
     """Where a work tree has its excludes: linked ones and submodules have them elsewhere."""
     folder = os.path.join(place, _GIT)
     if not os.path.isdir(folder):
-        folder = os.path.join(place, _pointed_at(place, _GIT).removeprefix("gitdir:").strip())
+        pointed_at = _pointed_at(place, _GIT).removeprefix("gitdir:").strip()
+        folder = os.path.join(place, pointed_at or _GIT)
     folder = os.path.join(folder, _pointed_at(folder, "commondir"))
     return os.path.realpath(os.path.join(folder, _GIT_EXCLUDE))
 

@@ -205,7 +205,7 @@ def test_a_service_that_was_named_in_vain_is_not_trusted(
     workspace("embedder", "set", "openai:small", "--endpoint", server.endpoint, code=4)
     server.behave(status(401))
     other = workspace.folder.parent / "other"
-    workspace(*("init", other, "--embedder", "openai:small"), "--endpoint", server.endpoint, code=3)
+    workspace(*("init", other, "--embedder", "openai:large"), "--endpoint", server.endpoint, code=3)
     assert not machine.exists() or server.endpoint not in machine.read_text()
 
 
@@ -220,7 +220,7 @@ def test_search_outlives_its_service(served: Any, server: EmbeddingServer) -> No
 
 
 def test_adding_without_the_model_says_what_lacks(workspace: Any) -> None:
-    """The document is added and found by keyword; that it has no vectors is said, by the code too."""
+    """The document is added and found by keyword; that it has no vectors is said and not hidden."""
     path = workspace.store / "filestore.toml"
     path.write_text(path.read_text().replace('"builtin"', '"onnx:nowhere"'))
     workspace.write("ferry.md", NOTES["ferry.md"])

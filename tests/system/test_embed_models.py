@@ -283,10 +283,10 @@ def test_vectors_are_those_of_the_library(original: Path) -> None:
     """A text that fits gets the vector that sentence-transformers itself gives it."""
     from sentence_transformers import SentenceTransformer
 
-    from filestore.embed._sentence_transformers import quiet
+    from filestore.embed.quiet import quiet_libraries
 
     texts = ["The writer holds the lock.", "bananas, apples; and files", "目录从文件重建。", "x"]
-    with quiet():
+    with quiet_libraries():
         library = SentenceTransformer(str(original), device="cpu", local_files_only=True)
     expected = library.encode(texts, normalize_embeddings=True, show_progress_bar=False)
     np.testing.assert_allclose(opened(original).embed_documents(texts), expected, atol=1e-5)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from filestore.extract import ExtractionError
-from filestore.extract._docx import DocxExtractor
+from filestore.extract._office.docx import DocxExtractor
 
 NAMESPACES = (
     'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'

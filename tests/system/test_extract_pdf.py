@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from filestore.extract import _pdf_reading
-from filestore.extract._pdf import PdfExtractor
+from filestore.extract._pdf import PdfExtractor, reading
 from filestore.extract.base import Document, ExtractionError
 
 SAMPLES = Path(__file__).resolve().parents[3] / "shared" / "data" / "documents"
@@ -245,14 +244,14 @@ def test_no_pages():
 
 def test_too_many_pages(monkeypatch):
     """More pages than the limit are refused with both numbers."""
-    monkeypatch.setattr(_pdf_reading, "MAX_PAGES", 2)
+    monkeypatch.setattr(reading, "MAX_PAGES", 2)
     with pytest.raises(ExtractionError, match="has 3 pages: expected at most 2"):
         extract(handbook().data())
 
 
 def test_too_much_text(monkeypatch):
     """More text than the limit is refused."""
-    monkeypatch.setattr(_pdf_reading, "MAX_CHARACTERS", 300)
+    monkeypatch.setattr(reading, "MAX_CHARACTERS", 300)
     with pytest.raises(ExtractionError, match="more text than can be read at once"):
         extract(handbook().data())
 

@@ -16,7 +16,7 @@ from pptx.enum.shapes import MSO_SHAPE
 from pptx.util import Inches
 
 from filestore.extract import ExtractionError
-from filestore.extract._pptx import PptxExtractor
+from filestore.extract._office.pptx import PptxExtractor
 
 TITLE, CONTENT, TITLE_ONLY, BLANK = 0, 1, 5, 6
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from filestore.extract import ExtractionError
-from filestore.extract._archive import MAX_PARTS, open_archive
+from filestore.extract._office.archive import MAX_PARTS, open_archive
 
 EXPECTED = "a Word document (.docx)"
 MIB = 2**20

@@ -5,7 +5,7 @@ from markdown_it import MarkdownIt
 
 from filestore.extract import ExtractionError
 from filestore.extract._html import HtmlExtractor
-from filestore.extract._html_markdown import tidy
+from filestore.extract.html_markdown import tidy
 
 
 def extract(page, encoding="utf-8"):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from filestore.extract._pdf_lines import Line, Measures, has_leader, is_sparse
+from filestore.extract._pdf.lines import Line, Measures, has_leader, is_sparse
 
 Relation = Literal["flow", "line", "gap"]
 Kind = Literal["text", "code", "heading"]

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, Final
 
-from filestore.extract._pdf_lines import Line, PageLines, joined_pieces
-from filestore.extract._pdf_words import BROKEN, HYPHENS, SOFT_HYPHEN, plain
+from filestore.extract._pdf.lines import Line, PageLines, joined_pieces
+from filestore.extract._pdf.words import BROKEN, HYPHENS, SOFT_HYPHEN, plain
 
 MAX_CHARACTERS: Final = 20_000_000
 """Of a whole document: some ten thousand full pages."""

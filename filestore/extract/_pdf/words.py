@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from filestore.extract._pdf_lines import Line
+from filestore.extract._pdf.lines import Line
 
 SOFT_HYPHEN: Final = "\u00ad"
 HYPHENS: Final = ("-", "\u2010", SOFT_HYPHEN)

@@ -1,7 +1,7 @@
 """PowerPoint presentations: a section a slide, with its text, tables, charts and speaker notes.
 
 python-pptx is given a package made anew of the parts that are read, and walked shape by shape; what
-a slide shows becomes HTML, and `_html_markdown` makes Markdown of that. Comments, the texts of
+a slide shows becomes HTML, and `html_markdown` makes Markdown of that. Comments, the texts of
 layouts and masters, and running footers are left out; hidden slides are kept and marked. One rule:
 a shape that cannot be read costs itself, and is counted.
 """
@@ -15,10 +15,9 @@ from functools import cache
 from html import escape
 from typing import Any, Final
 
-from filestore.extract._archive import Archive, damaged, open_archive
-from filestore.extract._html_markdown import markdown, tidy
-from filestore.extract._omml import equation
-from filestore.extract._package import (
+from filestore.extract._office.archive import Archive, damaged, open_archive
+from filestore.extract._office.omml import equation
+from filestore.extract._office.package import (
     choose_alternatives,
     local_name,
     main_part,
@@ -28,6 +27,7 @@ from filestore.extract._package import (
     xml_root,
 )
 from filestore.extract.base import Document, Extractor, Page, document_text, empty_error
+from filestore.extract.html_markdown import markdown, tidy
 
 _EXPECTED: Final = "a PowerPoint presentation (.pptx)"
 _DRAWING: Final = "http://schemas.openxmlformats.org/drawingml/2006"

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from filestore.extract._pdf_lines import Line, PageLines
+from filestore.extract._pdf.lines import Line, PageLines
 
 _EDGE_LINES: Final = 3
 _EDGE_SHARE: Final = 0.16  # of the height of the page, at the top and at the bottom

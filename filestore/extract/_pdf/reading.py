@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from filestore.extract._pdf_headings import OutlineEntry
-from filestore.extract._pdf_lines import PageLines
-from filestore.extract._pdf_page import MAX_CHARACTERS, PageReader
-from filestore.extract._pdf_words import plain
+from filestore.extract._pdf.headings import OutlineEntry
+from filestore.extract._pdf.lines import PageLines
+from filestore.extract._pdf.page import MAX_CHARACTERS, PageReader
+from filestore.extract._pdf.words import plain
 from filestore.extract.base import ExtractionError, empty_error
 
 MAX_PAGES: Final = 20_000

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
-from filestore.extract._pdf_layout import Heading, is_bullet
-from filestore.extract._pdf_lines import Line, Measures, PageLines, is_sparse
+from filestore.extract._pdf.layout import Heading, is_bullet
+from filestore.extract._pdf.lines import Line, Measures, PageLines, is_sparse
 
 DEEPEST: Final = 6
 

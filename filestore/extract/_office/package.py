@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
-from filestore.extract._archive import Archive, damaged, refused, shown
+from filestore.extract._office.archive import Archive, damaged, refused, shown
 from filestore.extract.base import json_value
 from filestore.safe_text import safe_text
 

@@ -8,19 +8,19 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, Final
 
-from filestore.extract._pdf_furniture import without_furniture
-from filestore.extract._pdf_headings import evident_title, find_headings
-from filestore.extract._pdf_layout import flowing_on, page_blocks
-from filestore.extract._pdf_lines import measure
-from filestore.extract._pdf_markdown import to_markdown
-from filestore.extract._pdf_reading import (
+from filestore.extract._pdf.furniture import without_furniture
+from filestore.extract._pdf.headings import evident_title, find_headings
+from filestore.extract._pdf.layout import flowing_on, page_blocks
+from filestore.extract._pdf.lines import measure
+from filestore.extract._pdf.markdown import to_markdown
+from filestore.extract._pdf.reading import (
     has_pictures,
     opened,
     read_outline,
     read_pages,
     read_value,
 )
-from filestore.extract._pdf_words import vocabulary
+from filestore.extract._pdf.words import vocabulary
 from filestore.extract.base import Document, ExtractionError, Extractor, document_text, json_value
 
 _LONGEST_TITLE: Final = 300

@@ -1,6 +1,6 @@
 """Word documents: Markdown with their headings, lists, tables, notes, comments and equations.
 
-`_docx_body` brings the XML into a plain form, mammoth makes HTML of that, and `_html_markdown`
+`_docx_body` brings the XML into a plain form, mammoth makes HTML of that, and `html_markdown`
 Markdown. Mammoth never sees the file itself, only a package made anew of the parts it needs. One
 rule: a document that cannot be converted still gives its text.
 """
@@ -10,8 +10,8 @@ import re
 import zipfile
 from typing import Any, Final
 
-from filestore.extract._archive import Archive, open_archive
-from filestore.extract._docx_body import (
+from filestore.extract._office.archive import Archive, open_archive
+from filestore.extract._office.docx_body import (
     CITED,
     LEVEL,
     LISTING,
@@ -21,8 +21,7 @@ from filestore.extract._docx_body import (
     plain_text,
     prepare,
 )
-from filestore.extract._html_markdown import markdown, tidy
-from filestore.extract._package import (
+from filestore.extract._office.package import (
     main_part,
     properties,
     related_part,
@@ -30,6 +29,7 @@ from filestore.extract._package import (
     xml_root,
 )
 from filestore.extract.base import Document, Extractor, document_text, empty_error
+from filestore.extract.html_markdown import markdown, tidy
 
 _EXPECTED: Final = "a Word document (.docx)"
 _OFFICE: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

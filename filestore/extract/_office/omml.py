@@ -7,7 +7,7 @@ for the extractors. One rule: no sign of an equation is lost, whatever forms are
 from collections.abc import Mapping
 from typing import Any, Final
 
-from filestore.extract._package import local_name
+from filestore.extract._office.package import local_name
 
 _M: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _MAX_DEPTH: Final = 40

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from filestore.extract._archive import Archive
-from filestore.extract._omml import equation
-from filestore.extract._package import (
+from filestore.extract._office.archive import Archive
+from filestore.extract._office.omml import equation
+from filestore.extract._office.package import (
     choose_alternatives,
     local_name,
     picture_note,

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from filestore.extract._pdf_layout import BULLETS, Block, is_bullet, is_item, without_bullet
-from filestore.extract._pdf_lines import Line, without_leader
-from filestore.extract._pdf_words import Words, joined
+from filestore.extract._pdf.layout import BULLETS, Block, is_bullet, is_item, without_bullet
+from filestore.extract._pdf.lines import Line, without_leader
+from filestore.extract._pdf.words import Words, joined
 from filestore.extract.base import Page
 
 _STRUCTURE: Final = re.compile(
