@@ -54,6 +54,8 @@ class Outcome:
     """Origin to text of what was generated for the kept files."""
     ignored: int = 0
     """How many files and folders of a folder ignore rules left out; a folder counts as one."""
+    other: int = 0
+    """How many files of a folder were passed over for their format."""
     skipped: list[tuple[str, str]] = field(default_factory=list)
     """Documents of a folder that were left out, with the reason."""
     failures: list[tuple[str, FilestoreError]] = field(default_factory=list)
@@ -156,8 +158,13 @@ class Ingest:
         reference = outcome.source
         if not os.path.isdir(source.path):
             return {reference: read_original(source.path, room=HELD_BYTES)}
-        listing = documents(source.path, leave_out=self._is_own, patterns=self._settings.ignore)
-        outcome.ignored = listing.ignored
+        listing = documents(
+            source.path,
+            leave_out=self._is_own,
+            patterns=self._settings.ignore,
+            found_in=source.found_in,
+        )
+        outcome.ignored, outcome.other = listing.ignored, listing.other
         found: dict[str, Original] = {}
         room = HELD_BYTES
         outcome.skipped = list(listing.skipped)

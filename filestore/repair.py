@@ -81,7 +81,7 @@ def sync(
     _forget(seen, commit, work)
     _index(subject, seen, commit, clock, work, on_progress)
     report = commit.finish() if work.written else None
-    if report is not None:
+    if report is not None and subject.embedder is not None:
         work.remaining += verify.not_embedded(subject.catalog)
     return SyncReport(
         generation=report.generation if report else catalog.generation,

@@ -29,7 +29,7 @@ def report(error: FilestoreError, *, as_json: bool) -> int:
 
 def left_without(problem: FilestoreError | None) -> int:
     """Say why texts were left without vectors; returns the exit code."""
-    from filestore.embed import ModelMissing
+    from filestore.embed import ModelMissing, UnknownEmbedder
     from filestore.model import ModelChanged
 
     if problem is None:
@@ -39,7 +39,8 @@ def left_without(problem: FilestoreError | None) -> int:
     if problem.remedy:
         say(f"  try: {problem.remedy}")
     # A model that is not here is a finding like any other; one that fails is a failure.
-    return 1 if isinstance(problem, ModelMissing | ModelChanged) else problem.exit_code
+    is_finding = isinstance(problem, ModelMissing | ModelChanged | UnknownEmbedder)
+    return 1 if is_finding else problem.exit_code
 
 
 def interrupted(*, as_json: bool) -> int:

@@ -74,7 +74,7 @@ def _json(report: "AddReport", unusable: list[tuple[str, FilestoreError]]) -> di
             entry |= _error(outcome.error)
         if outcome.kept:
             entry["kept"] = {f"chunked/{path}": why for path, why in outcome.kept.items()}
-        entry |= _passed_over(outcome.skipped, outcome.ignored, getattr(outcome, "other", 0))
+        entry |= _passed_over(outcome.skipped, outcome.ignored, outcome.other)
         lists[outcome.status].append(entry)
         for path, error in outcome.failures:
             failed = {"source": path, "resource": outcome.resource, "chunks": 0}
@@ -120,9 +120,7 @@ def _words(
     for outcome in report.outcomes:
         if outcome.error is not None:
             _failure(outcome.source, outcome.error)
-            _say_passed_over(
-                outcome.source, outcome.skipped, outcome.ignored, getattr(outcome, "other", 0)
-            )
+            _say_passed_over(outcome.source, outcome.skipped, outcome.ignored, outcome.other)
     texts = _output.count(report.embedded, "text")
     _output.line(f"{texts} embedded, {report.reused:,} known already")
 
@@ -138,9 +136,7 @@ def _outcome(outcome: "Outcome") -> None:
     for path, error in outcome.failures[:_SHOWN]:
         _failure(path, error)
     _say_rest(outcome.failures)
-    _say_passed_over(
-        outcome.resource, outcome.skipped, outcome.ignored, getattr(outcome, "other", 0)
-    )
+    _say_passed_over(outcome.resource, outcome.skipped, outcome.ignored, outcome.other)
 
 
 def _say_passed_over(

@@ -25,6 +25,8 @@ _RULES: Final = ("added_tokens", "normalizer", "pre_tokenizer", "model")
 """What in a tokenizer's file decides how a text is cut."""
 PROBE: Final = "a"
 """The shortest text; a tokenizer that makes no token of it is not understood."""
+_PANIC: Final = "PanicException"
+"""What the library ends with where it did not expect a fault in the file; no `Exception`."""
 _LEAST_WINDOW: Final = 8
 """Tokens of text that a window must have room for beside a prefix."""
 
@@ -169,7 +171,9 @@ def _told(path: str) -> Iterator[None]:
     """What the tokenizer's library raises, in one sentence."""
     try:
         yield
-    except Exception as error:  # the library raises nothing narrower
+    except BaseException as error:  # the library raises nothing narrower
+        if not isinstance(error, Exception) and type(error).__name__ != _PANIC:
+            raise
         raise unusable(path, f"has a {TOKENIZER} that cannot be used", detail=str(error)) from error
 
 

@@ -326,7 +326,7 @@ def test_unreadable_sources(tmp_path: Path, bound: Any) -> None:
     assert_said(done, 3, "secret.md", "Permission denied", "closed")
     assert "added good.md" in done.stdout
     assert "added mixed (1 chunk)" in done.stdout
-    assert "failed shut.md" in done.stderr
+    assert "failed ../mixed/shut.md" in done.stderr
     assert bound("verify", "--level", "full").code == 0
 
 

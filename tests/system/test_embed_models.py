@@ -5,20 +5,26 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+import tracemalloc
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from filestore.embed import Choice, Embedder, ModelMissing, ModelUnusable, open_embedder
-from filestore.embed._weights import file_digest
+from filestore.embed._builtin import BuiltinEmbedder
+from filestore.embed._weights import file_digest, weights_digest
 from filestore.embed.export import export_model
-from filestore.embed.models import fetch_model, find_model
+from filestore.embed.models import fetch_model, find_model, try_out
 from filestore.machine import Machine
 from filestore.settings import ModelOptions
 
 from .. import tiny_model
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 for _library in ("torch", "sentence_transformers", "onnx", "onnxruntime", "tokenizers"):
     if importlib.util.find_spec(_library) is None:
@@ -57,6 +63,43 @@ def cached(folder: Path, name: str, model: Path) -> Path:
     (place / "refs").mkdir()
     (place / "refs" / "main").write_text(SNAPSHOT)
     return place / "snapshots" / SNAPSHOT
+
+
+def changed(path: Path, **values: object) -> None:
+    """Write other values into a JSON file; 1e400 and the like become what JSON has for them."""
+    said = json.loads(path.read_text()) | values
+    path.write_text(json.dumps(said).replace("Infinity", "1e308"))
+
+
+def external(graph: Path, folder: Path, name: str) -> Path:
+    """A copy of a graph, without its record, whose weights are in a file of their own."""
+    import onnx
+
+    shutil.copytree(graph, folder)
+    (folder / "filestore.json").unlink()
+    model = onnx.load(folder / "model.onnx")
+    (folder / "model.onnx").unlink()
+    onnx.save_model(
+        model,
+        folder / "model.onnx",
+        save_as_external_data=True,
+        all_tensors_to_one_file=True,
+        location=name,
+        size_threshold=64,
+    )
+    return folder
+
+
+def rename_weights(path: Path, place: str) -> None:
+    """Let every tensor of a graph lie elsewhere."""
+    import onnx
+
+    model = onnx.load(path, load_external_data=False)
+    for tensor in model.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = place
+    path.write_bytes(model.SerializeToString())
 
 
 def test_a_name_the_machine_knows_goes_first(tmp_path: Path) -> None:
@@ -123,6 +166,55 @@ def test_a_missing_model_says_what_to_do(tmp_path: Path, kind: str) -> None:
     assert f"filestore embedder use {kind}:someone/else FOLDER" in caught.value.remedy
     assert "filestore embedder fetch someone/else" in caught.value.remedy
     assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "is_offered"),
+    [
+        ("someone/else", True),
+        ("all-MiniLM-L6-v2", True),
+        ("sentence-transformers/all-MiniLM-L6-v2", True),
+        ("minilm-onnx", False),
+        ("one/two/three", False),
+        ("./graph", False),
+        ("~/graph", False),
+        ("models/", False),
+        ("a b/c", False),
+    ],
+)
+def test_only_what_a_hub_may_have_is_offered_for_download(
+    tmp_path: Path, name: str, is_offered: bool
+) -> None:
+    """Fetching is suggested for names as on the hub and for the default model, for nothing else."""
+    machine = Machine(environment={"HF_HUB_CACHE": str(tmp_path)})
+    with pytest.raises(ModelMissing) as caught:
+        find_model(Choice(name=f"onnx:{name}", machine=machine, root=str(tmp_path)))
+    assert f"embedder use onnx:{name} FOLDER" in caught.value.remedy
+    assert ("embedder fetch" in caught.value.remedy) is is_offered
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_name_is_not_looked_for(tmp_path: Path, name: str) -> None:
+    """Nothing to download is said as such, with an example."""
+    with pytest.raises(ModelMissing, match="no model is named") as caught:
+        fetch_model(name, environment={"HF_HUB_CACHE": str(tmp_path)})
+    assert "filestore embedder fetch sentence-transformers/" in caught.value.remedy
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_name_of_any_length_makes_a_short_message(tmp_path: Path, model: Path) -> None:
+    """Names and prefixes are shown by their start."""
+    name = "x" * 4000
+    environment = {"HF_HUB_CACHE": str(tmp_path)}
+    with pytest.raises(ModelMissing, match=r"x{50}") as missing:
+        find_model(Choice(name=f"onnx:{name}", machine=Machine(environment=environment)))
+    with pytest.raises(ModelMissing, match=r"x{50}") as refused:
+        fetch_model(f"{name}/{name}", environment=environment)
+    with pytest.raises(ModelUnusable, match="the the") as full:
+        opened(model, document_prefix="the " * 1000).embed_query("lock")
+    for caught in (missing, refused, full):
+        assert len(caught.value.message) + len(caught.value.remedy) < 800
+    assert "the " * 20 not in full.value.message
 
 
 def test_a_missing_library_says_what_to_install(script, tmp_path: Path) -> None:
@@ -192,6 +284,210 @@ def test_a_damaged_description_is_told_when_opened(
     with pytest.raises(ModelUnusable, match=expected) as caught:
         opened(model)
     assert str(model) in caught.value.message
+
+
+@pytest.mark.parametrize("value", [384_000_000_000_000, 65_537, 10**30, 1e400, 0, -5, True, "64"])
+@pytest.mark.parametrize("kind", ["onnx", "sentence-transformers"])
+def test_a_dimension_that_cannot_be_is_refused_when_opened(
+    original: Path, graph: Path, tmp_path: Path, kind: str, value: object
+) -> None:
+    """A folder that claims vectors of no likely length is told so, before anything is made."""
+    folder = Path(shutil.copytree(graph if kind == "onnx" else original, tmp_path / "liar"))
+    changed(folder / "config.json", hidden_size=value)
+    with pytest.raises(ModelUnusable, match=r"hidden_size|how long its vectors are") as caught:
+        opened(folder, kind)
+    assert len(caught.value.message) < 200 + len(str(folder))
+
+
+@pytest.mark.parametrize("length", [-1, 0, 65_537, 10**18, 10**30, True, "many"])
+def test_a_length_that_cannot_be_counts_as_unsaid(model: Path, length: object) -> None:
+    """A window of no likely length is not believed; the model's positions say how long it is."""
+    changed(model / "sentence_bert_config.json", max_seq_length=length)
+    assert opened(model).max_tokens == 62
+
+
+@pytest.mark.parametrize("layers", [1001, 10**9, -1, "two"])
+def test_a_model_of_endless_layers_is_refused_when_opened(model: Path, layers: object) -> None:
+    """Layers without weights would be made all the same; far too many are refused."""
+    changed(model / "config.json", num_hidden_layers=layers)
+    with pytest.raises(ModelUnusable, match="num_hidden_layers"):
+        opened(model)
+
+
+@pytest.mark.parametrize("dimension", [-5, 0, 10**9, 10**18, "64", None])
+def test_a_record_with_no_likely_dimension_counts_as_none(
+    graph: Path, tmp_path: Path, dimension: object
+) -> None:
+    """A graph whose record is damaged is a model of its own, of the dimension that it has."""
+    folder = Path(shutil.copytree(graph, tmp_path / "graph"))
+    changed(folder / "filestore.json", dimension=dimension)
+    embedder = opened(folder, "onnx")
+    assert embedder.dimension == 64
+    assert embedder.fingerprint != opened(graph, "onnx").fingerprint
+    try_out(embedder)
+
+
+def test_no_room_is_made_for_what_a_folder_claims(graph: Path, tmp_path: Path) -> None:
+    """A folder that claims 65,536 numbers a vector and gives 64 is refused without the memory."""
+    folder = Path(shutil.copytree(graph, tmp_path / "liar"))
+    changed(folder / "filestore.json", dimension=65_536)
+    changed(folder / "config.json", hidden_size=65_536)
+    embedder = opened(folder, "onnx")
+    texts = ["lock", ""] * 2000
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelUnusable, match=r"gives \(1, 64\).*\(1, 65536\)"):
+            embedder.embed_documents(texts)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000_000
+
+
+@pytest.mark.parametrize("padding", [10**9, 10**18, 10**30])
+def test_a_token_that_cannot_be_is_told(model: Path, padding: int) -> None:
+    """A filling token out of the vocabulary ends in a sentence that names the folder."""
+    changed(model / "config.json", pad_token_id=padding)
+    with pytest.raises(ModelUnusable, match=str(model)):
+        opened(model).embed_documents(["lock", "the lock file"])
+
+
+@pytest.mark.parametrize("padding", [10**9, 10**18, 10**30, -1])
+def test_a_graph_s_filling_is_told_or_not_believed(
+    graph: Path, tmp_path: Path, padding: int
+) -> None:
+    """A graph fails on a token it does not have, and is never given one that is no token."""
+    folder = Path(shutil.copytree(graph, tmp_path / "graph"))
+    changed(folder / "config.json", pad_token_id=padding)
+    embedder = opened(folder, "onnx")
+    if padding == 10**9:
+        with pytest.raises(ModelUnusable, match="cannot be run"):
+            embedder.embed_documents(["lock", "the lock file"])
+        return
+    expected = opened(graph, "onnx").embed_documents(["lock", "the lock file"])
+    found = embedder.embed_documents(["lock", "the lock file"])
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["../other.safetensors", "/etc/passwd", "shard.bin", "gone"])
+def test_a_shard_lies_beside_the_others(model: Path, name: str) -> None:
+    """Weights in parts are files of weights in the folder itself."""
+    (model / "model.safetensors").rename(model / "shard.bin")
+    tiny_model.write_json(model / "model.safetensors.index.json", {"weight_map": {"a": name}})
+    with pytest.raises(ModelUnusable, match=r"model\.safetensors\.index\.json"):
+        opened(model)
+
+
+def test_an_adapter_is_refused(model: Path) -> None:
+    """Weights that a library would change while loading are not what was hashed."""
+    tiny_model.write_json(model / "adapter_config.json", {})
+    with pytest.raises(ModelUnusable, match="adapter"):
+        opened(model)
+
+
+def test_other_weights_beside_a_graph_are_another_model(graph: Path, tmp_path: Path) -> None:
+    """Whatever the file with a graph's weights is called, it is part of the fingerprint."""
+    folder = external(graph, tmp_path / "graph", "weights.bin")
+    before = opened(folder, "onnx")
+    try_out(before)
+    path = folder / "weights.bin"
+    path.write_bytes(path.read_bytes()[::-1])
+    assert opened(folder, "onnx").fingerprint != before.fingerprint
+    path.unlink()
+    with pytest.raises(ModelUnusable, match=r"lacks 'weights\.bin'"):
+        opened(folder, "onnx")
+
+
+def test_a_record_vouches_for_the_weights_beside_the_graph_too(graph: Path, tmp_path: Path) -> None:
+    """A record holds while graph and weights are the files that it names, and no longer."""
+    folder = external(graph, tmp_path / "graph", "weights.bin")
+    shutil.copyfile(graph / "filestore.json", folder / "filestore.json")
+    only_graph = file_digest(str(folder / "model.onnx"), "")
+    changed(folder / "filestore.json", graph=only_graph)
+    exported = opened(graph, "onnx").fingerprint
+    assert opened(folder, "onnx").fingerprint != exported
+    whole = weights_digest(str(folder), ["model.onnx", "weights.bin"], "")
+    changed(folder / "filestore.json", graph=whole)
+    assert opened(folder, "onnx").fingerprint == exported
+    path = folder / "weights.bin"
+    path.write_bytes(path.read_bytes()[::-1])
+    assert opened(folder, "onnx").fingerprint != exported
+
+
+@pytest.mark.parametrize(
+    "place", ["/etc/passwd", "../weights.bin", "sub/weights.bin", "C:weights.bin", "..", "*/_ORT/*"]
+)
+def test_weights_elsewhere_are_refused(graph: Path, tmp_path: Path, place: str) -> None:
+    """A graph may only name files beside it."""
+    folder = external(graph, tmp_path / "graph", "weights.bin")
+    shutil.copyfile(folder / "weights.bin", tmp_path / "weights.bin")
+    rename_weights(folder / "model.onnx", place)
+    with pytest.raises(ModelUnusable, match="beside it") as caught:
+        opened(folder, "onnx")
+    assert place in caught.value.message
+
+
+def test_a_model_that_runs_passes_its_trial(original: Path, graph: Path) -> None:
+    """Embedders that work are told nothing."""
+    for embedder in (BuiltinEmbedder(), opened(original), opened(graph, "onnx")):
+        assert try_out(embedder) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        "{}",
+        "[]",
+        '{"model": {"type": "WordPiece", "vocab": {"b": 0}, "unk_token": "[UNK]",'
+        ' "continuing_subword_prefix": "##", "max_input_chars_per_word": 100}}',
+        '{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []},'
+        ' "normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}}',
+        '{"model": {"type": "BPE", "vocab": {"a": 4000000000}, "merges": []}}',
+    ],
+)
+@pytest.mark.parametrize("kind", ["onnx", "sentence-transformers"])
+def test_a_tokenizer_that_cannot_work_fails_the_trial(
+    original: Path, graph: Path, tmp_path: Path, kind: str, content: str
+) -> None:
+    """A damaged tokenizer is found by trying, also where its library panics."""
+    folder = Path(shutil.copytree(graph if kind == "onnx" else original, tmp_path / "broken"))
+    (folder / "tokenizer.json").write_text(content)
+    with pytest.raises(ModelUnusable, match=str(folder)):
+        try_out(opened(folder, kind))
+
+
+@pytest.mark.parametrize(
+    "said", [{"num_attention_heads": 0}, {"pad_token_id": 5000}, {"hidden_act": "magic"}]
+)
+def test_a_model_that_contradicts_itself_fails_the_trial(
+    model: Path, said: dict[str, object]
+) -> None:
+    """Whatever the library ends with, it is a sentence that names the folder."""
+    changed(model / "config.json", **said)
+    with pytest.raises(ModelUnusable, match=str(model)):
+        try_out(opened(model))
+
+
+class Fixed(BuiltinEmbedder):
+    """Gives the same answer to whatever is asked."""
+
+    def __init__(self, answer: "NDArray[np.float32]") -> None:
+        super().__init__()
+        self._answer = answer
+
+    def embed_documents(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+        """What it was given."""
+        return self._answer
+
+
+@pytest.mark.parametrize(
+    "answer", [np.ones((1, 3)), np.zeros((1, 384)), np.ones((1, 384)), np.full((1, 384), np.nan)]
+)
+def test_vectors_of_another_shape_or_length_fail_the_trial(answer: "NDArray[np.float32]") -> None:
+    """What breaks the contract of embedders is found by one text."""
+    with pytest.raises(ModelUnusable, match="builtin gives"):
+        try_out(Fixed(answer))
 
 
 @pytest.mark.parametrize(
