@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from filestore import fileio, machine, settings
+from filestore.embed.models import try_out
 from filestore.errors import RefusedError
 from filestore.model import best_installed, chosen_by, open_model, reaches_out
 from filestore.roots import ancestors
@@ -51,8 +52,11 @@ def make(
         # Whoever names a service allows it; remembered once it has answered.
         choice = replace(choice, machine=choice.machine.trusting(root, service))
     opened = open_model(choice)
-    if opened.problem is not None:
-        raise opened.problem
+    if opened.embedder is None:
+        raise opened.why_not
+    if not opened.embedder.lexical:
+        # What opens may still not run, and is better told now than when documents are added.
+        try_out(opened.embedder)
     _write_first_files(
         root, settings.Settings(layout=chosen_layout, embedder=choice.name, model=options)
     )

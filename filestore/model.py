@@ -52,6 +52,12 @@ class Model:
     embedder: Embedder | None
     problem: FilestoreError | None = None
 
+    @property
+    def why_not(self) -> FilestoreError:
+        """Why there is no embedder; asked where there is none."""
+        assert self.problem is not None
+        return self.problem
+
 
 class StoreModel:
     """The model of one store, and what the store may reach for it."""

@@ -12,6 +12,7 @@ from filestore import fileio, machine, settings
 from filestore.embed import Choice, Embedder
 from filestore.embed.dimensions import forget_dimension
 from filestore.embed.endpoint import parse_address
+from filestore.embed.models import try_out
 from filestore.errors import FilestoreError
 from filestore.model import chosen_by, open_model, reaches_out
 from filestore.places import Places
@@ -76,8 +77,8 @@ def plan(
         choice = replace(choice, machine=choice.machine.trusting(places.root, service))
     opened = open_model(choice)
     if opened.embedder is None:
-        assert opened.problem is not None
-        raise opened.problem
+        raise opened.why_not
+    try_out(opened.embedder)
     keys = {key for embedded in (True, False) for _, key in catalog.vector_keys(embedded=embedded)}
     known = embeddings.has(opened.embedder.fingerprint, keys) if embeddings is not None else set()
     return ModelChange(

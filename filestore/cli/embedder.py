@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from filestore import machine
 from filestore.cli import _context, _diagnostics, _output
 from filestore.embed import Choice, known_embedders
-from filestore.embed.models import DEFAULT_MODEL, fetch_model, find_model
-from filestore.errors import RefusedError
+from filestore.embed.models import DEFAULT_MODEL, fetch_model, find_model, try_out
+from filestore.errors import FilestoreError, RefusedError
 from filestore.model import PREFERRED, open_model
 from filestore.safe_text import shown_path
 from filestore.settings import ModelOptions
@@ -112,16 +112,26 @@ def _ask(change: "ModelChange") -> None:
 
 def _use(options: Any) -> int:
     folder = os.path.abspath(options.folder)
-    # A folder that holds no model is told now and not when a store wants it.
-    for kind in PREFERRED:
-        model = open_model(Choice(name=f"{kind}:{folder}"))
-        if model.embedder is not None:
-            break
-    else:
-        assert model.problem is not None
-        raise model.problem
+    _check_model(folder)
     machine.remember_model(_context.configuration_folder(), options.name, folder)
     return _said(options, {"name": options.name, "folder": folder}, f"{options.name}: {folder}")
+
+
+def _check_model(folder: str) -> None:
+    """A folder that holds no model is told now, and not when a store wants it."""
+    problems: list[FilestoreError] = []
+    for kind in PREFERRED:
+        try:
+            model = open_model(Choice(name=f"{kind}:{folder}"))
+            if model.embedder is None:
+                raise model.why_not
+            try_out(model.embedder)
+        except FilestoreError as error:
+            problems.append(error)
+        else:
+            return
+    # The last kind is the more telling one: it wants weights, the first a graph.
+    raise problems[-1]
 
 
 def _fetch(options: Any) -> int:

@@ -14,7 +14,7 @@ from filestore import fileio
 from filestore.errors import FilestoreError
 
 _NAME: Final = "endpoint.json"
-_LARGEST: Final = 1_000_000
+_LARGEST: Final = 65_536
 
 
 def read_dimension(cache: str, address: str, model: str) -> int | None:

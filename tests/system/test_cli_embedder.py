@@ -183,7 +183,7 @@ def test_a_change_of_model_that_fails_changes_nothing(
         workspace.write(name, text)
     workspace("add", *NOTES)
     before = workspace.committed()
-    server.behave(well, status(400, {"error": {"message": "out of order"}}))
+    server.behave(well, well, status(400, {"error": {"message": "out of order"}}))
     words = ("embedder", "set", "openai:small", "--endpoint", server.endpoint, "--yes")
     done = workspace(*words, code=3)
     assert "keeps the model it has" in done.stderr
