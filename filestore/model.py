@@ -138,6 +138,10 @@ class Chosen:
 def open_model(choice: Choice) -> Model:
     """Open the model of a store, as far as that can be done without asking anybody."""
     try:
+        if choice.kind not in known_embedders():
+            # A person who edits the settings may name a model as `init` lets them name it.
+            kind = _kind_of(os.path.join(choice.root, choice.name), choice.name)
+            choice = replace(choice, name=f"{kind}:{choice.name}")
         embedder = open_embedder(choice)
         # A service says how long its vectors are, once; without that there is no index.
         embedder.fingerprint  # noqa: B018
@@ -189,7 +193,7 @@ def chosen_by(word: str, *, root: str, machine: Machine, configuration: str) -> 
     """
     kind, colon, model = word.partition(":")
     if kind not in known_embedders():
-        kind, model = _kind_of(word), word
+        kind, model = _kind_of(os.path.expanduser(word), word), word
     elif not colon:
         name = f"{kind}:{DEFAULT_MODEL}" if kind in PREFERRED else kind
         return Chosen(choice=Choice(name=name, machine=machine, root=root), reason="as asked")
@@ -200,9 +204,8 @@ def chosen_by(word: str, *, root: str, machine: Machine, configuration: str) -> 
     return Chosen(choice=choice, reason="as asked")
 
 
-def _kind_of(word: str) -> str:
+def _kind_of(folder: str, word: str) -> str:
     """How a model named without a kind is run: by what its folder holds, else as the hub's are."""
-    folder = os.path.expanduser(word)
     if os.path.isdir(folder):
         exported = ("model.onnx", os.path.join("onnx", "model.onnx"))
         has_graph = any(os.path.isfile(os.path.join(folder, name)) for name in exported)

@@ -103,3 +103,13 @@ def test_a_model_folder_without_weights_makes_no_store(workspace: Any, minilm: P
     assert "weights" in done.stderr
     assert "model.safetensors" in done.stderr
     assert not workspace.store.exists()
+
+
+def test_a_folder_may_stand_in_the_settings(workspace: Any, exported: Path) -> None:
+    """Whoever writes the settings by hand may name a model's folder, and it is opened."""
+    path = workspace.store / "filestore.toml"
+    path.write_text(path.read_text().replace('"builtin"', f'"{exported}"'))
+    workspace.write("car.md", NOTES["car.md"])
+    assert workspace.json("add", "car.md")["embedded"] == 1
+    found = workspace.json("search", "repairing a vehicle", "--mode", "vector")
+    assert (found["mode"], len(found["hits"])) == ("vector", 1)
