@@ -219,16 +219,21 @@ class Ingest:
         folder = os.path.isdir(begun.source.path)
         done, held = self._plan(named, made, name_sources=folder)
         before = named.before
+        known = {document.source: document for document in before.documents} if before else {}
         record = Record(
             resource=None if named.prefix else named.resource,
             source=named.reference,
             kind="folder" if folder else "file",
             chunker=self._label(before, outcome),
-            documents=tuple(described),
+            # As long as a new text waits behind a hand edit, its document counts as not taken in.
+            documents=tuple(
+                known.get(one.source, one) if one.source in done.pending else one
+                for one in described
+            ),
         )
         self._copy(begun, described, before)
         self._apply(outcome, named, done, held)
-        if record == before and not outcome.written and not outcome.removed:
+        if record == before and not (outcome.written or outcome.removed or outcome.kept):
             outcome.status = UNCHANGED
         else:
             self._write_record(named, record)

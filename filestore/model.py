@@ -158,7 +158,6 @@ def open_model(choice: Choice) -> Model:
 
 def best_installed(machine: Machine) -> Chosen:
     """The best embedder whose library and default model are here."""
-    missing: list[str] = []
     for kind in PREFERRED:
         choice = Choice(name=f"{kind}:{DEFAULT_MODEL}", machine=machine)
         model = open_model(choice)
@@ -167,11 +166,9 @@ def best_installed(machine: Machine) -> Chosen:
                 choice=choice,
                 reason=f"{kind} is installed and its model is here: it compares meaning",
             )
-        if isinstance(model.problem, FilestoreError):
-            missing.append(f"{kind}: {model.problem.message}")
     return Chosen(
         choice=Choice(name=FALLBACK, machine=machine),
-        reason=f"no model that compares meaning is here ({'; '.join(missing)})",
+        reason="no model that compares meaning is here: 'filestore embedder' says what is missing",
     )
 
 

@@ -55,6 +55,8 @@ class Regeneration:
     """Name of each hand-edited file whose source text changed or went, to the reason."""
     generated: dict[str, str] = field(default_factory=dict)
     """Origin to body of texts that were generated for a file which was kept instead."""
+    pending: set[str] = field(default_factory=set)
+    """Sources of documents whose new text is not all in chunk files, because files were kept."""
     chunks: int = 0
     """How many chunk files of the resource come from its source, afterwards."""
 
@@ -103,12 +105,15 @@ class _Work:
     def take(self, document: NewDocument) -> None:
         """Bring one document's files up to date."""
         old = self._files_of(document.source)
+        kept = len(self.result.generated)
         if document.chunks is None:
             self._leave(old)
         elif self._first:
             self._number_new(document, document.chunks)
         else:
             self._align(document, old, document.chunks)
+        if len(self.result.generated) > kept:
+            self.result.pending.add(document.source)
 
     def _files_of(self, source: str) -> list[Existing]:
         if not self._name_sources:

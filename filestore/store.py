@@ -195,7 +195,7 @@ class Store:
             catalog=catalog,
             embeddings=embeddings,
             embedder=self.embedder,
-            no_model=self.model.problem.message if self.model.problem else "",
+            no_model=self._why_no_model() if self.model.problem else "",
             deleted=partial(deleted_paths, self.places.chunked),
             processes=self._processes,
         )

@@ -45,7 +45,7 @@ def left_without(problem: FilestoreError | None) -> int:
 
 def interrupted(*, as_json: bool) -> int:
     """Say what an interruption left; returns the exit code."""
-    message = "interrupted: the index is as it was; what was made so far is kept and not made again"
+    message = "interrupted: what was made so far is kept; run it again to go on"
     if as_json:
         from filestore.cli import _output
 

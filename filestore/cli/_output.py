@@ -2,6 +2,7 @@
 
 import os
 import sys
+import textwrap
 from collections.abc import Iterable
 from typing import Any
 
@@ -43,6 +44,13 @@ def line(text: str = "", *, style: str = "") -> None:
     if style and _colours():
         safe = f"\x1b[{style}m{safe}\x1b[0m"
     sys.stdout.write(safe + "\n")
+
+
+def wrapped(head: str, parts: Iterable[str]) -> None:
+    """Print a list in lines of a terminal's usual width."""
+    text = "; ".join(parts)
+    for one in textwrap.wrap(text, 79, initial_indent=head, subsequent_indent="    "):
+        line(one)
 
 
 def _colours() -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from filestore.sources import SourcePath, Sources
 
 EXAMPLE = "filestore add handbook/ notes.md --store file_index"
-_KEPT_HINT = "hand edits are kept; the new text of their source is remembered for a merge"
+_KEPT_HINT = "hand edits are kept; their source counts as changed until the edit is taken back"
 _SHOWN: Final = 10
 """Lines of one kind told of one folder; the rest is counted, and listed with ``--json``."""
 

@@ -11,6 +11,7 @@ from filestore.embed import Choice, known_embedders
 from filestore.embed.models import DEFAULT_MODEL, fetch_model, find_model, try_out
 from filestore.errors import FilestoreError, RefusedError
 from filestore.model import PREFERRED, open_model
+from filestore.roots import NoStoreError
 from filestore.safe_text import shown_path
 from filestore.settings import ModelOptions
 
@@ -63,11 +64,16 @@ def _list(options: Any) -> int:
         if kind != "openai":
             name = f"{kind}:{DEFAULT_MODEL}" if kind in PREFERRED else kind
             model = open_model(Choice(name=name, machine=here))
-            found[name] = model.problem.message if model.problem else ""
+            problem = model.problem
+            found[name] = f"{problem.message}; {problem.remedy}" if problem else ""
+    own = _own(options)
     if options.json:
         items = [{"name": name, "usable": not why, "why": why} for name, why in found.items()]
-        _output.write_json({"items": items, "models": dict(here.models)})
+        value = {"items": items, "models": dict(here.models)}
+        _output.write_json(value | ({"store": own} if own else {}))
         return 0
+    if own:
+        _output.line(f"this store: {own['name']}: {own['why'] or 'can be used'}")
     for name, why in found.items():
         _output.line(f"{name}: {why or 'can be used'}")
     _output.line("openai:MODEL: any service that speaks OpenAI's way, with --endpoint")
@@ -76,11 +82,22 @@ def _list(options: Any) -> int:
     return 0
 
 
+def _own(options: Any) -> dict[str, Any] | None:
+    """What the store that is meant uses; None where there is none."""
+    try:
+        with _context.open_store(options) as store:
+            problem = store.model.problem
+            why = f"{problem.message}; {problem.remedy}" if problem else ""
+            return {"name": store.settings.embedder, "usable": not why, "why": why}
+    except NoStoreError:
+        return None
+
+
 def _set(options: Any) -> int:
     chosen = ModelOptions(endpoint=options.endpoint)
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         change = store.plan_model(options.embedder, chosen)
-        if not options.yes:
+        if change.texts and not options.yes:
             _ask(change)
         report = store.change_model(change, on_progress=on_progress)
     if options.json:
@@ -113,8 +130,12 @@ def _ask(change: "ModelChange") -> None:
 def _use(options: Any) -> int:
     folder = os.path.abspath(options.folder)
     _check_model(folder)
-    machine.remember_model(_context.configuration_folder(), options.name, folder)
-    return _said(options, {"name": options.name, "folder": folder}, f"{options.name}: {folder}")
+    configuration = _context.configuration_folder()
+    before = machine.read_machine(configuration, os.environ).models.get(options.name)
+    machine.remember_model(configuration, options.name, folder)
+    was = f" (it was {before})" if before not in (None, folder) else ""
+    words = f"{options.name}: {folder}{was}"
+    return _said(options, {"name": options.name, "folder": folder}, words)
 
 
 def _check_model(folder: str) -> None:

@@ -109,19 +109,29 @@ def _words(answer: "Answer") -> None:
         _output.line(f"{number}. {shown_path(hit.path)}{mark}", style="1")
         legs = [f"{leg} #{int(why['rank'])}" for leg, why in hit.why.items()]
         origin = shown_path(hit.source) if hit.source else "no source"
-        place = [" > ".join(hit.headings) or origin, *_pages(hit.pages)]
-        _output.line(f"   {', '.join(place)}  ({', '.join(legs)})", style="2")
+        end = "".join([*_pages(hit.pages), f"  ({', '.join(legs)})"])
+        place = _clipped(hit.headings or (origin,), _columns() - len(end))
+        _output.line(f"   {place}{end}", style="2")
         for text in _excerpt(hit.text, _columns()):
             _output.line(f"   {text}")
     if not answer.hits:
         _output.line("nothing found")
 
 
+def _clipped(path: tuple[str, ...], width: int) -> str:
+    """A heading path, its outer ones left out where it is long: the inner ones say most."""
+    text = " > ".join(path)
+    for first in range(1, len(path)):
+        if len(text) > width:
+            text = " > ".join(["…", *path[first:]])
+    return text if len(text) <= width else f"{text[: max(1, width - 1)]}…"
+
+
 def _pages(pages: tuple[int, ...]) -> list[str]:
     """Where to look in the source, in a word."""
     if not pages:
         return []
-    return [f"page {pages[0]}" if len(pages) == 1 else f"pages {pages[0]} to {pages[-1]}"]
+    return [f", page {pages[0]}" if len(pages) == 1 else f", pages {pages[0]} to {pages[-1]}"]
 
 
 def _columns() -> int:

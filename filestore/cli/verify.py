@@ -37,6 +37,6 @@ def run(options: Any) -> int:
     else:
         _output.findings(checked.findings)
         _output.line(f"{'clean' if clean else 'not clean'} at level {checked.level}")
-        _output.line(f"checked: {'; '.join(checked.checked)}")
-        _output.line(f"not checked: {'; '.join(checked.not_checked)}")
+        _output.wrapped("checked: ", checked.checked)
+        _output.wrapped("not checked: ", checked.not_checked)
     return 0 if clean else 1

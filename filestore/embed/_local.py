@@ -194,15 +194,17 @@ def batches(windows: Sequence[Window]) -> Iterator[list[Window]]:
         start += len(batch)
 
 
-def require(libraries: Sequence[str], *, extra: str, what: str) -> None:
+def require(libraries: Sequence[str], *, what: str) -> None:
     """Refuse early, and without loading them, where libraries are not installed.
 
     Raises:
-        ModelMissing: One is not; the remedy names the extra that brings it.
+        ModelMissing: One is not.
     """
     absent = [name for name in libraries if find_spec(name) is None]
     if absent:
+        packages = [name.replace("_", "-") for name in absent]
+        # By their own names: what an index calls filestore may be another program.
         raise ModelMissing(
-            f"{what} needs {', '.join(absent)}, which is not installed",
-            remedy=f"run `pip install 'filestore[{extra}]'`",
+            f"{what} runs with {' and '.join(packages)}, not installed here",
+            remedy=f"run `pip install {' '.join(packages)}`",
         )

@@ -121,7 +121,7 @@ class OnnxEmbedder(LocalEmbedder):
 
 def open_choice(choice: Choice) -> Embedder:
     """Open a model by what its folder says; nothing is loaded yet."""
-    require(("onnxruntime", "tokenizers"), extra="onnx", what="an ONNX model")
+    require(("onnxruntime", "tokenizers"), what="an ONNX model")
     folder = read_folder(find_model(choice), choice.options)
     graph = _graph(folder)
     # With the files it names: other weights in one of them are another model.

@@ -76,7 +76,6 @@ def open_choice(choice: Choice) -> Embedder:
     """Open a model by what its folder says; nothing is loaded yet."""
     require(
         ("sentence_transformers", "tokenizers"),
-        extra="semantic",
         what="a sentence-transformers model",
     )
     folder = read_folder(find_model(choice), choice.options)

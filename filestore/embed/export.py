@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _LIBRARIES: Final = ("torch", "sentence_transformers", "tokenizers", "onnx", "onnxruntime")
-_EXTRA: Final = "export"
 _INT8: Final = "int8"
 _OPSET: Final = 17
 _NEAR: Final = {PRECISION: 0.9999, _INT8: 0.9}
@@ -98,7 +97,7 @@ def export_model(
     """
     target = os.path.abspath(target)
     _refuse_full(target)
-    require(_LIBRARIES, extra=_EXTRA, what="exporting a model")
+    require(_LIBRARIES, what="exporting a model")
     folder = read_folder(os.path.abspath(source), ModelOptions())
     if not folder.pools_prompt:
         raise unusable(folder.path, "leaves prompts out when it pools, which no graph can do")

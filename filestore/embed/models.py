@@ -56,7 +56,7 @@ def find_model(choice: Choice) -> str:
     for alias in _aliases(name):
         if folder := cached_snapshot(alias, choice.machine.environment):
             return folder
-    use = f"name its folder with `filestore embedder use {clipped(choice.name)} FOLDER`"
+    use = f"name its folder with `filestore embedder use {clipped(name)} FOLDER`"
     fetch = f", or download it with `filestore embedder fetch {clipped(name)}`"
     raise ModelMissing(
         f"the model {clipped(name)!r} is not on this machine",
@@ -181,7 +181,7 @@ def fetch_model(name: str, *, environment: Mapping[str, str]) -> str:
     except ImportError as error:
         raise ModelMissing(
             "downloading a model needs huggingface_hub, which is not installed",
-            remedy="run `pip install 'filestore[semantic]'`",
+            remedy="run `pip install huggingface-hub`",
         ) from error
     full = _aliases(name)[-1] if "/" not in name else name
     try:

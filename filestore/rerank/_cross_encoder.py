@@ -75,7 +75,7 @@ def open_choice(choice: Choice) -> Reranker:
     if find_spec(_LIBRARY) is None:
         raise ModelMissing(
             "a cross-encoder needs sentence-transformers, which is not installed",
-            remedy="run `pip install 'filestore[semantic]'`, or search without reranking",
+            remedy="run `pip install sentence-transformers`, or search without reranking",
         )
     named = replace(choice, name=f"{choice.kind}:{choice.model or DEFAULT_MODEL}")
     folder = find_model(named)

@@ -495,3 +495,23 @@ def test_a_clone_without_chunked(run: Any, store_folder: Path) -> None:
 def test_an_empty_path_is_wrong_usage(run: Any, store_folder: Path) -> None:
     """An unset variable does not add the whole folder."""
     assert run("add", "", cwd=store_folder).code == 2
+
+
+def test_a_new_text_behind_a_hand_edit_is_not_lost(either: Any) -> None:
+    """While an edit keeps a text out its source counts as changed; without it the text comes."""
+    either.write("n.md", "# N\n\nOne.\n")
+    either("add", "n.md")
+    (path,) = either.chunks("n.md")
+    chunk = either.chunked / path
+    generated = chunk.read_bytes()
+    chunk.write_bytes(generated + b"Hand.\n")
+    either.write("n.md", "# N\n\nOne.\n\nTwo.\n")
+    for _ in range(2):
+        report = either.json("add", "n.md")
+        (entry,) = report["updated"] + report["unchanged"]
+        assert list(entry["kept"]) == [f"chunked/{path}"]
+    chunk.write_bytes(generated)
+    either("add", "n.md")
+    assert b"Two." in chunk.read_bytes()
+    assert either.found("Two") == [path]
+    either.assert_settled()

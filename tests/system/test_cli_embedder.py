@@ -170,7 +170,7 @@ def test_a_model_that_is_not_here_is_said(workspace: Any) -> None:
     path.write_text(path.read_text().replace('"builtin"', '"onnx:nowhere"'))
     answer = workspace("search", "winter ferry")
     assert "keyword" in answer.stderr
-    assert "nowhere" in answer.stderr or "filestore[onnx]" in answer.stderr
+    assert "nowhere" in answer.stderr or "pip install" in answer.stderr
     assert "ferry.md" in answer.stdout
     assert "model-missing" in workspace.drift()
 
@@ -253,7 +253,9 @@ def test_what_is_here_is_listed(workspace: Any) -> None:
     items = {item["name"]: item for item in workspace.json("embedder", "list")["items"]}
     assert items["builtin"]["usable"] is True
     assert all(item["usable"] or item["why"] for item in items.values())
-    assert workspace("embedder").stdout.startswith("builtin: can be used")
+    assert workspace("embedder").stdout.startswith("this store: builtin: can be used")
+    outside = workspace("embedder", cwd=workspace.folder.parent)
+    assert outside.stdout.startswith("builtin: can be used")
 
 
 def test_a_folder_without_a_model_is_refused(workspace: Any) -> None:
