@@ -131,9 +131,10 @@ class Reader:
         return known / sum(rarity) if rarity else 1.0
 
     def _word_frequency(self, word: str) -> int:
-        """In how many documents a word is, in whatever form."""
-        stems = [self._frequency("stem", stem) for stem in self._stems_of(word)]
-        return max(self._frequency("exact", word), *stems, 0)
+        """In how many documents a word is, as it is or else in another form."""
+        if count := self._frequency("exact", word):
+            return count
+        return max((self._frequency("stem", stem) for stem in self._stems_of(word)), default=0)
 
     def _live(self) -> "tantivy.Searcher":
         if self._searcher is None:
