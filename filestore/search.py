@@ -225,7 +225,7 @@ class Searcher:
             return []
         allowed, banned = self._bounds(query, allowed, notes)
         if self._index is None:
-            self._index = vector_file.load(
+            self._index = vector_file.load_to_search(
                 self._places, self._catalog, self._embeddings, self._embedder
             )
         vectors = None

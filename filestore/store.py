@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
-from filestore import fileio, fulltext_file, settings, vector_file, verify
+from filestore import fileio, fulltext_file, settings, vector_file
 from filestore.catalog import (
     Catalog,
     CatalogDamagedError,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from filestore.repair import SyncReport
     from filestore.search import Answer, Filters, Mode, Searcher
     from filestore.sources import SourcePath
+    from filestore.verify import Checked, Level, Subject
 
 
 class UnsafeSidecarError(RefusedError):
@@ -188,8 +189,10 @@ class Store:
                 self._embeddings = EmbeddingCache.open(self.places.embeddings, read_only=True)
         return self._embeddings
 
-    def _subject(self, catalog: Catalog, embeddings: "EmbeddingCache | None") -> verify.Subject:
-        return verify.Subject(
+    def _subject(self, catalog: Catalog, embeddings: "EmbeddingCache | None") -> "Subject":
+        from filestore.verify import Subject
+
+        return Subject(
             places=self.places,
             layout=self.settings.layout,
             catalog=catalog,
@@ -202,10 +205,12 @@ class Store:
 
     def status(self) -> Status:
         """Drift by stat, reading only files whose stat differs or cannot be relied on."""
+        from filestore.verify import fast_findings
+
         try:
             catalog = self._reading()
             with catalog.snapshot():
-                found = verify.fast_findings(self._subject(catalog, None))
+                found = fast_findings(self._subject(catalog, None))
                 generation, files = catalog.generation, catalog.file_count()
                 index = vector_file.describe(catalog)
         except (CatalogMissingError, CatalogDamagedError) as error:
@@ -218,17 +223,17 @@ class Store:
             findings=tuple(worst_first(found)),
         )
 
-    def verify(
-        self, *, level: verify.Level = "fast", on_progress: OnProgress = ignore
-    ) -> verify.Checked:
+    def verify(self, *, level: "Level" = "fast", on_progress: OnProgress = ignore) -> "Checked":
         """Every drift and damage; changes nothing."""
+        from filestore.verify import Checked, verify
+
         try:
             catalog = self._reading()
             with catalog.snapshot():
                 subject = self._subject(catalog, self._open_embeddings())
-                return verify.verify(subject, level=level, on_progress=on_progress)
+                return verify(subject, level=level, on_progress=on_progress)
         except (CatalogMissingError, CatalogDamagedError) as error:
-            return verify.Checked(
+            return Checked(
                 level=level,
                 findings=(_catalog_finding(error),),
                 checked=("the catalog",),

@@ -40,6 +40,7 @@ SUFFIX: Final = ".faiss"
 REPLAYED_ALWAYS: Final = 100
 REPLAYED_SHARE: Final = 0.05
 """A difference up to the larger of the two is replayed at opening, beyond it a file is due."""
+FEW_VECTORS: Final = 1_000
 _BLOCK: Final = 8192
 _DESCRIPTION: Final = "index_description"
 _FINGERPRINT: Final = "index_fingerprint"
@@ -193,6 +194,21 @@ def _grown(
     if not numpy.array_equal(index.ids(), numpy.setdiff1d(wanted, lacking)):
         return None
     return Grown(index=index, trained_on=trained_on)
+
+
+def load_to_search(
+    places: Places, catalog: Catalog, embeddings: "EmbeddingCache", embedder: "Embedder"
+) -> "VectorIndex":
+    """The vectors of the catalog's generation, the quickest way.
+
+    A few come straight from the embeddings: comparing them one by one takes less time than loading
+    the library that does it well for many.
+    """
+    if catalog.count("vectors") > FEW_VECTORS:
+        return load(places, catalog, embeddings, embedder)
+    index = new_index("exact", embedder.dimension)
+    _fill(index, catalog.vector_keys(), embeddings, embedder)
+    return index
 
 
 def load(

@@ -4,7 +4,6 @@ Opens no connection. One rule: what is refused here is never contacted, and no m
 key, a user name or a password.
 """
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -134,6 +133,8 @@ def key_for(address: Address, environment: Mapping[str, str]) -> str:
 
 
 def _is_loopback(host: str) -> bool:
+    import ipaddress
+
     try:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
