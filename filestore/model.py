@@ -168,7 +168,7 @@ def best_installed(machine: Machine) -> Chosen:
             )
     return Chosen(
         choice=Choice(name=FALLBACK, machine=machine),
-        reason="no model that compares meaning is here: 'filestore embedder' says what is missing",
+        reason="no model that compares meaning is here; see 'filestore embedder'",
     )
 
 
