@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from filestore import repair, verify
+from filestore import syncing, verify
 from filestore.drift import folded_path
 from filestore.errors import FilestoreError
 from filestore.extraction import Extraction
@@ -150,7 +150,7 @@ def _index(
             if outcome.original is not None:
                 commit.note_original(outcome.source, outcome.original)
         commit.forget(removed)
-        repair.put_settled(subject, commit, list(dict.fromkeys(written)), clock, on_progress)
+        syncing.put_settled(subject, commit, list(dict.fromkeys(written)), clock, on_progress)
         done = commit.finish()
     report.embedded += done.embedded
     report.reused += done.reused

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from filestore.reconstruction import Reconstruction
     from filestore.remodelling import ModelChange
     from filestore.removal import Removed
-    from filestore.repair import SyncReport
     from filestore.search import Answer, Filters, Mode, Searcher
     from filestore.sources import SourcePath
+    from filestore.syncing import SyncReport
     from filestore.verify import Checked, Level, Subject
 
 
@@ -281,11 +281,11 @@ class Store:
     def _sync(
         self, embed: bool, forget_missing: bool, wait_s: float, on_progress: OnProgress
     ) -> "SyncReport":
-        from filestore import repair
+        from filestore import syncing
 
         with self._writing("sync", wait_s=wait_s) as (catalog, embeddings, mended):
             with self._commit(catalog, embeddings, embed=embed) as commit:
-                report = repair.sync(
+                report = syncing.sync(
                     self._subject(catalog, embeddings),
                     commit,
                     clock=fileio.FileSystemClock(self.places.clock),

@@ -24,7 +24,7 @@ CYCLES = 20
 _HOST = """
 import json, os, signal, sys, time
 from filestore.cli import main
-import filestore.adding, filestore.extract._markdown, filestore.repair, filestore.indexing
+import filestore.adding, filestore.extract._markdown, filestore.syncing, filestore.indexing
 import faiss, numpy, tantivy, semantic_text_splitter, markdown_it, frontmatter
 
 for line in sys.stdin:

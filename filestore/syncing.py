@@ -1,6 +1,7 @@
-"""Repair: findings into sidecar changes that are safe, and applying them.
+"""Syncing: the sidecar brought in step with the files, every safe repair applied in one commit.
 
-`sync` applies every repair that touches only the sidecar; what needs a person is left and said.
+Writes no truth file, but takes away the temporary files of dead writers. What needs a person, or
+touches a file, is left and said; `repair` plans that.
 """
 
 import contextlib
