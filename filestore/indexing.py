@@ -10,18 +10,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self
 
 from filestore import chunkfile, vector_file
-from filestore.catalog import CatalogWriter, FileRow
+from filestore.catalog import Catalog, CatalogWriter, FileRow, Forgotten, in_batches
 from filestore.embed.cache import EmbeddingCache
 from filestore.embedding_feed import EmbeddingFeed
 from filestore.errors import FilestoreError
 from filestore.facts import facts
 from filestore.fulltext_feed import FulltextFeed, entry
+from filestore.hashing import content_hash
 from filestore.observation import INDEXED, RECORD, Observation
 from filestore.observe import interpret_chunk
 from filestore.places import Places
 from filestore.progress import OnShare, ignore_share
 from filestore.records import Record
-from filestore.scan import pack_folder, stat_entry
+from filestore.scan import pack_folder, stat_entry, unpack_stat
 from filestore.settings import Layout
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class Commit:
         kept = self._before_replacing(replaced)
         self._delete(replaced)
         self._insert(fresh, {row.path: row.resource for row in replaced}, on_share)
+        self._catalog.no_longer_forgotten(look.path for look in fresh)
         self._keep_last_good(fresh, kept)
         self.refresh(seen, read_from_ns)
 
@@ -195,7 +197,12 @@ class Commit:
         self._records_changed = True
         resource = record.resource or look.path.partition("/")[0]
         self._catalog.put_record(
-            look.path, resource, record.source, look.data, _record_facts(record)
+            look.path,
+            resource,
+            record.source,
+            look.data,
+            _record_facts(record),
+            ((document.source, document.hash) for document in record.documents),
         )
 
     def change_model(self, on_share: OnShare) -> None:
@@ -233,11 +240,24 @@ class Commit:
 
     def forget(self, paths: Sequence[str]) -> None:
         """Forget files that are gone."""
-        rows = list(self._catalog.files(paths).values())
-        self._before_replacing(row for row in rows if row.state == INDEXED)
-        self._delete(rows)
-        for path in paths:
-            self._note_stat(path, None)
+        entries = _EntriesOf(self._catalog)
+        for batch in in_batches(paths):
+            rows = list(self._catalog.files(batch).values())
+            kept = self._before_replacing(rows)
+            self._catalog.remember_forgotten(
+                Forgotten(
+                    path=path,
+                    file_hash=content_hash(data),
+                    data=data,
+                    mtime_ns=entries.mtime_ns(path),
+                    generation=self._catalog.next_generation,
+                )
+                for path, data in kept.items()
+            )
+            self._catalog.delete_conflicts(batch)
+            self._delete(rows)
+            for path in batch:
+                self._note_stat(path, None)
 
     def _delete(self, rows: Sequence[FileRow]) -> None:
         for row in rows:
@@ -259,6 +279,7 @@ class Commit:
                 self._catalog.delete_record(old)
                 self._put_record(look)
             self._note_stat(old, None)
+        self._catalog.note_moves((old, look.path) for old, look in moves)
         self.refresh([look for _, look in moves], read_from_ns)
 
     def refresh(self, seen: Iterable[Observation], read_from_ns: int) -> None:
@@ -362,6 +383,23 @@ class Commit:
             resource = owner(row.source, owners) if row.source else ""
             if row.state == INDEXED and resource != row.resource:
                 self._catalog.update(replace(row, resource=resource))
+
+
+class _EntriesOf:
+    """Entries of the stat cache, each folder unpacked once."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._folders = catalog.folders()
+        self._unpacked: dict[str, dict[str, bytes]] = {}
+
+    def mtime_ns(self, path: str) -> int:
+        """When a file was last written; 0 where that is not known."""
+        folder, _, name = path.rpartition("/")
+        if folder not in self._unpacked:
+            packed = self._folders.get(folder)
+            self._unpacked[folder] = packed.entries() if packed else {}
+        entry = self._unpacked[folder].get(name)
+        return unpack_stat(entry)[1] if entry else 0
 
 
 def owner(source: str, owners: dict[str, str]) -> str:

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from filestore.catalog._reading import (
     Catalog,
+    Conflict,
     FileRow,
+    Forgotten,
     IndexFile,
+    LinkRow,
     catalog_errors,
     decode_path,
     encode_path,
@@ -18,6 +21,7 @@ from filestore.catalog._schema import (
     CatalogDamagedError,
     CatalogMissingError,
     CatalogNewerError,
+    CatalogOutdatedError,
     UnknownResourceError,
 )
 
@@ -29,9 +33,13 @@ __all__ = [
     "CatalogDamagedError",
     "CatalogMissingError",
     "CatalogNewerError",
+    "CatalogOutdatedError",
     "CatalogWriter",
+    "Conflict",
     "FileRow",
+    "Forgotten",
     "IndexFile",
+    "LinkRow",
     "UnknownResourceError",
     "VectorCollisionError",
     "catalog_errors",

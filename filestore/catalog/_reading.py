@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar
 
+import orjson
+
 from filestore.catalog._schema import connect, damaged
 from filestore.hashing import content_hash
 from filestore.scan import PackedFolder
@@ -72,6 +74,47 @@ class IndexFile:
     hash: str
     """xxh3_128, hexadecimal."""
     generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """New source text that a hand edit stands in the way of; both versions are kept."""
+
+    path: str
+    """Of the chunk file, below `chunked/`."""
+    base: str
+    """Origin of the text that was edited."""
+    theirs: str | None
+    """The new text; None where the source has none any more."""
+    origin: str | None
+    """Its hash."""
+    headings: tuple[str, ...] = ()
+    pages: tuple[int, ...] = ()
+    detail: str = ""
+    """Where the two overlap, for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """What was last seen of a file that is gone."""
+
+    path: str
+    file_hash: bytes
+    """Of `data`, unless the catalog is damaged."""
+    data: bytes
+    mtime_ns: int
+    """When it was written; 0 where that is not known."""
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkRow:
+    """A link from one file to another that is not there."""
+
+    path: str
+    target: str
+    moved_to: str | None
+    """Where the target went, if that was seen and it is there."""
 
 
 def encode_path(path: str) -> bytes:
@@ -327,6 +370,95 @@ class Catalog:
     def sources_of_resources(self) -> dict[str, str]:
         """Source of each record to the name of its resource."""
         return dict(self.rows("SELECT source, resource FROM records"))
+
+    def documents(self) -> list[tuple[str, str, str, str]]:
+        """Record path, resource, source and hash of every document that records name."""
+        found = self.rows("SELECT record, resource, source, hash FROM documents ORDER BY 1, 3")
+        return [(decode_path(record), *rest) for record, *rest in found]
+
+    def source_stats(self) -> dict[str, tuple[str, bytes]]:
+        """Source to the hash its file had, and the packed stat under which it had it."""
+        found = self.connection.execute("SELECT source, hash, stat FROM source_stats")
+        return {source: (digest, packed) for source, digest, packed in found}
+
+    def dangling_links(self) -> list[LinkRow]:
+        """Links to files that are not there, by path."""
+        found = self.rows(
+            "SELECT files.path, links.target, there.path FROM links"
+            " JOIN files ON files.id = links.file"
+            " LEFT JOIN files AS meant ON meant.path = links.target"
+            " LEFT JOIN renamed ON renamed.old = links.target"
+            " LEFT JOIN files AS there ON there.path = renamed.new"
+            " WHERE meant.id IS NULL ORDER BY 1, 2"
+        )
+        return [
+            LinkRow(
+                path=decode_path(path),
+                target=decode_path(target),
+                moved_to=decode_path(new) if new is not None else None,
+            )
+            for path, target, new in found
+        ]
+
+    def renamed_from(self, prefix: str) -> dict[str, str]:
+        """Old path to new path of files that moved away from below a folder, "" for all."""
+        found = self.rows("SELECT old, new FROM renamed")
+        pairs = ((decode_path(old), decode_path(new)) for old, new in found)
+        start = f"{prefix}/" if prefix else ""
+        return {old: new for old, new in pairs if old.startswith(start)}
+
+    def conflicts(self) -> list[Conflict]:
+        """What waits for a person's choice, by path."""
+        found = self.rows(
+            "SELECT path, base, theirs, origin, headings, pages, detail FROM conflicts ORDER BY 1"
+        )
+        return [
+            Conflict(
+                path=decode_path(path),
+                base=base,
+                theirs=None if theirs is None else theirs.decode(),
+                origin=origin,
+                headings=tuple(orjson.loads(headings)),
+                pages=tuple(orjson.loads(pages)),
+                detail=detail,
+            )
+            for path, base, theirs, origin, headings, pages, detail in found
+        ]
+
+    def forgotten(self, path: str) -> Forgotten | None:
+        """What was last seen of a file that is gone."""
+        found = self.rows(
+            "SELECT file_hash, data, mtime_ns, generation FROM forgotten WHERE path = ?",
+            (encode_path(path),),
+        )
+        if not found:
+            return None
+        file_hash, data, mtime_ns, generation = found[0]
+        return Forgotten(
+            path=path, file_hash=file_hash, data=data, mtime_ns=mtime_ns, generation=generation
+        )
+
+    def forgotten_paths(self) -> list[str]:
+        """The files that are gone and still remembered."""
+        found = self.rows("SELECT path FROM forgotten ORDER BY path")
+        return [decode_path(row[0]) for row in found]
+
+    def duplicates(self) -> list[tuple[str, ...]]:
+        """Files that have an embedded text in common, each group once, by path."""
+        found = self.connection.execute(
+            "SELECT vector, path FROM (SELECT vector FROM parts GROUP BY vector"
+            " HAVING min(file) <> max(file)) JOIN parts USING (vector)"
+            " JOIN files ON files.id = parts.file GROUP BY vector, path ORDER BY vector, path"
+        )
+        groups: dict[int, list[str]] = {}
+        for vector, path in found:
+            groups.setdefault(vector, []).append(decode_path(path))
+        return sorted({tuple(paths) for paths in groups.values()})
+
+    def hand_edited_paths(self) -> list[str]:
+        """Indexed files whose body a person changed."""
+        found = self.rows("SELECT path FROM files WHERE edited = 1 AND state = '' ORDER BY path")
+        return [decode_path(row[0]) for row in found]
 
     def originals(self) -> dict[str, str]:
         """Where the originals of copies lie, by the reference of the copy."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from filestore.errors import FilestoreError
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 APPLICATION_ID: Final = 0x66736361  # "fsca"
 
 TABLES: Final = """
@@ -53,11 +53,35 @@ CREATE TABLE record_facts (
   PRIMARY KEY (key, value, resource, source)
 ) WITHOUT ROWID;
 CREATE TABLE dead (file INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
+CREATE TABLE documents (
+  record BLOB NOT NULL, resource TEXT NOT NULL, source TEXT NOT NULL, hash TEXT NOT NULL,
+  PRIMARY KEY (record, source)
+) WITHOUT ROWID;
+CREATE TABLE source_stats (
+  source TEXT PRIMARY KEY, hash TEXT NOT NULL, stat BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE links (
+  file INTEGER NOT NULL, target BLOB NOT NULL, PRIMARY KEY (file, target)
+) WITHOUT ROWID;
+CREATE INDEX links_by_target ON links (target);
+CREATE TABLE renamed (old BLOB PRIMARY KEY, new BLOB NOT NULL) WITHOUT ROWID;
+CREATE INDEX renamed_by_new ON renamed (new);
+CREATE TABLE conflicts (
+  path BLOB PRIMARY KEY, base TEXT NOT NULL, theirs BLOB, origin TEXT,
+  headings TEXT NOT NULL, pages TEXT NOT NULL, detail TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE forgotten (
+  path BLOB PRIMARY KEY, file_hash BLOB NOT NULL, data BLOB NOT NULL, mtime_ns INTEGER NOT NULL,
+  generation INTEGER NOT NULL
+) WITHOUT ROWID;
 """
 """`files.state` is '' for an indexed chunk, 'record', or the code that withholds the file.
 `contents` keeps the last good bytes of each file, `generated` what an edited body was made from.
 `index_delta` is the difference to the FAISS file named in `meta`; `dead` the file ids that the
-full-text index may still hold."""
+full-text index may still hold. `documents` are the sources that records name, `source_stats` the
+stats under which their files had a hash. `links` are a person's own from file to file, `renamed`
+the moves that were followed, `conflicts` new source text that a hand edit stands in the way of
+(none where the source text went), `forgotten` the last good bytes of files that are gone."""
 
 
 class CatalogMissingError(FilestoreError, FileNotFoundError):
@@ -66,6 +90,10 @@ class CatalogMissingError(FilestoreError, FileNotFoundError):
 
 class CatalogDamagedError(FilestoreError):
     """The catalog cannot be read."""
+
+
+class CatalogOutdatedError(CatalogDamagedError):
+    """The catalog was written by an older filestore; it is made again from the files."""
 
 
 class CatalogNewerError(FilestoreError):
@@ -157,6 +185,11 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
         raise CatalogNewerError(
             f"the catalog has schema {version}, this filestore knows {SCHEMA_VERSION}",
             remedy="upgrade filestore, or delete .sidecar/catalog.sqlite and run 'filestore sync'",
+        )
+    if version < SCHEMA_VERSION:
+        raise CatalogOutdatedError(
+            f"the catalog has schema {version}, this filestore writes {SCHEMA_VERSION}",
+            remedy="'filestore sync' makes it again; known texts are not embedded again",
         )
     connection.execute("PRAGMA synchronous = FULL")
 

@@ -1,13 +1,26 @@
 """Changes to the catalog, inside one transaction. Knows the tables, not the reasons."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
-from filestore.catalog._reading import Catalog, FileRow, IndexFile, encode_path, in_batches
+import orjson
+
+from filestore.catalog._reading import (
+    Catalog,
+    Conflict,
+    FileRow,
+    Forgotten,
+    IndexFile,
+    encode_path,
+    in_batches,
+)
 from filestore.catalog._reading import placeholders as marks
 from filestore.errors import FilestoreError
 from filestore.observation import INDEXED, Observation
 from filestore.scan import PackedFolder
+
+MAX_FORGOTTEN_BYTES: Final = 64 * 1024 * 1024
+"""So much is remembered of files that are gone; the oldest make room."""
 
 
 class VectorCollisionError(FilestoreError):
@@ -181,7 +194,7 @@ class CatalogWriter(Catalog):
         inside = f"IN ({marks(ids)})"
         vectors = self.vectors_of_files(ids)
         self.connection.execute(f"DELETE FROM parts WHERE file {inside}", ids)
-        for table in ("contents", "facts"):
+        for table in ("contents", "facts", "links"):
             self.connection.execute(f"DELETE FROM {table} WHERE file {inside}", ids)
         self.connection.execute(f"DELETE FROM files WHERE id {inside}", ids)
         self.connection.executemany(
@@ -228,9 +241,14 @@ class CatalogWriter(Catalog):
         source: str,
         data: bytes,
         facts: Iterable[tuple[str, str, str]],
+        documents: Iterable[tuple[str, str]],
     ) -> None:
-        """Replace a record and its (key, value, source) facts."""
+        """Replace a record, its (key, value, source) facts and its (source, hash) documents."""
         self.delete_record(path)
+        self.connection.executemany(
+            "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
+            [(encode_path(path), resource, document, digest) for document, digest in documents],
+        )
         self.connection.execute(
             "INSERT INTO records VALUES (?, ?, ?, ?)", (encode_path(path), resource, source, data)
         )
@@ -245,6 +263,81 @@ class CatalogWriter(Catalog):
         for (resource,) in self.rows("SELECT resource FROM records WHERE path = ?", (key,)):
             self.connection.execute("DELETE FROM record_facts WHERE resource = ?", (resource,))
         self.connection.execute("DELETE FROM records WHERE path = ?", (key,))
+        self.connection.execute("DELETE FROM documents WHERE record = ?", (key,))
+
+    def put_source_stats(self, seen: Iterable[tuple[str, str, bytes]]) -> None:
+        """Remember (source, hash, packed stat) of originals that were read."""
+        statement = "INSERT OR REPLACE INTO source_stats VALUES (?, ?, ?)"
+        self.connection.executemany(statement, seen)
+
+    def drop_unused_source_stats(self) -> None:
+        """Forget the stats of originals that no record names any more."""
+        self.connection.execute(
+            "DELETE FROM source_stats WHERE source NOT IN (SELECT source FROM documents)"
+        )
+
+    def replace_links(self, file: int, targets: Iterable[str]) -> None:
+        """Replace the links of one file; targets are paths below `chunked/`."""
+        self.connection.execute("DELETE FROM links WHERE file = ?", (file,))
+        self.connection.executemany(
+            "INSERT OR IGNORE INTO links VALUES (?, ?)",
+            [(file, encode_path(target)) for target in targets],
+        )
+
+    def note_moves(self, moves: Iterable[tuple[str, str]]) -> None:
+        """Remember where files went, and take what is kept about them along."""
+        for old, new in moves:
+            before, after = encode_path(old), encode_path(new)
+            self.connection.execute("UPDATE renamed SET new = ? WHERE new = ?", (after, before))
+            self.connection.execute("INSERT OR REPLACE INTO renamed VALUES (?, ?)", (before, after))
+            self.connection.execute("DELETE FROM renamed WHERE old = new OR old = ?", (after,))
+            self.connection.execute(
+                "UPDATE OR REPLACE conflicts SET path = ? WHERE path = ?", (after, before)
+            )
+
+    def put_conflict(self, conflict: Conflict) -> None:
+        """Keep the new source text beside the hand edit."""
+        self.connection.execute(
+            "INSERT OR REPLACE INTO conflicts VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                encode_path(conflict.path),
+                conflict.base,
+                None if conflict.theirs is None else conflict.theirs.encode(),
+                conflict.origin,
+                orjson.dumps(conflict.headings).decode(),
+                orjson.dumps(conflict.pages).decode(),
+                conflict.detail,
+            ),
+        )
+
+    def delete_conflicts(self, paths: Iterable[str]) -> None:
+        """Forget conflicts that were resolved, or whose file is gone."""
+        self.connection.executemany(
+            "DELETE FROM conflicts WHERE path = ?", [(encode_path(path),) for path in paths]
+        )
+
+    def remember_forgotten(self, gone: Iterable[Forgotten]) -> None:
+        """Keep the last good bytes of files that are gone, the newest of them."""
+        self.connection.executemany(
+            "INSERT OR REPLACE INTO forgotten VALUES (?, ?, ?, ?, ?)",
+            [
+                (encode_path(one.path), one.file_hash, one.data, one.mtime_ns, one.generation)
+                for one in gone
+            ],
+        )
+        held = 0
+        for path, size in self.rows(
+            "SELECT path, length(data) FROM forgotten ORDER BY generation DESC, path"
+        ):
+            held += size
+            if held > MAX_FORGOTTEN_BYTES:
+                self.connection.execute("DELETE FROM forgotten WHERE path = ?", (path,))
+
+    def no_longer_forgotten(self, paths: Iterable[str]) -> None:
+        """Files that are there again are remembered by their own rows."""
+        self.connection.executemany(
+            "DELETE FROM forgotten WHERE path = ?", [(encode_path(path),) for path in paths]
+        )
 
 
 def collision(vector: int, first: str, second: str) -> VectorCollisionError:
