@@ -11,11 +11,12 @@ from filestore.safe_text import safe_text, shown_path
 if TYPE_CHECKING:
     from filestore.errors import FilestoreError, RefusedError, UsageError
     from filestore.findings import Finding
+    from filestore.inspecting import Status
     from filestore.progress import Progress
     from filestore.roots import NoStoreError, find_root
     from filestore.search import Answer, Filters, Hit
     from filestore.sources import SourcePath, sources_of
-    from filestore.store import Shown, Status, Store
+    from filestore.store import Shown, Store
 
 _HOMES = {
     "Answer": "search",
@@ -28,7 +29,7 @@ _HOMES = {
     "RefusedError": "errors",
     "Shown": "store",
     "SourcePath": "sources",
-    "Status": "store",
+    "Status": "inspecting",
     "Store": "store",
     "UsageError": "errors",
     "find_root": "roots",

@@ -1,24 +1,31 @@
-"""Adding: sources through ingest, several being extracted at once, then through commits."""
+"""Adding: sources through ingest, several being extracted at once, then through commits.
+
+One rule: a source that only a record names is read only where the work tree holds it.
+"""
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from filestore import syncing, verify
+from filestore import syncing, worktree
+from filestore.catalog import Conflict
 from filestore.drift import folded_path
-from filestore.errors import FilestoreError
+from filestore.errors import FilestoreError, RefusedError
 from filestore.extraction import Extraction
 from filestore.fileio import FileSystemClock
 from filestore.hashing import content_hash
 from filestore.indexing import Commit
 from filestore.ingest import UNCHANGED, Begun, Ingest, Outcome
+from filestore.lineage import Lineage
 from filestore.naming import Naming
+from filestore.places import Places
 from filestore.progress import OnProgress, Progress
-from filestore.settings import Settings
-from filestore.sources import SourcePath
-from filestore.truth import chunk_files
+from filestore.settings import Layout, Settings
+from filestore.sources import SourceError, SourcePath, inside
+from filestore.subject import Subject
+from filestore.truth import chunk_files, look_at_existing
 
 COMMIT_FILES: Final = 20_000
 """Chunk files written before they are committed to the sidecar."""
@@ -26,6 +33,10 @@ AHEAD_SOURCES: Final = 2
 """So many sources for each worker are read ahead of the one that is being written."""
 AHEAD_BYTES: Final = 128 * 1024 * 1024
 """No more is read ahead once this much is held."""
+
+
+class SourceOutside(RefusedError):
+    """A record names a source that the work tree does not hold; records come from strangers."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,7 +70,7 @@ class _Reading:
 
 
 def add_all(
-    subject: verify.Subject,
+    subject: Subject,
     open_commit: Callable[[], Commit],
     settings: Settings,
     sources: Sequence[SourcePath],
@@ -67,7 +78,12 @@ def add_all(
     clock: FileSystemClock,
     on_progress: OnProgress,
 ) -> AddReport:
-    """Add sources and index what they wrote, as far as their model can be had."""
+    """Add sources and index what they wrote, as far as their model can be had.
+
+    Raises:
+        GitBusyError: Git is in the middle of an operation.
+    """
+    worktree.refuse_during_operation(subject.places.root)
     os.makedirs(subject.places.chunked, exist_ok=True)
     naming = Naming(
         subject.places,
@@ -77,7 +93,12 @@ def add_all(
     )
     extraction = Extraction(workers=subject.processes)
     ingest = Ingest(
-        subject.places, settings, subject.embedder, naming=naming, extraction=extraction
+        subject.places,
+        settings,
+        subject.embedder,
+        naming=naming,
+        extraction=extraction,
+        lineage=Lineage(subject.places, settings.layout, subject.catalog),
     )
     report = AddReport()
     waiting: list[Outcome] = []
@@ -91,6 +112,55 @@ def add_all(
     finally:
         extraction.close()
     return report
+
+
+def recorded_sources(
+    places: Places, layout: Layout, record_paths: Sequence[str], *, trusted: bool = False
+) -> list[SourcePath]:
+    """The sources of some records, as `add_all` takes them, to bring their resources up to date.
+
+    Of a copy from elsewhere it is the copy under `source/`.
+
+    Args:
+        places: Where the store lies.
+        layout: Its layout.
+        record_paths: Below `chunked/`.
+        trusted: Whether the user lets the store reach out of its work tree.
+
+    Raises:
+        SourceOutside: A source lies, or leads, out of the work tree.
+        SourceError: There is no usable record.
+    """
+    looks = {look.path: look for look in look_at_existing(places, record_paths, layout)}
+    found = []
+    for path in record_paths:
+        record = looks[path].record if path in looks else None
+        if record is None:
+            raise SourceError(
+                f"chunked/{path} is not a usable record",
+                remedy="restore it from git, or add its source again",
+            )
+        source = os.path.normpath(os.path.join(places.root, record.source.replace("\0", "")))
+        if not trusted:
+            _check_inside(places.root, record.source, source)
+        name = record.resource or path.partition("/")[0]
+        found.append(SourcePath(path=source, resource=name, named=True, recorded=record.source))
+    return found
+
+
+def _check_inside(root: str, reference: str, path: str) -> None:
+    tree = os.path.realpath(worktree.work_tree(root))
+    lexically = inside(path, os.path.realpath(tree)) or inside(path, worktree.work_tree(root))
+    if "\0" in reference or os.path.isabs(reference) or not lexically:
+        leads = ""
+    elif not inside(os.path.realpath(path), tree):
+        leads = ": a link leads there"
+    else:
+        return
+    raise SourceOutside(
+        f"the source {reference!r} lies outside the work tree {tree}{leads}",
+        remedy="'filestore trust' lets a store whose records you know reach out, else add it anew",
+    )
 
 
 def _ingested(
@@ -131,7 +201,7 @@ def _files(outcomes: Iterable[Outcome]) -> int:
 
 
 def _index(
-    subject: verify.Subject,
+    subject: Subject,
     open_commit: Callable[[], Commit],
     outcomes: Sequence[Outcome],
     clock: FileSystemClock,
@@ -141,7 +211,11 @@ def _index(
     changes = [_changes(subject, outcome) for outcome in outcomes]
     written = [path for paths, _ in changes for path in paths]
     removed = [path for _, paths in changes for path in paths]
-    if not written and not removed:
+    known = {conflict.path: conflict for conflict in subject.catalog.conflicts()}
+    waiting = [conflict for outcome in outcomes for conflict in _waiting(outcome)]
+    fresh = [conflict for conflict in waiting if known.get(conflict.path) != conflict]
+    settled = _settled(subject.places, outcomes, known)
+    if not (written or removed or settled or fresh):
         return
     with open_commit() as commit:
         for outcome in outcomes:
@@ -150,14 +224,43 @@ def _index(
             if outcome.original is not None:
                 commit.note_original(outcome.source, outcome.original)
         commit.forget(removed)
+        commit.settle_conflicts(settled, fresh)
         syncing.put_settled(subject, commit, list(dict.fromkeys(written)), clock, on_progress)
+        syncing.note_sources(subject, commit, clock, on_progress)
         done = commit.finish()
     report.embedded += done.embedded
     report.reused += done.reused
     report.problem = report.problem or done.problem
 
 
-def _changes(subject: verify.Subject, outcome: Outcome) -> tuple[list[str], list[str]]:
+def _waiting(outcome: Outcome) -> Iterator[Conflict]:
+    for path, kept in outcome.kept.items():
+        yield Conflict(
+            path=path,
+            base=kept.base,
+            theirs=kept.theirs,
+            origin=kept.origin,
+            headings=kept.headings,
+            pages=kept.pages,
+            detail=kept.detail,
+        )
+
+
+def _settled(
+    places: Places, outcomes: Sequence[Outcome], known: Mapping[str, Conflict]
+) -> list[str]:
+    """Known conflicts that are none any more: of files that were looked at, or are gone."""
+    looked_at = {path for outcome in outcomes for path in outcome.looked_at}
+    waiting = {path for outcome in outcomes for path in outcome.kept}
+    return [
+        path
+        for path in known
+        if path not in waiting
+        and (path in looked_at or not os.path.lexists(os.path.join(places.chunked, path)))
+    ]
+
+
+def _changes(subject: Subject, outcome: Outcome) -> tuple[list[str], list[str]]:
     """What a source wrote and removed; or an `add` that was interrupted before it was indexed."""
     if outcome.status != UNCHANGED or _is_indexed(subject, outcome.record_path):
         return outcome.written, outcome.removed
@@ -168,7 +271,7 @@ def _changes(subject: verify.Subject, outcome: Outcome) -> tuple[list[str], list
     return there, sorted(known.difference(there))
 
 
-def _is_indexed(subject: verify.Subject, record_path: str) -> bool:
+def _is_indexed(subject: Subject, record_path: str) -> bool:
     row = subject.catalog.files([record_path]).get(record_path)
     with open(os.path.join(subject.places.chunked, record_path), "rb") as file:
         return row is not None and row.file_hash == content_hash(file.read())

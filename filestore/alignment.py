@@ -8,7 +8,7 @@ lies between two of them is paired by the words it shares.
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
@@ -16,6 +16,12 @@ from typing import Final, TypeAlias
 MINIMUM_SIMILARITY: Final = 0.3
 """Share of common words from which a new piece counts as a changed version of an old one."""
 
+FOLLOWED_SIMILARITY: Final = 0.5
+"""Share from which a piece that stands elsewhere counts as one that moved and changed."""
+FOLLOWED_LEAD: Final = 0.2
+"""By how much it must be more alike than any other, on both sides: a guess is no match."""
+
+_FOLLOW_LIMIT: Final = 250_000  # pairs compared across the whole document
 _CANDIDATE_LIMIT: Final = 500_000  # pairs of equal keys looked at; above it, only the likely ones
 _COMPARISON_LIMIT: Final = 2_500  # pairs of texts compared in one stretch
 _OPENING_WORDS: Final = 32  # of a new piece, by which its predecessor is looked for
@@ -95,7 +101,9 @@ def align(old: Sequence[OldPiece], new: Sequence[NewPiece]) -> list[Match]:
     old_keys = [piece.key for piece in old]
     new_keys = [piece.key for piece in new]
     kept = _common(old_keys, new_keys)
-    comparison = _Comparison(old=_Texts(old), new=_Texts(new))
+    comparison = _Comparison(
+        old=_Texts(old), new=_Texts(new), moved=_moved(old_keys, new_keys, kept)
+    )
     pairs: list[_Pair] = []
     for before, after in pairwise([(-1, -1), *kept, (len(old), len(new))]):
         old_range = range(before[0] + 1, after[0])
@@ -122,6 +130,36 @@ def _matches(
         last, next_old, next_new = old, old + 1, new + 1
 
 
+def follow(old: Mapping[int, str], new: Mapping[int, str]) -> dict[int, int]:
+    """Which texts without a match moved and changed a little, where there is no doubt.
+
+    Args:
+        old: Texts in the store that nothing took the place of, by their number.
+        new: Texts of the source that took no place, by theirs.
+
+    Returns:
+        New number to old number.
+    """
+    if not old or not new or len(old) * len(new) > _FOLLOW_LIMIT:
+        return {}
+    before = {number: _word_set(text) for number, text in old.items()}
+    after = {number: _word_set(text) for number, text in new.items()}
+    scores = {(o, n): _jaccard(before[o], after[n]) for o in before for n in after}
+    of_old = {o: sorted((scores[o, n] for n in after), reverse=True)[:2] for o in before}
+    of_new = {n: sorted((scores[o, n] for o in before), reverse=True)[:2] for n in after}
+
+    return {
+        n: o
+        for (o, n), score in scores.items()
+        if score >= FOLLOWED_SIMILARITY and _leads(score, of_old[o]) and _leads(score, of_new[n])
+    }
+
+
+def _leads(score: float, best: Sequence[float]) -> bool:
+    """Whether a score stands clear of the next best."""
+    return score == best[0] and (len(best) == 1 or score - best[1] >= FOLLOWED_LEAD)
+
+
 # Equal keys
 
 
@@ -137,6 +175,24 @@ def _common(old: Sequence[str], new: Sequence[str]) -> list[_Pair]:
         *((head + left, head + right) for left, right in middle),
         *((len(old) - at, len(new) - at) for at in range(tail, 0, -1)),
     ]
+
+
+def _moved(
+    old: Sequence[str], new: Sequence[str], kept: Iterable[_Pair]
+) -> tuple[frozenset[int], frozenset[int]]:
+    """Old and new pieces that have their key in common and are not kept."""
+    pairs = list(kept)
+    kept_old, kept_new = {pair[0] for pair in pairs}, {pair[1] for pair in pairs}
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for position in reversed(range(len(old))):
+        if position not in kept_old:
+            places[old[position]].append(position)
+    found = [
+        (places[key].pop(), position)
+        for position, key in enumerate(new)
+        if position not in kept_new and places.get(key)
+    ]
+    return frozenset(pair[0] for pair in found), frozenset(pair[1] for pair in found)
 
 
 def _candidates(old: Sequence[str], new: Sequence[str]) -> list[_Pair]:
@@ -185,6 +241,21 @@ def _unlinked(link: object) -> list[_Pair]:
 # Similar texts
 
 
+def _words(text: str) -> list[str]:
+    folded = text.casefold()
+    return _WORD.findall(folded) or _VISIBLE.findall(folded)
+
+
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(_words(text))
+
+
+def _jaccard(first: frozenset[str], second: frozenset[str]) -> float:
+    common = len(first & second)
+    total = len(first) + len(second) - common
+    return common / total if total else 1.0
+
+
 class _Texts:
     """The words of each piece; as a set, kept once asked for."""
 
@@ -193,8 +264,7 @@ class _Texts:
         self._sets: dict[int, frozenset[str]] = {}
 
     def words(self, index: int) -> list[str]:
-        text = self._pieces[index].text.casefold()
-        return _WORD.findall(text) or _VISIBLE.findall(text)
+        return _words(self._pieces[index].text)
 
     def word_set(self, index: int) -> frozenset[str]:
         known = self._sets.get(index)
@@ -207,13 +277,17 @@ class _Texts:
 class _Comparison:
     old: _Texts
     new: _Texts
+    moved: tuple[frozenset[int], frozenset[int]]
+    """Old and new pieces with the same key at places that cannot both keep their order."""
 
     def score(self, old: int, new: int) -> float:
-        """Common words as a share of all (Jaccard), or 0 below the minimum."""
-        first, second = self.old.word_set(old), self.new.word_set(new)
-        common = len(first & second)
-        total = len(first) + len(second) - common
-        share = common / total if total else 1.0
+        """Common words as a share of all (Jaccard), or 0 below the minimum.
+
+        A piece that stands elsewhere unchanged takes no other's place.
+        """
+        if old in self.moved[0] or new in self.moved[1]:
+            return 0.0
+        share = _jaccard(self.old.word_set(old), self.new.word_set(new))
         return share if share >= MINIMUM_SIMILARITY else 0.0
 
 

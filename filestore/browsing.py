@@ -8,7 +8,7 @@ from filestore.catalog import Catalog, FileRow, UnknownResourceError
 from filestore.errors import FilestoreError
 from filestore.hashing import content_hash
 from filestore.observation import INDEXED, RECORD, Observation
-from filestore.observe import interpret_chunk
+from filestore.observe import interpret_chunk, is_record
 from filestore.places import Places
 from filestore.reconstruction import Reconstruction, reconstruct
 from filestore.settings import Layout
@@ -151,10 +151,11 @@ def reconstruct_resource(
     places: Places, catalog: Catalog, resource: str, layout: Layout
 ) -> Reconstruction:
     """The text of a resource from its files on disk, document after document."""
-    rows = [row for row in catalog.files_of(resource) if row.state != RECORD]
+    files = (row.path for row in catalog.files_of(resource))
+    paths = sorted(path for path in files if not is_record(path.rpartition("/")[2], layout))
     found: list[tuple[str, chunkfile.Chunk]] = []
     problems: list[str] = []
-    for look in drift.look_at(places, sorted(row.path for row in rows), layout):
+    for look in drift.look_at(places, paths, layout):
         if not isinstance(look, Observation):
             problems.append(f"{drift.root_path(look[0])}: {look[1].strerror or look[1]}")
             continue

@@ -75,7 +75,8 @@ class InvalidMetadata(FilestoreError, ValueError):
 
     def __init__(self, key: str, *, expected: str, found: str, line: int, column: int) -> None:
         super().__init__(
-            f"invalid metadata, line {line}: '{key}' must be {expected}, found {found}",
+            f"invalid metadata, line {line}, column {column}:"
+            f" '{key}' must be {expected}, found {found}",
             remedy=f"correct '{key}' or remove the line",
         )
         self.key = key
@@ -353,7 +354,7 @@ def _invalid(error: _WrongTypeError, parts: Split) -> InvalidMetadata:
         expected=error.expected,
         found=_named(error.value),
         line=parts.block_line + parts.block.count(b"\n", 0, place),
-        column=1,
+        column=len(match[0]) - len(match[0].lstrip(b" \t")) + 1 if match else 1,
     )
 
 

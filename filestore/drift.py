@@ -6,14 +6,14 @@ Compares; changes nothing. One rule: nothing is called missing that was not look
 import os
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
 from filestore import scan
 from filestore.catalog import Catalog, FileRow
 from filestore.findings import CODES, Finding
-from filestore.observation import INDEXED, RECORD, Observation
+from filestore.observation import INDEXED, RECORD, UNMERGED, Observation
 from filestore.places import Places
 from filestore.settings import Layout
 
@@ -34,7 +34,9 @@ class Drift:
     look: tuple[str, ...]
     """Added and changed paths, to be read and compared."""
     moves: tuple[tuple[str, Observation], ...]
-    """Old path, and what was seen at the new one."""
+    """Old path, and what was seen at the new one, which has the same content."""
+    edited_moves: tuple[tuple[str, str], ...] = ()
+    """Old path and new path of files that were moved and edited; the new ones are to be read."""
     gone: tuple[str, ...]
     """Catalogued paths that no longer exist, moves taken off."""
     mass_missing: bool
@@ -54,7 +56,7 @@ def root_path(path: str) -> str:
 
 def folded_path(path: str) -> str:
     """A path as a file system that ignores case and composition sees it."""
-    return unicodedata.normalize("NFC", path).casefold()
+    return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
 
 
 def detect(
@@ -65,6 +67,7 @@ def detect(
     deleted: DeletedPaths,
     mass_allowed: bool = False,
     processes: int = 1,
+    unmerged: Set[str] = frozenset(),
 ) -> Drift:
     """Walk the tree and compare it with the catalog; reads only what may have moved.
 
@@ -75,19 +78,24 @@ def detect(
         deleted: Asked only when much is gone: paths below `chunked/` that git's HEAD no longer has.
         mass_allowed: Whether much may be gone at once.
         processes: 2 lets a forked child walk half of a large tree.
+        unmerged: Paths that git has as unmerged.
     """
     known = catalog.file_count()
     tree = walk(places, processes=processes if known > PARALLEL_FILES else 1)
     found = scan.differences(tree, catalog.folders())
-    moves = _moves(places, catalog, found, layout) if found.gone and found.added else []
+    arrivals = _Arrivals(places, catalog, found, layout, unmerged)
+    moves = arrivals.moves() if found.gone and found.added else []
+    edited_moves = arrivals.edited_moves(moves) if found.gone and found.added else []
     arrived = {look.path for _, look in moves}
-    departed = {old for old, _ in moves}
+    departed = {old for old, _ in [*moves, *edited_moves]}
     gone = tuple(path for path in found.gone if path not in departed)
-    look = tuple(sorted((set(found.added) - arrived) | set(found.changed)))
+    again = _to_look_at_again(tree, catalog, unmerged)
+    look = tuple(sorted((set(found.added) - arrived) | set(found.changed) | again))
     return Drift(
         look=look,
         latest_stamp_ns=scan.latest_stamp(tree, look, time.time_ns() + HORIZON_NS),
         moves=tuple(moves),
+        edited_moves=tuple(edited_moves),
         gone=gone,
         mass_missing=not mass_allowed
         and is_mass(gone, known, emptied=not (tree.folders or tree.problems), deleted=deleted),
@@ -122,19 +130,77 @@ def is_mass(gone: Sequence[str], known: int, *, emptied: bool, deleted: DeletedP
     return counted > limit or (emptied and counted > 0)
 
 
-def _moves(
-    places: Places, catalog: Catalog, found: scan.Differences, layout: Layout
-) -> list[tuple[str, Observation]]:
-    gone = catalog.files(found.gone)
-    sizes = _recorded_sizes(catalog, found.gone)
-    likely = [path for path in found.added if _size(places, path) in sizes]
-    seen = [look for look in look_at(places, likely, layout) if isinstance(look, Observation)]
-    by_path = {look.path: look for look in seen if look.file_hash}
-    pairs = match_moves(
-        {path: row.file_hash for path, row in gone.items() if row.file_hash},
-        {path: look.file_hash for path, look in by_path.items()},
-    )
-    return [(old, by_path[new]) for old, new in pairs if gone[old].state == by_path[new].state]
+def _to_look_at_again(tree: scan.TreeScan, catalog: Catalog, unmerged: Set[str]) -> set[str]:
+    """Files whose stat is as it was, while git has come to have them as unmerged, or no longer."""
+    states = {path: (state, detail) for path, state, detail in catalog.states()}
+    before = {path for path, (_, detail) in states.items() if detail == UNMERGED}
+    fresh = {path for path in unmerged if states.get(path, (INDEXED, ""))[0] in (INDEXED, RECORD)}
+    return {path for path in (before - unmerged) | fresh if _is_there(tree, path)}
+
+
+def _is_there(tree: scan.TreeScan, path: str) -> bool:
+    folder, _, name = path.rpartition("/")
+    packed = tree.folders.get(folder)
+    return packed is not None and name in scan.unpack_names(packed.names)
+
+
+class _Arrivals:
+    """New files held against those that are gone; each new one is read at most once."""
+
+    def __init__(
+        self,
+        places: Places,
+        catalog: Catalog,
+        found: scan.Differences,
+        layout: Layout,
+        unmerged: Set[str],
+    ) -> None:
+        self._places = places
+        self._catalog = catalog
+        self._found = found
+        self._layout = layout
+        self._unmerged = unmerged
+        self._seen: dict[str, Observation] = {}
+
+    def moves(self) -> list[tuple[str, Observation]]:
+        """Old path, and what was seen at the new one: the same content."""
+        self._gone = self._catalog.files(self._found.gone)
+        sizes = _recorded_sizes(self._catalog, self._found.gone)
+        self._read(path for path in self._found.added if _size(self._places, path) in sizes)
+        pairs = match_moves(
+            {path: row.file_hash for path, row in self._gone.items() if row.file_hash},
+            {path: look.file_hash for path, look in self._seen.items() if look.file_hash},
+        )
+        return [
+            (old, self._seen[new])
+            for old, new in pairs
+            if self._gone[old].state == self._seen[new].state
+        ]
+
+    def edited_moves(self, moves: Sequence[tuple[str, Observation]]) -> list[tuple[str, str]]:
+        """Old path and new path of files with one origin and another content."""
+        taken = {old for old, _ in moves} | {look.path for _, look in moves}
+        origins = {
+            path: row.origin.encode()
+            for path, row in self._gone.items()
+            if row.origin and row.state == INDEXED and path not in taken
+        }
+        if not origins:
+            return []
+        self._read(path for path in self._found.added if path not in self._seen)
+        return match_moves(
+            origins,
+            {
+                path: look.chunk.origin.encode()
+                for path, look in self._seen.items()
+                if look.chunk and look.chunk.origin and path not in taken
+            },
+        )
+
+    def _read(self, paths: Iterable[str]) -> None:
+        for look in look_at(self._places, list(paths), self._layout, unmerged=self._unmerged):
+            if isinstance(look, Observation):
+                self._seen[look.path] = look
 
 
 def _recorded_sizes(catalog: Catalog, paths: Iterable[str]) -> set[int]:
@@ -198,30 +264,38 @@ def _unique(
 
 
 def look_at(
-    places: Places, paths: Sequence[str], layout: Layout
+    places: Places, paths: Sequence[str], layout: Layout, *, unmerged: Set[str] = frozenset()
 ) -> Iterator[Observation | tuple[str, OSError]]:
-    """Observe some files of the tree."""
+    """Observe some files of the tree; what git has as unmerged is withheld."""
     if not paths:
         return
     from filestore.observe import observe
 
     handle = os.open(places.chunked, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield from observe(handle, paths, layout=layout)
+        yield from observe(handle, paths, layout=layout, unmerged=unmerged)
     finally:
         os.close(handle)
 
 
+def unreadable(path: str, error: OSError) -> Iterator[Finding]:
+    """The finding for a file that cannot be read; none for one that went away meanwhile."""
+    if not isinstance(error, FileNotFoundError):
+        reason = error.strerror or str(error)
+        yield Finding(code="unreadable", path=root_path(path), detail=reason)
+
+
 def missing_findings(drift: Drift) -> list[Finding]:
     """Moves and what is gone, as findings; a mass of missing files is one finding."""
+    pairs = sorted([*((old, look.path) for old, look in drift.moves), *drift.edited_moves])
     found = [
         Finding(
             code="moved",
-            path=root_path(look.path),
+            path=root_path(new),
             other=root_path(old),
             detail=f"it was {root_path(old)}",
         )
-        for old, look in drift.moves
+        for old, new in pairs
     ]
     if drift.mass_missing:
         some = ", ".join(root_path(path) for path in drift.gone[:3])
@@ -253,6 +327,9 @@ def classify(row: FileRow | None, look: Observation) -> Finding | None:
         return Finding(code="untracked", path=path, detail="it is not in the catalog")
     if is_as_recorded(row, look):
         return None
+    if row.state not in (INDEXED, RECORD):
+        detail = f"it was left out as {row.state}, and is sound now"
+        return Finding(code="modified", path=path, detail=detail)
     if look.state == INDEXED and row.state == INDEXED and row.text_key == look.text_key:
         return Finding(
             code="metadata-modified", path=path, detail="its frontmatter differs, its texts do not"

@@ -27,6 +27,7 @@ _FEW_FILES: Final = 8
 _SYNCED_AT_ONCE: Final = 16
 _CLOCK_STEP_S: Final = 0.001
 _COARSEST_TICK_S: Final = 2.1
+_MOST: Final = 2**63 - 1
 
 
 class UnstableFileError(FilestoreError, OSError):
@@ -128,12 +129,15 @@ def read_below(root: int, path: str) -> tuple[bytes, os.stat_result]:
 
 
 def stat_values(status: os.stat_result) -> tuple[int, int, int, int, int]:
-    """What identifies a file's state: size, mtime_ns, ctime_ns, inode and mode."""
+    """What identifies a file's state: size, mtime_ns, ctime_ns, inode and mode, as int64.
+
+    A stamp beyond the year 2262 is the last one that fits, an inode keeps its 64 bits.
+    """
     return (
         status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-        status.st_ino,
+        max(-_MOST, min(status.st_mtime_ns, _MOST)),
+        max(-_MOST, min(status.st_ctime_ns, _MOST)),
+        status.st_ino if status.st_ino <= _MOST else status.st_ino - 2**64,
         status.st_mode,
     )
 

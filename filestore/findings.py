@@ -129,7 +129,7 @@ CODES: Final[dict[str, Code]] = {
     "chunker-changed": Code(
         "W", "'filestore repair --only chunker-changed --truth' cuts it again", False
     ),
-    "metric-mismatch": Code("E", "name the old metric in filestore.toml again", False),
+    "metric-mismatch": Code("E", "write the FAISS file again for the metric of the settings", True),
     "git-operation": Code("I", "finish it: until then no chunk file is written", False),
     "locked": Code("I", "wait: another command is writing", False),
 }

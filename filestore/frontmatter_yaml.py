@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 Value: TypeAlias = "bool | int | float | str | Sequence[Value] | Mapping[str, Value] | None"
 
-MAX_EVENTS: Final = 20_000
+MAX_EVENTS: Final = 4_000
+"""What libyaml reads in some milliseconds, and far more than a person writes before a text."""
 MAX_DEPTH: Final = 8
 """Mappings and lists within each other, the outermost mapping counted."""
 INTEGERS: Final = range(-(2**63), 2**63)

@@ -6,6 +6,7 @@ index has not seen, from the texts the catalog keeps, and then takes the new one
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Final
 
 from filestore import chunkfile
 from filestore.catalog import Catalog
@@ -20,6 +21,10 @@ from filestore.fulltext import (
 )
 from filestore.fulltext_file import own_stamp
 from filestore.places import Places
+
+EXACT_UP_TO: Final = 500
+"""An index of so few documents is written whole when one of them goes. What is deleted counts in
+the scores until its segment is merged away, and answers shall not depend on a store's past."""
 
 
 def entry(identifier: int, chunk: chunkfile.Chunk) -> Entry:
@@ -36,9 +41,15 @@ class FulltextFeed:
         self._catalog = catalog
         self._base = catalog.generation
         stamp = own_stamp(places, catalog)
-        damaged = stamp is None or check_files(places.fulltext, stamp, hashes=False)
-        self._stamp: Stamp | None = None if damaged else stamp
+        # Ahead of its catalog it holds ids that this catalog is about to give to other files.
+        useless = (
+            stamp is None
+            or stamp.generation > self._base
+            or check_files(places.fulltext, stamp, hashes=False)
+        )
+        self._stamp: Stamp | None = None if useless else stamp
         self._writer: Writer | None = None
+        self._whole = False
 
     @property
     def seen_generation(self) -> int:
@@ -47,25 +58,42 @@ class FulltextFeed:
 
     def add(self, entries: Iterable[Entry]) -> None:
         """Take documents with ids never seen before."""
-        self._open().add(entries)
+        if not self._whole:
+            self._open().add(entries)
 
     def delete(self, ids: list[int]) -> None:
         """Take out documents; unknown ids are passed over."""
-        if ids:
+        if not ids or self._whole:
+            return
+        if self._is_small:
+            self.rebuild()
+            self._whole = True
+        else:
             self._open().delete(ids)
 
     def rebuild(self) -> None:
         """Use nothing of the index that is there."""
         self.abandon()
         self._stamp = None
+        self._whole = False
 
     def catch_up(self) -> None:
         """Replay what an index behind its catalog lacks; nothing where it is not behind."""
-        if self._stamp is None or self._stamp.generation != self._base:
+        if self._stamp is None or self._is_behind:
             self._open()
+
+    @property
+    def _is_behind(self) -> bool:
+        return self._stamp is not None and self._stamp.generation != self._base
+
+    @property
+    def _is_small(self) -> bool:
+        return self._stamp is not None and self._stamp.documents <= EXACT_UP_TO
 
     def _open(self) -> Writer:
         if self._writer is None:
+            if self._is_behind and self._is_small:
+                self._stamp = None
             try:
                 self._writer = Writer.open(self._folder, rebuild=self._stamp is None)
             except (FulltextDamaged, FulltextMissing):
@@ -74,7 +102,8 @@ class FulltextFeed:
                 self._writer = Writer.open(self._folder, rebuild=True)
             since = self.seen_generation
             if since != self._base:
-                deleted, added = self._catalog.full_text_changes(since, self._base)
+                until = self._base + 1 if self._whole else self._base
+                deleted, added = self._catalog.full_text_changes(since, until)
                 if since >= 0:
                     # Adding again what a crash hid behind an old stamp must not double it.
                     self._writer.delete(deleted + added)

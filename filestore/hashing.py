@@ -9,7 +9,7 @@ import mmap
 import os
 from typing import Final
 
-from xxhash import xxh3_128
+from xxhash import xxh3_128_digest
 
 VECTOR_ID_BITS: Final = 63
 ORIGIN_PREFIX: Final = "sha256:"
@@ -18,7 +18,7 @@ _BYTE_ORDER_MARK: Final = "\ufeff"
 
 def content_hash(data: bytes | bytearray | memoryview) -> bytes:
     """The xxh3_128 digest of some bytes: 16 bytes."""
-    return xxh3_128(data).digest()
+    return xxh3_128_digest(data)
 
 
 def file_hash(path: str) -> bytes:

@@ -10,13 +10,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Self
 
 from filestore import chunkfile, vector_file
-from filestore.catalog import Catalog, CatalogWriter, FileRow, Forgotten, in_batches
+from filestore.catalog import (
+    Catalog,
+    CatalogWriter,
+    Conflict,
+    FileRow,
+    Forgotten,
+    in_batches,
+    resource_of,
+)
+from filestore.catalog_findings import METRIC
 from filestore.embed.cache import EmbeddingCache
 from filestore.embedding_feed import EmbeddingFeed
 from filestore.errors import FilestoreError
 from filestore.facts import facts
 from filestore.fulltext_feed import FulltextFeed, entry
 from filestore.hashing import content_hash
+from filestore.links import own_links
 from filestore.observation import INDEXED, RECORD, Observation
 from filestore.observe import interpret_chunk
 from filestore.places import Places
@@ -29,6 +39,9 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
 
 BATCH: Final = 1000
+_EMBEDDINGS: Final = "embeddings"
+"""Under this the catalog remembers how many embeddings there were: any other number is looked into.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +71,10 @@ class Commit:
         embed: bool = True,
         processes: int = 1,
         no_embedder: FilestoreError | None = None,
+        metric: str = "cosine",
     ) -> None:
         self._places = places
+        self._metric = metric
         self._layout = layout
         self._catalog = catalog
         self._embeddings = embeddings
@@ -123,6 +138,8 @@ class Commit:
         kept: dict[str, bytes] = {}
         for row in rows:
             data = self._catalog.content(row.id)
+            if row.state == RECORD:
+                data = self._catalog.record_data(row.path)
             if data is None:
                 continue
             kept[row.path] = data
@@ -132,7 +149,8 @@ class Commit:
         return kept
 
     def _keep_last_good(self, fresh: Sequence[Observation], kept: dict[str, bytes]) -> None:
-        withheld = [look.path for look in fresh if look.state != INDEXED and look.path in kept]
+        sound = (INDEXED, RECORD)
+        withheld = [look.path for look in fresh if look.state not in sound and look.path in kept]
         for path, row in self._catalog.files(withheld).items():
             self._catalog.put_content(row.id, kept[path])
 
@@ -147,6 +165,7 @@ class Commit:
         if look.state == INDEXED:
             self._catalog.put_content(row.id, look.data)
             self._catalog.replace_facts(row.id, _facts(look, row.id))
+            self._put_links(look, row.id)
 
     def _insert(
         self, fresh: Sequence[Observation], resources: Mapping[str, str], on_share: OnShare
@@ -162,6 +181,8 @@ class Commit:
         self._catalog.insert(rows)
         indexed = [(look, row) for look, row in rows if look.chunk is not None]
         self._catalog.insert_facts(fact for look, row in indexed for fact in _facts(look, row.id))
+        for look, row in indexed:
+            self._put_links(look, row.id)
         for look in fresh:
             if look.state == RECORD:
                 self._put_record(look)
@@ -169,6 +190,20 @@ class Commit:
         self._texts.take(texts, on_share=on_share)
         if indexed:
             self._feed.add(entry(row.id, look.chunk) for look, row in indexed if look.chunk)
+
+    def _put_links(self, look: Observation, identifier: int) -> None:
+        """Remember where a person's own links lead; those of the source are not ours to judge."""
+        chunk = look.chunk
+        if chunk is None:
+            return
+        targets = [child.path for child in chunk.children]
+        if chunk.origin is None:
+            targets += own_links(look.path, chunk.body, None)
+        elif chunkfile.hand_edited(chunk):
+            generated = self._catalog.generated(chunk.origin)
+            if generated is not None:
+                targets += own_links(look.path, chunk.body, generated.decode())
+        self._catalog.replace_links(identifier, targets)
 
     def _row(self, look: Observation, identifier: int, *, generation: int) -> FileRow:
         chunk = look.chunk
@@ -182,7 +217,7 @@ class Commit:
             look.file_hash,
             look.text_key,
             kind if chunk else "",
-            folder.partition("/")[0] if self._layout == "tree" else "",
+            resource_of(folder) if self._layout == "tree" else "",
             chunk.source if chunk else None,
             chunk.order if chunk else None,
             chunk.origin if chunk else None,
@@ -195,7 +230,7 @@ class Commit:
         if record is None:
             return
         self._records_changed = True
-        resource = record.resource or look.path.partition("/")[0]
+        resource = record.resource or resource_of(look.path)
         self._catalog.put_record(
             look.path,
             resource,
@@ -230,7 +265,7 @@ class Commit:
         if self._embedder is None:
             return False
         fingerprint = self._embedder.fingerprint
-        if self._embeddings.count(fingerprint) >= self._catalog.count("vectors"):
+        if self._embeddings.count(fingerprint) == self._catalog.meta(_EMBEDDINGS):
             return False
         keys = dict(self._catalog.vector_keys())
         had = self._embeddings.has(fingerprint, list(keys.values()))
@@ -278,9 +313,29 @@ class Commit:
             if row.state == RECORD:
                 self._catalog.delete_record(old)
                 self._put_record(look)
+            self._put_links(look, row.id)
             self._note_stat(old, None)
         self._catalog.note_moves((old, look.path) for old, look in moves)
         self.refresh([look for _, look in moves], read_from_ns)
+
+    def repoint(self, moves: Sequence[tuple[str, str]]) -> None:
+        """Point files to new names, and leave what they held for `put`: they were edited, too.
+
+        Args:
+            moves: Old path and new path.
+        """
+        known = self._catalog.files([old for old, _ in moves])
+        self._catalog.delete_rows([row.id for row in known.values()])
+        for old, new in moves:
+            resource = resource_of(new) if self._layout == "tree" and "/" in new else ""
+            row = replace(known[old], path=new, resource=resource or known[old].resource)
+            self._catalog.update(row)
+            self._note_stat(old, None)
+        self._catalog.note_moves(moves)
+
+    def note_sources(self, seen: Iterable[tuple[str, str, bytes]]) -> None:
+        """Record the (source, hash, stat entry) of originals that were read."""
+        self._catalog.put_source_stats(seen)
 
     def refresh(self, seen: Iterable[Observation], read_from_ns: int) -> None:
         """Record the stats of files that were read and are as the catalog knows them."""
@@ -330,8 +385,14 @@ class Commit:
             self._assign_resources()
         if self._embedder is not None:
             self._catalog.set_meta("fingerprint", self._embedder.fingerprint)
+            self._catalog.set_meta(METRIC, self._metric)
+        if self._records_changed:
+            self._catalog.drop_unused_source_stats()
         self._write_index()
         self._texts.close()
+        if self._embedder is not None:
+            count = self._embeddings.count(self._embedder.fingerprint)
+            self._catalog.set_meta(_EMBEDDINGS, count)
         self._feed.catch_up()
         self._catalog.forget_dead(self._feed.seen_generation)
         generation = self._catalog.commit()
@@ -347,6 +408,12 @@ class Commit:
     def keep_generated(self, origin: str, body: str) -> None:
         """Keep a generated text that a hand-edited file hides."""
         self._catalog.keep_generated(origin, body.encode())
+
+    def settle_conflicts(self, settled: Iterable[str], waiting: Iterable[Conflict]) -> None:
+        """Forget the conflicts of some files, and keep those that wait for a person."""
+        self._catalog.delete_conflicts(settled)
+        for conflict in waiting:
+            self._catalog.put_conflict(conflict)
 
     def note_original(self, source: str, path: str) -> None:
         """Remember where the original of a copy lies."""

@@ -6,23 +6,33 @@ One rule: a resource changes as a whole or not at all, and the rest goes on.
 
 import contextlib
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from filestore import chunking, extract, fileio, records
+from filestore.drift import root_path
 from filestore.errors import FilestoreError, RefusedError
 from filestore.extract.base import Document
 from filestore.extract.folder import documents
 from filestore.extraction import Extraction, Pending
-from filestore.hashing import origin_hash
+from filestore.hashing import origin_hash, source_hash
+from filestore.lineage import Lineage
+from filestore.merging import merge
 from filestore.naming import Named, Naming
 from filestore.places import Places
 from filestore.records import Record, SourceDocument
-from filestore.regeneration import Existing, NewChunk, NewDocument, Regeneration, regenerate
+from filestore.regeneration import (
+    Existing,
+    Kept,
+    NewChunk,
+    NewDocument,
+    Regeneration,
+    regenerate,
+)
 from filestore.settings import Settings
 from filestore.sources import Original, SourceError, SourcePath, read_original, unreadable
-from filestore.truth import FolderOfStore, change, chunk_files, look_at_existing, remove_copy
+from filestore.truth import change, look_at_existing
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
@@ -48,10 +58,14 @@ class Outcome:
     written: list[str] = field(default_factory=list)
     """Paths below `chunked/` that were written, the record included."""
     removed: list[str] = field(default_factory=list)
-    kept: dict[str, str] = field(default_factory=dict)
-    """Hand-edited files that were kept although their source changed, to the reason."""
+    merged: list[str] = field(default_factory=list)
+    """Those of the written in which a hand edit and a new source text came together."""
+    kept: dict[str, Kept] = field(default_factory=dict)
+    """Hand-edited files in which they could not: they stay until a person chooses."""
+    looked_at: list[str] = field(default_factory=list)
+    """The resource's chunk files that were there before; what of them is not kept is settled."""
     generated: dict[str, str] = field(default_factory=dict)
-    """Origin to text of what was generated for the kept files."""
+    """Origin to text of what was generated for hand-edited files."""
     ignored: int = 0
     """How many files and folders of a folder ignore rules left out; a folder counts as one."""
     other: int = 0
@@ -95,6 +109,7 @@ class Ingest:
         *,
         naming: Naming,
         extraction: Extraction,
+        lineage: Lineage,
     ) -> None:
         """Prepare.
 
@@ -104,19 +119,21 @@ class Ingest:
             embedder: Counts tokens; None leaves an estimate.
             naming: Names its sources.
             extraction: Reads them.
+            lineage: Knows what the chunk files that are there came from.
         """
         self._places = places
         self._settings = settings
         self._naming = naming
         self._extraction = extraction
+        self._lineage = lineage
         self._embedder = embedder
         self._count = embedder.count_tokens if embedder is not None else _estimate
         most = embedder.max_tokens if embedder is not None else None
-        self._budget = min(settings.budget, most) if most is not None else settings.budget
+        self._budget = chunking.room(settings.budget, most)
         counter = embedder.tokenizer if embedder is not None else "estimate"
         made = (places.root, places.chunked, places.sidecar, places.undo)
         self._own_folders = {os.path.realpath(folder) for folder in made}
-        self._chunker = f"{chunking.CHUNKER}:{self._budget}:{counter}"
+        self._chunker = chunking.label(settings.budget, most=most, counter=counter)
 
     def begin(self, source: SourcePath) -> Begun:
         """Name and read a source, and start to extract what changed.
@@ -131,12 +148,15 @@ class Ingest:
             outcome.original, outcome.record_path = named.original, named.record_path
             begun.fresh = self._read(source, outcome)
             begun.named = named
-            if named.before is not None and self._is_unchanged(named.before, begun.fresh):
-                known = {document.source for document in named.before.documents}
-                outcome.chunks = len(self._existing(named.prefix, known))
+            unchanged = self._is_unchanged(named.before, begun.fresh)
+            existing = self._existing(named) if unchanged or self._lineage.conflicts else []
+            waiting = self._waiting(named, existing)
+            if unchanged and not waiting:
+                outcome.chunks = len(existing)
+                outcome.looked_at = [file.path for file in existing]
                 outcome.status = UNCHANGED
             else:
-                begun.pending = self._begin_extraction(named.before, begun.fresh)
+                begun.pending = self._begin_extraction(named.before, begun.fresh, waiting)
         return begun
 
     def finish(self, begun: Begun, on_document: Callable[[], None]) -> Outcome:
@@ -189,7 +209,17 @@ class Ingest:
         """Whether a path met while walking a source is the store, or what it made."""
         return os.path.realpath(path) in self._own_folders
 
-    def _is_unchanged(self, before: Record, fresh: Mapping[str, Original]) -> bool:
+    def _waiting(self, named: Named, existing: Sequence[Existing]) -> set[str]:
+        """Documents with a file that waits for a person: their others may hold a newer text."""
+        return {
+            file.chunk.source or named.reference
+            for file in existing
+            if file.path in self._lineage.conflicts
+        }
+
+    def _is_unchanged(self, before: Record | None, fresh: Mapping[str, Original]) -> bool:
+        if before is None:
+            return False
         known = {document.source: document for document in before.documents}
         return (
             self._cut_alike(before)
@@ -202,7 +232,7 @@ class Ingest:
         return before.chunker == self._chunker or self._embedder is None
 
     def _begin_extraction(
-        self, before: Record | None, fresh: Mapping[str, Original]
+        self, before: Record | None, fresh: Mapping[str, Original], waiting: set[str]
     ) -> dict[str, Pending]:
         known: dict[str, SourceDocument] = {}
         if before is not None and self._cut_alike(before):
@@ -210,7 +240,7 @@ class Ingest:
         return {
             path: self._extraction.begin(original)
             for path, original in fresh.items()
-            if path not in known or not _same(known[path], path, original)
+            if path not in known or path in waiting or not _same(known[path], path, original)
         }
 
     def _write(self, begun: Begun, named: Named, on_document: Callable[[], None]) -> None:
@@ -220,25 +250,25 @@ class Ingest:
         done, held = self._plan(named, made, name_sources=folder)
         before = named.before
         known = {document.source: document for document in before.documents} if before else {}
+        gone = done.pending.difference(one.source for one in described)
         record = Record(
             resource=None if named.prefix else named.resource,
             source=named.reference,
             kind="folder" if folder else "file",
-            chunker=self._label(before, outcome),
+            chunker=self._label(before, outcome, done),
             # As long as a new text waits behind a hand edit, its document counts as not taken in.
-            documents=tuple(
-                known.get(one.source, one) if one.source in done.pending else one
-                for one in described
+            documents=(
+                *(
+                    known.get(one.source, one) if one.source in done.pending else one
+                    for one in described
+                ),
+                *(known[source] for source in sorted(gone & known.keys())),
             ),
         )
-        self._copy(begun, described, before)
-        self._apply(outcome, named, done, held)
-        if record == before and not (outcome.written or outcome.removed or outcome.kept):
-            outcome.status = UNCHANGED
-        else:
-            self._write_record(named, record)
-            outcome.written.append(named.record_path)
-            outcome.status = "added" if before is None else "updated"
+        same = record == before and not (done.writes or done.deletions)
+        copies = self._copies(begun, described, before)
+        self._apply(outcome, named, done, held, copies, None if same else record)
+        outcome.status = UNCHANGED if same else "added" if before is None else "updated"
         outcome.chunks = done.chunks
 
     def _documents(
@@ -292,27 +322,18 @@ class Ingest:
             for piece in pieces
         )
 
-    def _existing(self, prefix: str, sources: Container[str]) -> list[Existing]:
-        """The readable chunk files of a resource; in the flat layout those of its documents."""
-        folder = os.path.join(self._places.chunked, prefix)
-        if not os.path.isdir(folder):
-            return []
-        names = sorted(chunk_files(folder))
-        paths = [f"{prefix}/{name}" if prefix else name for name in names]
-        start = len(prefix) + 1 if prefix else 0
-        return [
-            Existing(name=look.path[start:], data=look.data, chunk=look.chunk)
-            for look in look_at_existing(self._places, paths, self._settings.layout)
-            if look.chunk is not None and (prefix or look.chunk.source in sources)
-        ]
+    def _existing(self, named: Named) -> list[Existing]:
+        """The chunk files of a resource; in the flat layout those of its documents."""
+        documents = named.before.documents if named.before is not None else ()
+        sources = {document.source for document in documents}
+        return self._lineage.files_of(named.prefix, named.reference, sources.__contains__)
 
     def _plan(
         self, named: Named, made: Sequence[NewDocument], *, name_sources: bool
     ) -> tuple[Regeneration, dict[str, bytes]]:
         """What is to be written, and the bytes of the chunk files that are there."""
-        before, prefix = named.before, named.prefix
-        sources = {document.source for document in before.documents} if before else set()
-        existing = self._existing(prefix, sources) if before or prefix else []
+        prefix = named.prefix
+        existing = self._existing(named) if named.before is not None or prefix else []
 
         def planned(there: Sequence[Existing], taken: Iterable[str]) -> Regeneration:
             return regenerate(
@@ -320,18 +341,21 @@ class Ingest:
                 made,
                 layout=self._settings.layout,
                 name_sources=name_sources,
+                merge=merge,
+                past=self._lineage,
+                folder=prefix,
                 taken=taken,
             )
 
-        held = {file.name: file.data for file in existing}
-        if before is not None:
+        held = {file.path: file.data for file in existing}
+        if named.before is not None:
             return planned(existing, self._taken(prefix)), held
-        ours = {file.name: file for file in existing if file.chunk.origin is not None}
-        first = planned([], [name for name in self._taken(prefix) if prefix and name not in ours])
         if not prefix:
-            held = self._held(first.writes)
-            return planned([], [name for name in held if held[name] != first.writes[name]]), held
-        if all(first.writes.get(name) == file.data for name, file in ours.items()):
+            return self._plan_flat(planned)
+        ours = {file.path: file for file in existing if file.chunk.origin is not None}
+        others = [name for name in self._taken(prefix) if f"{prefix}/{name}" not in ours]
+        first = planned([], others)
+        if all(first.writes.get(path) == file.data for path, file in ours.items()):
             # Nothing is there, or what an interrupted `add` of the very same text left.
             return first, held
         origins = {origin_hash(c.body) for document in made for c in document.chunks or ()}
@@ -341,6 +365,15 @@ class Ingest:
             f"the name {named.resource!r} is in use: chunked/{prefix} has chunks of other text",
             remedy=f"choose another with --into, or remove it: filestore rm {named.resource}",
         )
+
+    def _plan_flat(
+        self, planned: Callable[[Sequence[Existing], Iterable[str]], Regeneration]
+    ) -> tuple[Regeneration, dict[str, bytes]]:
+        """A new resource among all others: a file that says just this is taken for its own."""
+        first = planned([], [])
+        held = self._held(first.writes)
+        taken = [name for name in held if held[name] != first.writes[name]]
+        return planned([], taken), held
 
     def _held(self, names: Iterable[str]) -> dict[str, bytes]:
         """Those of some files of the flat layout that are there."""
@@ -353,53 +386,68 @@ class Ingest:
         except FileNotFoundError:
             return []
 
-    def _label(self, before: Record | None, outcome: Outcome) -> str:
+    def _label(self, before: Record | None, outcome: Outcome, done: Regeneration) -> str:
         """What cut the chunks; the old cutter as long as some document was not cut anew."""
-        left = before is not None and (self._embedder is None or bool(outcome.failures))
+        left = self._embedder is None or bool(outcome.failures or done.pending)
         return before.chunker if before is not None and left else self._chunker
 
-    def _copy(
+    def _copies(
         self, begun: Begun, described: Sequence[SourceDocument], before: Record | None
-    ) -> None:
-        """Copy what was read of a source from elsewhere; take away copies of what went."""
+    ) -> dict[str, tuple[bytes | None, bytes | None]]:
+        """Copies of a source from elsewhere, before and after; those of what went are to go."""
         if not self._naming.is_copied(begun.source):
-            return
+            return {}
         kept = {document.source for document in described}
-        for reference in begun.fresh.keys() & kept:
-            parent, _, name = reference.rpartition("/")
-            with FolderOfStore(self._places.root, parent) as handle:
-                fileio.write_at(handle, name, begun.fresh[reference].data())
-                os.fsync(handle)
+        copies: dict[str, tuple[bytes | None, bytes | None]] = {
+            path: (self._held_at(path), begun.fresh[path].data())
+            for path in sorted(begun.fresh.keys() & kept)
+        }
         for document in before.documents if before else ():
-            if document.source not in kept:
-                remove_copy(self._places.root, document.source, document.hash)
+            if document.source not in kept and document.source.startswith("source/"):
+                with contextlib.suppress(OSError):
+                    data = self._held_at(document.source)
+                    # Another file than was copied is somebody's own.
+                    if data is not None and source_hash(data) == document.hash:
+                        copies[document.source] = (data, None)
+        return copies
+
+    def _held_at(self, path: str) -> bytes | None:
+        """What a path relative to the store root holds; None where there is no file."""
+        root = os.open(self._places.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            return fileio.read_below(root, path)[0]
+        except FileNotFoundError:
+            return None
+        finally:
+            os.close(root)
 
     def _apply(
-        self, outcome: Outcome, named: Named, done: Regeneration, held: Mapping[str, bytes]
+        self,
+        outcome: Outcome,
+        named: Named,
+        done: Regeneration,
+        held: Mapping[str, bytes],
+        copies: Mapping[str, tuple[bytes | None, bytes | None]],
+        record: Record | None,
     ) -> None:
-        prefix = named.prefix
-
-        def path_of(name: str) -> str:
-            return f"{prefix}/{name}" if prefix else name
-
-        outcome.undo = change(
-            self._places,
-            prefix,
-            done.writes,
-            done.deletions,
-            before=held,
-            command=f"add {named.resource}",
-        )
-        outcome.written = [path_of(name) for name in done.writes]
-        outcome.removed = [path_of(name) for name in done.deletions]
-        outcome.kept = {path_of(name): reason for name, reason in done.kept.items()}
+        """Change chunk files, copies and, unless it stays, the record: all or nothing."""
+        changes = {path: after for path, (_, after) in copies.items()}
+        before = {path: data for path, (data, _) in copies.items()}
+        before |= {root_path(path): data for path, data in held.items()}
+        changes |= {root_path(path): data for path, data in done.writes.items()}
+        changes |= dict.fromkeys(map(root_path, done.deletions))
+        outcome.written, last = list(done.writes), root_path(named.record_path)
+        if record is not None:
+            before[last] = self._held_at(last) if named.before is not None else None
+            changes[last] = records.serialize(record)
+            outcome.written.append(named.record_path)
+        command = f"add {named.resource}"
+        outcome.undo = change(self._places, changes, before=before, command=command, last=[last])
+        outcome.removed = list(done.deletions)
+        outcome.merged = list(done.merged)
+        outcome.kept = dict(done.kept)
         outcome.generated = done.generated
-
-    def _write_record(self, named: Named, record: Record) -> None:
-        with FolderOfStore(self._places.chunked, named.prefix) as handle:
-            name = named.record_path.rpartition("/")[2]
-            fileio.write_at(handle, name, records.serialize(record))
-            os.fsync(handle)
+        outcome.looked_at = list(held)
 
 
 @contextlib.contextmanager

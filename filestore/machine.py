@@ -4,9 +4,12 @@ Kept on the user's side, never in a store, because a store is shared and cloned.
 that cannot be read allows nothing.
 """
 
+import contextlib
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any, Final
 
 import orjson
@@ -16,6 +19,10 @@ from filestore.errors import FilestoreError
 
 NAME: Final = os.path.join("filestore", "machine.json")
 CACHE: Final = "filestore"
+SECRET: Final = os.path.join("filestore", "secret")
+SECRET_BYTES: Final = 32
+SOURCES: Final = "sources"
+"""What a store is allowed whose records name originals outside the work tree."""
 
 
 class MachineError(FilestoreError, ValueError):
@@ -103,6 +110,72 @@ def distrust(configuration: str, root: str) -> None:
     values = _read(os.path.join(configuration, NAME))
     if values["trusted"].pop(root, None) is not None:
         _write(configuration, values)
+
+
+def seal(configuration: str, data: bytes, *, make: bool = False) -> str | None:
+    """A mark that only this user can put on some data, so that a stranger's is told from it.
+
+    Args:
+        configuration: The user's configuration folder; "" for none.
+        data: What is marked.
+        make: Whether the secret behind it is made where there is none yet.
+
+    Returns:
+        The mark, hexadecimal; None where there is no secret.
+    """
+    path = os.path.join(configuration, SECRET) if configuration else ""
+    secret = _secret(path)
+    if secret is None and make and path:
+        secret = _new_secret(path)
+    return None if secret is None else blake2b(data, key=secret, digest_size=32).hexdigest()
+
+
+def can_seal(configuration: str) -> bool:
+    """Whether there is a secret, or a place for one."""
+    folder = os.path.join(configuration, os.path.dirname(SECRET)) if configuration else ""
+    if folder and _secret(os.path.join(configuration, SECRET)) is not None:
+        return True
+    while folder and not os.path.exists(folder):
+        folder = os.path.dirname(folder)
+    return bool(folder) and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _secret(path: str) -> bytes | None:
+    """The secret; None where there is none, or none that others could not have put there."""
+    if not path:
+        return None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        seen = os.fstat(descriptor)
+        private = stat.S_ISREG(seen.st_mode) and seen.st_uid == os.geteuid()
+        secret = file.read(SECRET_BYTES + 1) if private and not seen.st_mode & 0o077 else b""
+    return secret if len(secret) == SECRET_BYTES else None
+
+
+def _new_secret(path: str) -> bytes | None:
+    """Make the secret; None where nothing can be written. Of two that make it one is kept."""
+    temporary = f"{path}-{os.urandom(8).hex()}"
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with open(os.open(temporary, flags, 0o600), "wb") as file:
+            file.write(os.urandom(SECRET_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            if _secret(path) is None:
+                os.replace(temporary, path)
+    except OSError:
+        return None
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+    return _secret(path)
 
 
 def _read(path: str) -> dict[str, dict[str, Any]]:

@@ -109,15 +109,6 @@ class StoreModel:
         """The service that the settings would send texts to."""
         return reaches_out(self._settings.embedder, self._settings.model)
 
-    def trust(self) -> None:
-        """Let the settings reach what they name, from now on."""
-        if self.reaches is not None:
-            machines.trust(self._configuration, self._root, self.reaches)
-
-    def distrust(self) -> None:
-        """Take back whatever this store was allowed."""
-        machines.distrust(self._configuration, self._root)
-
     def reranker(self, name: str) -> "Reranker":
         """Open a reranker, once; see `open_reranker`, which says what is raised."""
         from filestore.rerank import open_reranker

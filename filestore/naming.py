@@ -70,7 +70,6 @@ class Naming:
         """
         self._check(source)
         reference = self._reference(source)
-        original = self._original(source, reference)
         resource = self._resource(source, reference)
         prefix, record_path = self._places_of(resource, reference)
         before = self._read_record(record_path)
@@ -78,6 +77,7 @@ class Naming:
             raise _in_use(source.resource, before.source)
         if before is None:
             self._check_collision(resource)
+        original = self._original(source, reference, is_there=before is not None)
         return Named(
             reference=reference,
             resource=resource,
@@ -95,6 +95,8 @@ class Naming:
 
     def is_copied(self, source: SourcePath) -> bool:
         """Whether the source lies elsewhere, so that the store keeps a copy."""
+        if source.recorded is not None:
+            return False
         return not inside(os.path.realpath(source.path), os.path.realpath(self._tree))
 
     def _check(self, source: SourcePath) -> None:
@@ -112,7 +114,9 @@ class Naming:
     def _reference(self, source: SourcePath) -> str:
         """The source as recorded: in place inside the work tree, else its copy under `source/`."""
         path = os.path.realpath(source.path)
-        if not self.is_copied(source):
+        if source.recorded is not None:
+            reference = source.recorded
+        elif not self.is_copied(source):
             reference = os.path.relpath(path, os.path.realpath(self._places.root))
         else:
             # A copy keeps the suffix, which tells how it is to be read.
@@ -127,13 +131,13 @@ class Naming:
             ) from error
         return reference
 
-    def _original(self, source: SourcePath, reference: str) -> str | None:
-        """Two documents from elsewhere with one name are two sources."""
+    def _original(self, source: SourcePath, reference: str, *, is_there: bool) -> str | None:
+        """Two documents from elsewhere with one name are two sources, while both are there."""
         if not self.is_copied(source):
             return None
         path = os.path.realpath(source.path)
         known = self._originals.get(reference, path)
-        if known != path:
+        if is_there and known != path:
             raise _in_use(source.resource, known)
         return path
 

@@ -16,6 +16,8 @@ INDEXED: Final = ""
 """The state of a chunk file that is in answers."""
 RECORD: Final = "record"
 """The state of a resource's record."""
+UNMERGED: Final = "git has it as unmerged; 'git add' it when it is as it should be"
+"""The detail of a file that holds no marks of a conflict, and is in one."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,25 +7,24 @@ observation with the code that says why, never an exception.
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
 from filestore import chunkfile, fileio, records
 from filestore.frontmatter import MalformedFrontmatter
 from filestore.hashing import content_hash, embedding_key
-from filestore.observation import INDEXED, RECORD, Observation
+from filestore.observation import INDEXED, RECORD, UNMERGED, Observation
 from filestore.places import RECORD_NAME
 from filestore.settings import Layout
 
 MAX_CHUNK_BYTES: Final = 16 * 1024 * 1024
 
-_CONFLICT: Final = re.compile(
-    r"^<{7}(?: .*)?\n(?:.*\n)*?^={7}\n(?:.*\n)*?^>{7}(?: .*)?$", re.MULTILINE
-)
+_MARKS: Final = re.compile(rb"^(?:<{7}(?: .*)?|={7}|>{7}(?: .*)?)\r?$", re.MULTILINE)
+_FENCE: Final = re.compile(rb"\n---[ \t]*(?:\r?\n|\Z)")
 
 
 def observe(
-    root: int, paths: Iterable[str], *, layout: Layout
+    root: int, paths: Iterable[str], *, layout: Layout, unmerged: Container[str] = ()
 ) -> Iterator[Observation | tuple[str, OSError]]:
     """Look at entries below a directory handle, one after another.
 
@@ -33,6 +32,7 @@ def observe(
         root: Directory handle of `chunked/`.
         paths: Relative paths; neighbours of one folder together are read fastest.
         layout: How records are named.
+        unmerged: Paths that git has as unmerged: they are withheld whatever they hold.
 
     Yields:
         An observation, or the path and the error for what cannot be read. A path that is gone by
@@ -50,7 +50,10 @@ def observe(
                         open_path = None
                     handle = fileio.open_folder(root, parent)
                     open_path = parent
-                yield observe_entry(handle, path, name, layout=layout)
+                seen = observe_entry(handle, path, name, layout=layout)
+                if path in unmerged and seen.state in (INDEXED, RECORD):
+                    withhold(seen)
+                yield seen
             except OSError as error:
                 yield path, error
     finally:
@@ -66,7 +69,7 @@ def observe_entry(handle: int, path: str, name: str, *, layout: Layout) -> Obser
     """
     status = os.stat(name, dir_fd=handle, follow_symlinks=False)
     values = fileio.stat_values(status)
-    if code := _unread_code(name, status.st_mode, status.st_size, layout):
+    if code := unread_code(name, status.st_mode, status.st_size, layout):
         return Observation(path=path, values=values, state=code)
     data, status = fileio.read_at(handle, name)
     seen = Observation(
@@ -76,10 +79,7 @@ def observe_entry(handle: int, path: str, name: str, *, layout: Layout) -> Obser
         file_hash=content_hash(data),
         data=data,
     )
-    if is_record(name, layout):
-        _interpret_record(seen)
-    else:
-        interpret_chunk(seen)
+    interpret(seen, name, layout=layout)
     return seen
 
 
@@ -88,7 +88,8 @@ def is_record(name: str, layout: Layout) -> bool:
     return name == RECORD_NAME if layout == "tree" else name.endswith(".json")
 
 
-def _unread_code(name: str, mode: int, size: int, layout: Layout) -> str:
+def unread_code(name: str, mode: int, size: int, layout: Layout) -> str:
+    """The code that keeps an entry from being read at all; "" for one that is to be read."""
     if stat.S_ISLNK(mode):
         return "symlink"
     if not stat.S_ISREG(mode):
@@ -100,12 +101,26 @@ def _unread_code(name: str, mode: int, size: int, layout: Layout) -> str:
     return "oversized" if size > MAX_CHUNK_BYTES else ""
 
 
+def interpret(seen: Observation, name: str, *, layout: Layout) -> None:
+    """Fill in what the bytes of a record or a chunk file mean."""
+    if is_record(name, layout):
+        _interpret_record(seen)
+    else:
+        interpret_chunk(seen)
+
+
+def withhold(seen: Observation) -> None:
+    """Take a file that git has as unmerged for what it is: one side, and nobody said which."""
+    seen.state, seen.detail = "conflict-markers", UNMERGED
+    seen.chunk, seen.record, seen.texts, seen.keys = None, None, (), ()
+
+
 def _interpret_record(seen: Observation) -> None:
     try:
         seen.record = records.parse(seen.data)
         seen.state = RECORD
     except records.RecordInvalidError as error:
-        seen.state, seen.detail = "record-invalid", error.message
+        _refuse(seen, "record-invalid", error.message, conflict_lines(seen.data))
 
 
 def interpret_chunk(seen: Observation) -> None:
@@ -113,22 +128,66 @@ def interpret_chunk(seen: Observation) -> None:
     try:
         chunk = chunkfile.parse(seen.data)
     except MalformedFrontmatter as error:
-        seen.state, seen.detail = "malformed-frontmatter", error.message
+        _refuse(seen, "malformed-frontmatter", error.message, _conflict_in_head(seen.data))
     except chunkfile.InvalidMetadata as error:
-        seen.state, seen.detail = "invalid-metadata", error.message
+        _refuse(seen, "invalid-metadata", error.message, _conflict_in_head(seen.data))
     except chunkfile.BadEncoding as error:
         seen.state, seen.detail = "bad-encoding", error.message
     else:
+        lines = _conflict_in_body(seen.data, chunk) if b"<<<<<<<" in seen.data else None
         if not chunk.body.strip():
             seen.state = "empty"
-        elif "<<<<<<<" in chunk.body and chunkfile.hand_edited(chunk) and has_conflict(chunk.body):
-            seen.state, seen.detail = "conflict-markers", "unresolved merge conflict in the body"
+        elif lines is not None:
+            _refuse(seen, "conflict-markers", "", lines)
         else:
             seen.chunk = chunk
             seen.texts = chunkfile.texts(chunk)
             seen.keys = tuple(embedding_key(text) for text in seen.texts)
 
 
-def has_conflict(body: str) -> bool:
-    """Whether a body holds the three anchored lines of an unresolved merge conflict, in order."""
-    return _CONFLICT.search(body.replace("\r\n", "\n")) is not None
+def _refuse(seen: Observation, code: str, reason: str, lines: tuple[int, int, int] | None) -> None:
+    """Say why a file cannot be used; a conflict is the reason for whatever else is wrong."""
+    seen.state, seen.detail = code, reason
+    if lines is not None:
+        first, middle, last = lines
+        detail = f"unresolved merge conflict: its marks are in lines {first}, {middle} and {last}"
+        seen.state, seen.detail = "conflict-markers", detail
+
+
+def _conflict_in_head(data: bytes) -> tuple[int, int, int] | None:
+    """The lines of a conflict that begins in the frontmatter; text about git begins after it."""
+    closing = _FENCE.search(data, 3)
+    lines = conflict_lines(data)
+    if lines is None or (closing and lines[0] > data.count(b"\n", 0, closing.start()) + 1):
+        return None
+    return lines
+
+
+def _conflict_in_body(data: bytes, chunk: chunkfile.Chunk) -> tuple[int, int, int] | None:
+    """The lines of a conflict in a body that is not as generated, or that takes up the file."""
+    if chunkfile.hand_edited(chunk):
+        head = len(data) - len(chunk.body.encode())
+        return conflict_lines(data, head)
+    # One that begins before the frontmatter leaves none to tell what was generated.
+    has_fence = _FENCE.search(data) is not None
+    return conflict_lines(data) if data.startswith(b"<<<<<<<") and has_fence else None
+
+
+def conflict_lines(data: bytes, start: int = 0) -> tuple[int, int, int] | None:
+    """The lines, 1-based, of the three anchored marks of an unresolved conflict; None for none.
+
+    Args:
+        data: A file.
+        start: Where to begin; lines are counted from the beginning of the file all the same.
+    """
+    found: list[int] = []
+    for match in _MARKS.finditer(data, start):
+        mark = match[0][:1]
+        if mark == b"<" and len(found) < 2:
+            found = [match.start()]
+        elif mark == b"<=>"[len(found) : len(found) + 1]:
+            found.append(match.start())
+        if len(found) == 3:
+            first, middle, last = (data.count(b"\n", 0, place) + 1 for place in found)
+            return first, middle, last
+    return None

@@ -15,6 +15,8 @@ class Places:
     """Absolute path of the folder with `filestore.toml`."""
     sidecar: str
     """Absolute path of the derived data, `.sidecar` in the root unless the user says else."""
+    configuration: str = ""
+    """The user's configuration folder, which no store brings along; "" for none."""
 
     @property
     def settings(self) -> str:

@@ -54,24 +54,31 @@ def parse(data: bytes) -> Record:
         RecordInvalidError: No JSON, a key is missing or has the wrong type, or a newer format.
     """
     try:
-        table = orjson.loads(data)
+        table = _mapping(orjson.loads(data))
         if table["format"] != RECORD_FORMAT:
             raise RecordInvalidError(
                 f"record has format {table['format']!r}, expected {RECORD_FORMAT}",
                 remedy="upgrade filestore",
             )
         return _build(table)
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise RecordInvalidError(
-            f"not a record: {type(error).__name__} {error}",
-            remedy="restore it from git, or add its source again",
-        ) from error
+    except orjson.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise _invalid(f"{where}: no JSON: {error.msg}") from error
+    except KeyError as error:
+        raise _invalid(f"the key {error} is missing") from error
+    except (TypeError, AttributeError) as error:
+        raise _invalid(str(error)) from error
+
+
+def _invalid(reason: str) -> RecordInvalidError:
+    remedy = "restore it from git, or add its source again"
+    return RecordInvalidError(f"not a record, {reason}", remedy=remedy)
 
 
 def _build(table: Any) -> Record:
     kind = table["kind"]
     if kind not in ("file", "folder"):
-        raise TypeError(f"kind {kind!r}")
+        raise TypeError(f"expected kind file or folder, found {kind!r}")
     documents = tuple(
         SourceDocument(
             source=_text(item["source"]),

@@ -1,19 +1,23 @@
 """What a source that is added again does to the chunk files of its resource. Pure.
 
-One rule: a file whose text did not change stays byte for byte, and a file a person edited is never
-overwritten.
+One rule: a file whose text did not change stays byte for byte, and in a file a person edited
+nothing of theirs is overwritten: both changes are merged, or the file stays and both are kept.
 """
 
 import bisect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol, TypeAlias
 
 from filestore import alignment, chunkfile, frontmatter, ordering
 from filestore.hashing import embedding_key, origin_hash
+from filestore.merging import Merged, Overlap
 from filestore.settings import Layout
 
 _TAG_DIGITS: Final = 5
+_NO_BASE: Final = (
+    "edited by hand, its source text changed too, and the text it was made from is not kept"
+)
 _ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -40,21 +44,59 @@ class NewDocument:
 class Existing:
     """A chunk file that is there."""
 
-    name: str
+    path: str
+    """Below `chunked/`; it may have been moved out of the folder of its resource."""
     data: bytes
     chunk: chunkfile.Chunk
+    name: str = ""
+    """What it was called before a person renamed it, which tells its place; empty if they did not.
+    """
+    withheld: str = ""
+    """Why it cannot be written, as where a merge left its marks; `chunk` is what it last was."""
+
+
+class Past(Protocol):
+    """What is known of what hand-edited files were made from."""
+
+    def body(self, file: Existing) -> str | None:
+        """The text as it was generated, its hash being the file's origin; None if unknown."""
+        ...
+
+    def headings(self, file: Existing) -> tuple[str, ...] | None:
+        """The headings as they were generated; None if unknown."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A file that stays as it is although its source changed, until a person chooses."""
+
+    detail: str
+    base: str
+    """Origin of the text it was made from."""
+    theirs: str | None = None
+    """The new text; None where the source has none any more."""
+    origin: str | None = None
+    """Its hash."""
+    headings: tuple[str, ...] = ()
+    pages: tuple[int, ...] = ()
+
+
+Merge: TypeAlias = Callable[[str, str, str], Merged | Overlap]
 
 
 @dataclass(slots=True, kw_only=True)
 class Regeneration:
-    """The file changes that bring a resource up to date."""
+    """The file changes that bring a resource up to date; all paths are below `chunked/`."""
 
     writes: dict[str, bytes] = field(default_factory=dict)
     deletions: list[str] = field(default_factory=list)
-    kept: dict[str, str] = field(default_factory=dict)
-    """Name of each hand-edited file whose source text changed or went, to the reason."""
+    merged: list[str] = field(default_factory=list)
+    """Those of `writes` in which a hand edit and a new source text come together."""
+    kept: dict[str, Kept] = field(default_factory=dict)
+    """Files in which the two cannot; nothing of them is written."""
     generated: dict[str, str] = field(default_factory=dict)
-    """Origin to body of texts that were generated for a file which was kept instead."""
+    """Origin to body of texts that were generated for hand-edited files."""
     pending: set[str] = field(default_factory=set)
     """Sources of documents whose new text is not all in chunk files, because files were kept."""
     chunks: int = 0
@@ -67,6 +109,9 @@ def regenerate(
     *,
     layout: Layout,
     name_sources: bool,
+    merge: Merge,
+    past: Past,
+    folder: str = "",
     taken: Iterable[str] = (),
 ) -> Regeneration:
     """Plan the changes.
@@ -77,9 +122,13 @@ def regenerate(
         documents: Every document of the resource, in reading order.
         layout: How files are named.
         name_sources: Whether each chunk names its document, because the resource has several.
-        taken: Names that are in use besides those of `existing`.
+        merge: Brings a hand edit and a new text together over the text before them.
+        past: What hand-edited files were made from.
+        folder: Where new files go, below `chunked/`.
+        taken: Names in that folder that are in use besides those of `existing`.
     """
-    work = _Work(existing, layout, name_sources, {*taken, *(file.name for file in existing)})
+    work = _Work(existing, layout, name_sources, folder, {*taken})
+    work.merge, work.past = merge, past
     for document in documents:
         work.take(document)
     work.drop_documents({document.source for document in documents})
@@ -87,14 +136,26 @@ def regenerate(
 
 
 class _Work:
+    merge: Merge
+    past: Past
+
     def __init__(
-        self, existing: Sequence[Existing], layout: Layout, name_sources: bool, taken: set[str]
+        self,
+        existing: Sequence[Existing],
+        layout: Layout,
+        name_sources: bool,
+        folder: str,
+        taken: set[str],
     ) -> None:
         self.result = Regeneration()
         self._layout = layout
         self._name_sources = name_sources or layout == "flat"
-        self._taken = taken
-        ordered = sorted(existing, key=lambda file: chunkfile.sort_key(file.chunk.order, file.name))
+        self._start = f"{folder}/" if folder else ""
+        inside = (file.path for file in existing if file.path.startswith(self._start))
+        self._taken = taken | {path.removeprefix(self._start) for path in inside}
+        ordered = sorted(
+            existing, key=lambda file: chunkfile.sort_key(file.chunk.order, _name(file))
+        )
         self._ours = [file for file in ordered if file.chunk.origin is not None]
         self._keys = sorted({key for file in ordered if (key := _effective_key(file))})
         self._first = not self._ours
@@ -105,14 +166,14 @@ class _Work:
     def take(self, document: NewDocument) -> None:
         """Bring one document's files up to date."""
         old = self._files_of(document.source)
-        kept = len(self.result.generated)
+        kept = len(self.result.kept)
         if document.chunks is None:
             self._leave(old)
         elif self._first:
             self._number_new(document, document.chunks)
         else:
             self._align(document, old, document.chunks)
-        if len(self.result.generated) > kept:
+        if len(self.result.kept) > kept:
             self.result.pending.add(document.source)
 
     def _files_of(self, source: str) -> list[Existing]:
@@ -154,7 +215,7 @@ class _Work:
         return name
 
     def _write(self, name: str, document: NewDocument, chunk: NewChunk, order: str | None) -> None:
-        self.result.writes[name] = chunkfile.generate(
+        self.result.writes[self._start + name] = chunkfile.generate(
             body=chunk.body,
             headings=chunk.headings,
             pages=chunk.pages,
@@ -168,11 +229,12 @@ class _Work:
     ) -> None:
         matches = alignment.align([_old_piece(file) for file in old], [_new_piece(c) for c in new])
         moved = _moved(matches, [file.chunk.origin for file in old], new)
+        moved |= self._followed(matches, moved, old, new)
         for match in matches:
             if isinstance(match, alignment.Keep):
                 self._keep(old[match.old], new[match.new])
             elif isinstance(match, alignment.Replace):
-                self._replace(old[match.old], new[match.new])
+                self._replace(document, old[match.old], new[match.new])
             elif isinstance(match, alignment.Drop) and match.old not in moved.values():
                 self._drop(old[match.old])
         before, end = self._anchor, self._end
@@ -183,6 +245,41 @@ class _Work:
             self._insert(document, anchor, low, [new[index] for index in run], files)
         self._pass(old)
 
+    def _followed(
+        self,
+        matches: Sequence[alignment.Match],
+        moved: Mapping[int, int],
+        old: Sequence[Existing],
+        new: Sequence[NewChunk],
+    ) -> dict[int, int]:
+        """New piece to the dropped file of a person's that it is a moved and changed version of."""
+        dropped = {
+            match.old: old[match.old]
+            for match in matches
+            if isinstance(match, alignment.Drop) and match.old not in moved.values()
+        }
+        wanted = {number for number, file in dropped.items() if self._is_worth_following(file)}
+        if not wanted:
+            return {}
+        found = alignment.follow(
+            {number: self._generated_text(file) for number, file in dropped.items()},
+            {
+                match.new: new[match.new].body
+                for match in matches
+                if isinstance(match, alignment.Insert) and match.new not in moved
+            },
+        )
+        return {at: number for at, number in found.items() if number in wanted}
+
+    def _is_worth_following(self, file: Existing) -> bool:
+        """Whether a person did something to it, if only giving it another name or place."""
+        numbered = chunkfile.number_of_name(file.path) is not None or self._layout == "flat"
+        return _is_a_persons(file) or not numbered or not file.path.startswith(self._start)
+
+    def _generated_text(self, file: Existing) -> str:
+        base = self.past.body(file) if chunkfile.hand_edited(file.chunk) else None
+        return file.chunk.body if base is None else base
+
     def _keep(self, file: Existing, chunk: NewChunk) -> None:
         self.result.chunks += 1
         changes: chunkfile.OurKeys = {}
@@ -190,27 +287,72 @@ class _Work:
             changes["headings"] = chunk.headings
         if file.chunk.pages != chunk.pages:
             changes["pages"] = chunk.pages
-        if changes:
-            self.result.writes[file.name] = chunkfile.update(file.data, **changes)
+        if key := _lost_key(file):
+            changes["order"] = key
+        if changes and not file.withheld:
+            self.result.writes[file.path] = chunkfile.update(file.data, **changes)
 
-    def _replace(self, file: Existing, chunk: NewChunk) -> None:
+    def _replace(
+        self, document: NewDocument, file: Existing, chunk: NewChunk, *, order: str | None = None
+    ) -> None:
+        """Put the new text into a file, together with what a person did to it."""
         self.result.chunks += 1
-        origin = origin_hash(chunk.body)
-        if chunkfile.hand_edited(file.chunk):
-            self.result.kept[file.name] = "edited by hand, and its source text changed too"
-            self.result.generated[origin] = chunk.body
+        changes: chunkfile.OurKeys = {"pages": chunk.pages, "origin": origin_hash(chunk.body)}
+        if key := order or _lost_key(file):
+            changes["order"] = key
+        if not self._name_sources and not file.path.startswith(self._start):
+            # Away from its record the file itself says where it comes from.
+            changes["source"] = document.source
+        if file.withheld:
+            self._leave_to_person(file, chunk, f"its source text changed, but {file.withheld}")
+        elif chunkfile.hand_edited(file.chunk):
+            self._merge_into(file, chunk, changes)
+        else:
+            changes["headings"] = chunk.headings
+            data = chunkfile.update(file.data, **changes)
+            self.result.writes[file.path] = frontmatter.split(data).head + chunk.body.encode()
+
+    def _merge_into(self, file: Existing, chunk: NewChunk, changes: chunkfile.OurKeys) -> None:
+        base = self.past.body(file)
+        if base is None:
+            self._leave_to_person(file, chunk, _NO_BASE)
             return
-        data = chunkfile.update(
-            file.data, headings=chunk.headings, pages=chunk.pages, origin=origin
+        found = self.merge(base, file.chunk.body, chunk.body)
+        if isinstance(found, Overlap):
+            self._leave_to_person(file, chunk, _overlapping(file, found))
+            return
+        headings = file.chunk.headings
+        if headings != chunk.headings and self.past.headings(file) == headings:
+            changes["headings"] = chunk.headings
+        data = chunkfile.update(file.data, **changes)
+        self.result.writes[file.path] = frontmatter.split(data).head + found.text.encode()
+        self.result.merged.append(file.path)
+        self.result.generated[origin_hash(chunk.body)] = chunk.body
+
+    def _leave_to_person(self, file: Existing, chunk: NewChunk, detail: str) -> None:
+        origin = origin_hash(chunk.body)
+        self.result.generated[origin] = chunk.body
+        self.result.kept[file.path] = Kept(
+            detail=detail,
+            base=file.chunk.origin or "",
+            theirs=chunk.body,
+            origin=origin,
+            headings=chunk.headings,
+            pages=chunk.pages,
         )
-        self.result.writes[file.name] = frontmatter.split(data).head + chunk.body.encode()
 
     def _drop(self, file: Existing) -> None:
-        if chunkfile.hand_edited(file.chunk) or file.chunk.user or file.chunk.questions:
-            self.result.chunks += 1
-            self.result.kept[file.name] = "edited by hand, and its source text is gone"
-        else:
-            self.result.deletions.append(file.name)
+        if not _is_a_persons(file):
+            self.result.deletions.append(file.path)
+            return
+        self.result.chunks += 1
+        edited = chunkfile.hand_edited(file.chunk)
+        what = file.withheld or (
+            "edited by hand" if edited else "it has keys or questions of yours"
+        )
+        self.result.kept[file.path] = Kept(
+            detail=f"{what}, and its source text is gone", base=file.chunk.origin or ""
+        )
 
     def _insert(
         self,
@@ -223,10 +365,13 @@ class _Work:
         """Put a run after a file: files that moved here keep their names, the rest is new."""
         high = self._key_after(low)
         orders = ordering.between(low, high, tag=_tag(run[0].body), count=len(run))
-        number = chunkfile.number_of_name(anchor.name) if anchor else 0
+        number = chunkfile.number_of_name(_name(anchor)) if anchor else 0
         for chunk, order, file in zip(run, orders, moved, strict=True):
-            if file is not None:
+            if file is not None and file.chunk.origin == origin_hash(chunk.body):
                 self._move(file, chunk, order)
+                continue
+            if file is not None:
+                self._replace(document, file, chunk, order=order)
                 continue
             if self._layout == "flat":
                 name = chunkfile.flat_name(document.source, chunk.body, self._taken)
@@ -242,9 +387,10 @@ class _Work:
         """The same text elsewhere in its document: only our keys change."""
         self.result.chunks += 1
         headings = file.chunk.headings if chunkfile.hand_edited(file.chunk) else chunk.headings
-        self.result.writes[file.name] = chunkfile.update(
-            file.data, order=order, headings=headings, pages=chunk.pages
-        )
+        if not file.withheld:
+            self.result.writes[file.path] = chunkfile.update(
+                file.data, order=order, headings=headings, pages=chunk.pages
+            )
 
     def _key_after(self, low: str | None) -> str | None:
         place = 0 if low is None else bisect.bisect_right(self._keys, low)
@@ -252,17 +398,51 @@ class _Work:
 
     def drop_documents(self, sources: set[str]) -> None:
         """Take out the files of documents that are no longer part of the resource."""
-        if self._name_sources:
-            for file in self._ours:
-                if file.chunk.source not in sources:
-                    self._drop(file)
+        if not self._name_sources:
+            return
+        for file in self._ours:
+            source = file.chunk.source
+            if source not in sources:
+                self._drop(file)
+                if file.path in self.result.kept and source is not None:
+                    self.result.pending.add(source)
+
+
+def _is_a_persons(file: Existing) -> bool:
+    """Whether a file holds something that no source has."""
+    chunk = file.chunk
+    mine = chunkfile.hand_edited(chunk) or chunk.user or chunk.questions
+    return bool(mine or file.withheld)
+
+
+def _overlapping(file: Existing, found: Overlap) -> str:
+    """Where a merge failed, with the lines of the whole file."""
+    if not found.line:
+        return f"your edit and the new source text overlap: {found.detail}"
+    above = frontmatter.split(file.data).head.count(b"\n")
+    first, last = found.line + above, found.last_line + above
+    lines = f"line {first}" if first == last else f"lines {first}-{last}"
+    return f"your edit and the new source text overlap in {lines}: {found.detail}"
+
+
+def _name(file: Existing) -> str:
+    return file.name or file.path
+
+
+def _lost_key(file: Existing) -> str | None:
+    """The order key that a renamed file needs, because its name tells its place no more."""
+    key = _effective_key(file)
+    if file.chunk.order is not None or key is None:
+        return None
+    number = chunkfile.number_of_name(file.path)
+    return key if number is None or ordering.number_key(number) != key else None
 
 
 def _effective_key(file: Existing) -> str | None:
     order = file.chunk.order
     if order is not None and ordering.valid(order):
         return order
-    number = chunkfile.number_of_name(file.name)
+    number = chunkfile.number_of_name(_name(file))
     return None if number is None else ordering.number_key(number)
 
 

@@ -3,11 +3,12 @@
 import os
 from dataclasses import dataclass
 
-from filestore import fileio
+from filestore import fileio, truth
 from filestore.catalog import Catalog, UnknownResourceError
+from filestore.drift import root_path
 from filestore.observation import INDEXED, RECORD
-from filestore.originals import keep_originals
 from filestore.places import Places
+from filestore.worktree import refuse_during_operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,33 +32,40 @@ def remove(places: Places, catalog: Catalog, resource: str) -> Removed:
 
     Raises:
         UnknownResourceError: The catalog has no file of it.
-        OSError: A file cannot be read, so it is not removed either.
+        GitBusyError: A merge, rebase or the like is under way.
+        ChangedMeanwhile: A file was edited at this moment; none was removed.
+        OSError: A file cannot be read, so none is removed.
     """
+    refuse_during_operation(places.root)
     rows = catalog.files_of(resource)
     paths = sorted(row.path for row in rows if row.state in (INDEXED, RECORD) or row.file_hash)
-    paths += [path for path in catalog.record_paths(resource) if path not in paths]
+    its_records = catalog.record_paths(resource)
+    paths += [path for path in its_records if path not in paths]
     if not paths:
         raise UnknownResourceError(
             f"no resource {resource!r}", remedy="'filestore ls' lists what is there"
         )
+    before = {root_path(path): data for path, data in _read(places, paths).items()}
+    undo = truth.change(
+        places,
+        dict.fromkeys(before),
+        before=before,
+        command=f"rm {resource}",
+        last=[root_path(path) for path in its_records],
+    )
+    return Removed(resource=resource, paths=tuple(paths), undo=undo)
+
+
+def _read(places: Places, paths: list[str]) -> dict[str, bytes]:
+    """What the files hold that are still there."""
+    found = {}
     handle = os.open(places.chunked, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        before = {}
         for path in paths:
             try:
-                before[path] = fileio.read_below(handle, path)[0]
+                found[path] = fileio.read_below(handle, path)[0]
             except FileNotFoundError:
                 continue
-        undo = keep_originals(
-            places.undo, f"rm {resource}", {path: (data, None) for path, data in before.items()}
-        )
-        for path in before:
-            parent, _, name = path.rpartition("/")
-            with fileio.folder(handle, parent) as folder:
-                os.unlink(name, dir_fd=folder)
-        fileio.sync_folders(handle, {path.rpartition("/")[0] for path in before})
     finally:
         os.close(handle)
-    for parent in {path.rpartition("/")[0] for path in paths}:
-        fileio.remove_empty_folders(places.chunked, parent)
-    return Removed(resource=resource, paths=tuple(paths), undo=undo)
+    return found

@@ -10,13 +10,15 @@ only if the file was read strictly later than both of its stamps, on the file sy
 import errno
 import os
 import stat
-import struct
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-STAT_FIELDS: Final = 5
+from filestore.bulk_stat import STAT_FIELDS, BulkStat, open_bulk_stat
+from filestore.fileio import stat_values
+from filestore.sharing import MOST_BLOCKS, shared
+
 STAT_BYTES: Final = 8 * STAT_FIELDS
 NEVER_CLEAN: Final = bytes(STAT_BYTES)
 """The stat entry that no file has: inode 0. It makes the next scan read the file again."""
@@ -25,9 +27,8 @@ MAX_DEPTH: Final = 64
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
 _TYPE_BITS: Final = 0o170000
 _FOLDER_BITS: Final = stat.S_IFDIR
-_HEADER: Final = struct.Struct("<III")
-_PARALLEL_FROM: Final = 64
-"""With fewer entries at the top a second process costs more than it brings."""
+_MANY: Final = 64
+"""With fewer entries a second process, or another way to ask, costs more than it brings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def scan_tree(root: str, *, processes: int = 1) -> TreeScan:
 
     Args:
         root: The folder.
-        processes: 2 lets a forked child walk half of it; only for a process without threads.
+        processes: 2 lets a forked child walk part of it; only for a process without threads.
 
     Raises:
         OSError: The root itself cannot be listed.
@@ -124,147 +125,130 @@ def scan_tree(root: str, *, processes: int = 1) -> TreeScan:
     handle = os.open(root, _FOLDER_FLAGS)
     try:
         names = sorted(os.listdir(handle))
-        tree = TreeScan()
-        if processes < 2 or len(names) < _PARALLEL_FROM:
-            _walk(handle, "", names, tree, 0)
-        else:
-            _walk_in_halves(handle, names, tree)
-        return tree
+        if len(names) < _MANY:
+            return _Walk().of(handle, names)
+        bulk = open_bulk_stat(handle)
+        if processes < 2:
+            return _Walk(bulk).of(handle, names)
+        return _walk_shared(handle, names, bulk, processes)
     finally:
         os.close(handle)
 
 
-def _walk(handle: int, path: str, names: list[str], tree: TreeScan, depth: int) -> None:
-    packed = array("q")
-    files: list[str] = []
-    folders: list[str] = []
-    # This loop is the cost of `status`: a name looked up here is looked up 100,000 times.
-    lstat, note_name, note_stat = os.stat, files.append, packed.extend
-    for name in names:
+class _Walk:
+    """One walk: what it saw so far, and how it asks for stats."""
+
+    def __init__(self, bulk: BulkStat | None = None) -> None:
+        self._tree = TreeScan()
+        self._bulk = bulk
+
+    def of(self, handle: int, names: list[str]) -> TreeScan:
+        """The tree below some names of the top."""
+        self._folder(handle, "", names, 0)
+        return self._tree
+
+    def _folder(self, handle: int, path: str, names: list[str], depth: int) -> None:
+        if self._bulk is None and len(names) >= _MANY:
+            # A small tree does not pay for what a large folder in it repays.
+            self._bulk = open_bulk_stat(handle)
+        packed = pack_names(names)
+        entries = self._bulk(handle, packed.split(b"\0")) if self._bulk and names else None
+        if entries is None:
+            names, entries = self._one_by_one(handle, path, names)
+            packed = pack_names(names)
+        stats, modes = entries.tobytes(), entries[STAT_FIELDS - 1 :: STAT_FIELDS]
+        folders: list[str] = []
+        if any(mode & _TYPE_BITS == _FOLDER_BITS for mode in set(modes)):
+            folders = [name for name, mode in zip(names, modes, strict=True) if _is_folder(mode)]
+            packed, stats = _without_folders(names, modes, stats)
+        if stats:
+            self._tree.folders[path] = PackedFolder(packed, stats)
+        for name in folders:
+            self._enter(handle, _join(path, name), name, depth + 1)
+
+    def _one_by_one(
+        self, handle: int, path: str, names: list[str]
+    ) -> "tuple[list[str], array[int]]":
+        found: list[str] = []
+        entries = array("q")
+        for name in names:
+            try:
+                seen = os.lstat(name, dir_fd=handle)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self._tree.problems[_join(path, name)] = error.strerror or str(error)
+                continue
+            found.append(name)
+            entries.extend(stat_values(seen))
+        return found, entries
+
+    def _enter(self, parent: int, path: str, name: str, depth: int) -> None:
+        problems = self._tree.problems
+        if depth > MAX_DEPTH:
+            problems[path] = f"nested deeper than {MAX_DEPTH} folders"
+            return
         try:
-            seen = lstat(name, dir_fd=handle, follow_symlinks=False)
+            handle = os.open(name, _FOLDER_FLAGS, dir_fd=parent)
         except FileNotFoundError:
-            continue
+            return
         except OSError as error:
-            tree.problems[_join(path, name)] = error.strerror or str(error)
-            continue
-        mode = seen.st_mode
-        if mode & _TYPE_BITS == _FOLDER_BITS:
-            folders.append(name)
-            continue
-        note_name(name)
-        note_stat((seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, mode))
-    if files:
-        tree.folders[path] = PackedFolder(pack_names(files), packed.tobytes())
-    for name in folders:
-        _enter(handle, _join(path, name), name, tree, depth + 1)
+            swapped = error.errno in (errno.ELOOP, errno.ENOTDIR)
+            problems[path] = "it changed during the scan" if swapped else str(error.strerror)
+            return
+        try:
+            names = sorted(os.listdir(handle))
+        except OSError as error:
+            problems[path] = error.strerror or str(error)
+        else:
+            self._folder(handle, path, names, depth)
+        finally:
+            os.close(handle)
 
 
-def _enter(parent: int, path: str, name: str, tree: TreeScan, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        tree.problems[path] = f"nested deeper than {MAX_DEPTH} folders"
-        return
-    try:
-        handle = os.open(name, _FOLDER_FLAGS, dir_fd=parent)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        swapped = error.errno in (errno.ELOOP, errno.ENOTDIR)
-        tree.problems[path] = "it changed during the scan" if swapped else str(error.strerror)
-        return
-    try:
-        names = sorted(os.listdir(handle))
-    except OSError as error:
-        tree.problems[path] = error.strerror or str(error)
-    else:
-        _walk(handle, path, names, tree, depth)
-    finally:
-        os.close(handle)
+def _is_folder(mode: int) -> bool:
+    return mode & _TYPE_BITS == _FOLDER_BITS
+
+
+def _without_folders(names: list[str], modes: "array[int]", stats: bytes) -> tuple[bytes, bytes]:
+    kept = [place for place, mode in enumerate(modes) if not _is_folder(mode)]
+    entries = (stats[STAT_BYTES * place : STAT_BYTES * (place + 1)] for place in kept)
+    return pack_names([names[place] for place in kept]), b"".join(entries)
 
 
 def _join(path: str, name: str) -> str:
     return f"{path}/{name}" if path else name
 
 
-def _walk_in_halves(handle: int, names: list[str], tree: TreeScan) -> None:
-    middle = len(names) // 2
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        _run_child(handle, names[middle:], reader, writer)
-    os.close(writer)
-    try:
-        _walk(handle, "", names[:middle], tree, 0)
-        with os.fdopen(reader, "rb") as stream:
-            sent = stream.read()
-    finally:
-        _, status = os.waitpid(child, 0)
-    if status == 0:
-        _merge(tree, sent)
-    else:
-        _walk(handle, "", names[middle:], second := TreeScan(), 0)
-        _merge_trees(tree, second)
+def _walk_shared(handle: int, names: list[str], bulk: BulkStat | None, processes: int) -> TreeScan:
+    size = -(-len(names) // MOST_BLOCKS)
+    blocks = [names[start : start + size] for start in range(0, len(names), size)]
+
+    def walk(number: int) -> _Piece:
+        piece = _Walk(bulk).of(handle, blocks[number])
+        folders = {path: (packed.names, packed.stats) for path, packed in piece.folders.items()}
+        return folders, piece.problems
+
+    with shared(len(blocks), walk, processes=processes) as results:
+        return _merged(results())
 
 
-def _run_child(handle: int, names: list[str], reader: int, writer: int) -> None:
-    code = 1
-    try:
-        os.close(reader)
-        half = TreeScan()
-        _walk(handle, "", names, half, 0)
-        with os.fdopen(writer, "wb") as stream:
-            stream.write(_serialize(half))
-        code = 0
-    finally:
-        os._exit(code)
+_Piece = tuple[dict[str, tuple[bytes, bytes]], dict[str, str]]
+"""Folders and problems of a block of the top, between processes."""
 
 
-def _serialize(tree: TreeScan) -> bytes:
-    parts: list[bytes] = []
-    for path, packed in tree.folders.items():
-        name = path.encode("utf-8", "surrogateescape")
-        parts += [_HEADER.pack(len(name), len(packed.names), len(packed.stats))]
-        parts += [name, packed.names, packed.stats]
-    for path, reason in tree.problems.items():
-        name, words = path.encode("utf-8", "surrogateescape"), reason.encode()
-        parts += [_HEADER.pack(len(name), len(words), 1), name, words, b"!"]
-    return b"".join(parts)
-
-
-def _parse(data: bytes) -> Iterator[tuple[str, bytes, bytes]]:
-    at = 0
-    while at < len(data):
-        lengths = _HEADER.unpack_from(data, at)
-        at += _HEADER.size
-        fields = []
-        for length in lengths:
-            fields.append(data[at : at + length])
-            at += length
-        yield fields[0].decode("utf-8", "surrogateescape"), fields[1], fields[2]
-
-
-def _merge(tree: TreeScan, data: bytes) -> None:
-    second = TreeScan()
-    for path, names, stats in _parse(data):
-        if stats == b"!":
-            second.problems[path] = names.decode()
-        else:
-            second.folders[path] = PackedFolder(names, stats)
-    _merge_trees(tree, second)
-
-
-def _merge_trees(tree: TreeScan, second: TreeScan) -> None:
-    top, other = tree.folders.get(""), second.folders.pop("", None)
-    tree.folders |= second.folders
-    tree.problems |= second.problems
-    if other is not None:
-        # Both halves of the top are contiguous and in order, so joining them keeps the order.
-        joined = (
-            other
-            if top is None
-            else PackedFolder(top.names + b"\0" + other.names, top.stats + other.stats)
-        )
-        tree.folders[""] = joined
+def _merged(pieces: Sequence[_Piece]) -> TreeScan:
+    """One tree of the pieces of its top, in their order."""
+    tree = TreeScan()
+    # Blocks are contiguous and in order, so joining their part of the top keeps the order.
+    tops = [folders.pop("") for folders, _ in pieces if "" in folders]
+    if tops:
+        names = b"\0".join(names for names, _ in tops)
+        tree.folders[""] = PackedFolder(names, b"".join(stats for _, stats in tops))
+    for folders, problems in pieces:
+        tree.folders |= {path: PackedFolder(*packed) for path, packed in folders.items()}
+        tree.problems |= problems
+    return tree
 
 
 def latest_stamp(seen: TreeScan, paths: Sequence[str], horizon_ns: int) -> int:

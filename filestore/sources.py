@@ -34,6 +34,8 @@ class SourcePath:
     """Whether it was found in a folder, not named: the store itself is then passed over."""
     found_in: str | None = None
     """The folder, absolute, that was named in its stead: its ignore rules hold for it too."""
+    recorded: str | None = None
+    """Its reference where a record names it; None for a source that a person names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

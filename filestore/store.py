@@ -3,26 +3,26 @@
 import contextlib
 import os
 import sqlite3
-import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
-from filestore import fileio, fulltext_file, settings, vector_file
+from filestore import fileio, fulltext_file, settings
 from filestore.catalog import (
     Catalog,
     CatalogDamagedError,
     CatalogMissingError,
     catalog_errors,
 )
-from filestore.errors import FilestoreError, RefusedError
-from filestore.findings import Finding, is_clean, worst_first
+from filestore.errors import FilestoreError
+from filestore.findings import Finding
 from filestore.locking import DEFAULT_WAIT_S, LockedError, writer_lock
 from filestore.places import Places
 from filestore.progress import OnProgress, ignore
+from filestore.refusals import check_sidecar
 from filestore.roots import NoStoreError
-from filestore.worktree import deleted_paths
+from filestore.worktree import deleted_paths, operation, unmerged
 
 if TYPE_CHECKING:
     from filestore.adding import AddReport
@@ -30,34 +30,24 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.evaluation import Question
-    from filestore.index.building import Description
     from filestore.indexing import Commit, CommitReport
+    from filestore.inspecting import Opening, Status
     from filestore.measuring import Evaluation
     from filestore.model import StoreModel
+    from filestore.originals import Batch, State
+    from filestore.plans import Plan, Policy, Step
     from filestore.reconstruction import Reconstruction
     from filestore.remodelling import ModelChange
     from filestore.removal import Removed
+    from filestore.repair import Hands, RepairReport
+    from filestore.saved_plans import Saved
     from filestore.search import Answer, Filters, Mode, Searcher
     from filestore.sources import SourcePath
+    from filestore.subject import Level, Sample, Subject
     from filestore.syncing import SyncReport
-    from filestore.verify import Checked, Level, Subject
-
-
-class UnsafeSidecarError(RefusedError):
-    """The sidecar could have been planted by somebody else."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
-    """Drift by stat."""
-
-    clean: bool
-    generation: int
-    files: int
-    """Files in the catalog, records included."""
-    findings: tuple[Finding, ...]
-    index: "Description | None" = None
-    """The vector index as it was last written; None where there is none."""
+    from filestore.trusting import Reaches
+    from filestore.undoing import Turned
+    from filestore.verify import Checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +78,11 @@ class Store:
             UnsafeSidecarError: The sidecar is not ours.
         """
         root = os.path.abspath(root)
-        self.places = Places(root=root, sidecar=settings.sidecar_folder(root, configuration))
+        self.places = Places(
+            root=root,
+            sidecar=settings.sidecar_folder(root, configuration),
+            configuration=configuration,
+        )
         try:
             with open(self.places.settings, "rb") as file:
                 self.settings = settings.parse(file.read(), name=self.places.settings)
@@ -190,8 +184,10 @@ class Store:
         return self._embeddings
 
     def _subject(self, catalog: Catalog, embeddings: "EmbeddingCache | None") -> "Subject":
-        from filestore.verify import Subject
+        from filestore.machine import SOURCES, read_machine
+        from filestore.subject import Subject
 
+        machine = read_machine(self._configuration, os.environ)
         return Subject(
             places=self.places,
             layout=self.settings.layout,
@@ -201,44 +197,39 @@ class Store:
             no_model=self._why_no_model() if self.model.problem else "",
             deleted=partial(deleted_paths, self.places.chunked),
             processes=self._processes,
+            settings=self.settings,
+            unmerged=frozenset(unmerged(self.places.chunked) if operation(self.root) else ()),
+            may_reach_sources=machine.trusts(self.root, SOURCES),
         )
 
-    def status(self) -> Status:
+    def _opening(self) -> "Opening":
+        from filestore.inspecting import Opening
+
+        return Opening(
+            places=self.places,
+            settings=self.settings,
+            catalog=self._reading,
+            embeddings=self._open_embeddings,
+            subject=self._subject,
+        )
+
+    def status(self) -> "Status":
         """Drift by stat, reading only files whose stat differs or cannot be relied on."""
-        from filestore.verify import fast_findings
+        from filestore import inspecting
 
-        try:
-            catalog = self._reading()
-            with catalog.snapshot():
-                found = fast_findings(self._subject(catalog, None))
-                generation, files = catalog.generation, catalog.file_count()
-                index = vector_file.describe(catalog)
-        except (CatalogMissingError, CatalogDamagedError) as error:
-            found, generation, files, index = [_catalog_finding(error)], 0, 0, None
-        return Status(
-            clean=is_clean(found, self.settings.accepted),
-            generation=generation,
-            files=files,
-            index=index,
-            findings=tuple(worst_first(found)),
-        )
+        return inspecting.status(self._opening())
 
-    def verify(self, *, level: "Level" = "fast", on_progress: OnProgress = ignore) -> "Checked":
-        """Every drift and damage; changes nothing."""
-        from filestore.verify import Checked, verify
+    def verify(
+        self,
+        *,
+        level: "Level" = "fast",
+        sample: "Sample | None" = None,
+        on_progress: OnProgress = ignore,
+    ) -> "Checked":
+        """Every drift and damage; changes nothing. See `inspecting.verified`."""
+        from filestore import inspecting
 
-        try:
-            catalog = self._reading()
-            with catalog.snapshot():
-                subject = self._subject(catalog, self._open_embeddings())
-                return verify(subject, level=level, on_progress=on_progress)
-        except (CatalogMissingError, CatalogDamagedError) as error:
-            return Checked(
-                level=level,
-                findings=(_catalog_finding(error),),
-                checked=("the catalog",),
-                not_checked=("everything that needs the catalog",),
-            )
+        return inspecting.verified(self._opening(), level, sample, on_progress)
 
     def sync(
         self,
@@ -246,6 +237,7 @@ class Store:
         embed: bool = True,
         forget_missing: bool = False,
         full: bool = False,
+        deep: bool = False,
         wait_s: float = DEFAULT_WAIT_S,
         on_progress: OnProgress = ignore,
     ) -> "SyncReport":
@@ -255,6 +247,7 @@ class Store:
             embed: Whether texts without embedding are embedded now.
             forget_missing: Whether a mass of missing files is meant to be gone.
             full: Verify everything first and mend what that finds, too.
+            deep: Also ask the model, and embed again what is not its own.
             wait_s: How long to wait for another writer.
             on_progress: Told how far it is.
 
@@ -262,24 +255,38 @@ class Store:
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused; the old generation stays.
         """
-        mended = self._mend(self.verify(level="full").findings, wait_s) if full else []
+        from filestore.embed.cache import EmbeddingsDamaged
+
+        mended: list[Finding] = []
+        if full or deep:
+            checked = self.verify(level="deep" if deep else "full", on_progress=on_progress)
+            mended = self._mend(checked.findings, wait_s, checked.unsound)
         try:
             report = self._sync(embed, forget_missing, wait_s, on_progress)
-        except CatalogDamagedError as error:
+        except (CatalogDamagedError, EmbeddingsDamaged) as error:
             # Damage that opening did not show: put it aside, and follow the files afresh.
-            mended += self._mend([_catalog_finding(error)], wait_s)
+            from filestore.without_catalog import part_finding
+
+            mended += self._mend([part_finding(error)], wait_s)
             report = self._sync(embed, forget_missing, wait_s, on_progress)
         return replace(report, applied=(*dict.fromkeys([*mended, *report.applied]),))
 
-    def _mend(self, found: Iterable[Finding], wait_s: float) -> list[Finding]:
+    def _mend(
+        self, found: Iterable[Finding], wait_s: float, unsound: Sequence[bytes] = ()
+    ) -> list[Finding]:
         from filestore import recovery
 
         self.close()
         with writer_lock(self.places.lock, command="filestore sync", wait_s=wait_s):
-            return recovery.mend(self.places, self.embedder, found)
+            return recovery.mend(self.places, self.embedder, found, unsound)
 
     def _sync(
-        self, embed: bool, forget_missing: bool, wait_s: float, on_progress: OnProgress
+        self,
+        embed: bool,
+        forget_missing: bool,
+        wait_s: float,
+        on_progress: OnProgress,
+        chosen: "Callable[[Finding], bool] | None" = None,
     ) -> "SyncReport":
         from filestore import syncing
 
@@ -291,8 +298,83 @@ class Store:
                     clock=fileio.FileSystemClock(self.places.clock),
                     forget_missing=forget_missing,
                     on_progress=on_progress,
+                    chosen=chosen,
                 )
             return replace(report, applied=(*mended, *report.applied))
+
+    def plan_repair(
+        self, policy: "Policy", *, level: "Level" = "fast", on_progress: OnProgress = ignore
+    ) -> "Plan":
+        """What a repair would do; see `repair.plan`."""
+        from filestore import repair
+
+        return repair.plan(self._hands(), policy, level=level, on_progress=on_progress)
+
+    def confirm_repair(
+        self, saved: "Saved", *, truth: bool = False, on_progress: OnProgress = ignore
+    ) -> "tuple[Plan, list[tuple[Step, str]]]":
+        """What of a plan that was kept holds now; see `repair.confirm`."""
+        from filestore import repair
+
+        return repair.confirm(self._hands(), saved, truth=truth, on_progress=on_progress)
+
+    def apply_repair(self, plan: "Plan", *, on_progress: OnProgress = ignore) -> "RepairReport":
+        """Apply a plan as far as it still holds; see `applying.apply`."""
+        from filestore import applying
+
+        return applying.apply(self._hands(), plan, on_progress=on_progress)
+
+    def _hands(self) -> "Hands":
+        from filestore.repair import Hands
+
+        return Hands(
+            places=self.places,
+            settings=self.settings,
+            verify=self.verify,
+            reading=self._looking,
+            writing=partial(self._writing, "repair"),
+            subject=self._subject,
+            commit=self._commit,
+            mend=lambda found, unsound: self._mend(found, DEFAULT_WAIT_S, unsound),
+            sync=partial(self._sync, True, False, DEFAULT_WAIT_S),
+        )
+
+    @contextlib.contextmanager
+    def _looking(self, sound: bool) -> "Iterator[tuple[Subject, bool]]":
+        """The parts in one snapshot; an empty catalog stands in for one that cannot be read."""
+        catalog = None
+        with contextlib.suppress(CatalogMissingError, CatalogDamagedError):
+            catalog = self._reading() if sound else None
+        used = catalog or Catalog.open(":memory:", create=True)
+        try:
+            with used.snapshot():
+                yield self._subject(used, self._open_embeddings()), catalog is not None
+        finally:
+            if catalog is None:
+                used.close()
+
+    def reaches(self) -> "Reaches":
+        """What the store would reach outside itself."""
+        from filestore import trusting
+
+        try:
+            catalog = self._reading()
+        except (CatalogMissingError, CatalogDamagedError):
+            return trusting.reaches(self.places, self.model, None)
+        with catalog.snapshot():
+            return trusting.reaches(self.places, self.model, catalog)
+
+    def trust(self) -> None:
+        """Let the store reach what it names now; see `trusting.trust` for what is raised."""
+        from filestore import trusting
+
+        trusting.trust(self._configuration, self.root, self.reaches())
+
+    def distrust(self) -> None:
+        """Take back whatever this store was allowed."""
+        from filestore import machine
+
+        machine.distrust(self._configuration, self.root)
 
     def add(
         self,
@@ -340,6 +422,39 @@ class Store:
                 commit.forget(removed.paths)
                 commit.finish()
         return removed
+
+    def undo(
+        self, identifier: str | None = None, *, on_progress: OnProgress = ignore
+    ) -> "Turned | None":
+        """Put back what files held before a change; see `undoing.turn` for what is raised."""
+        return self._turn("before", identifier, on_progress)
+
+    def redo(
+        self, identifier: str | None = None, *, on_progress: OnProgress = ignore
+    ) -> "Turned | None":
+        """Make a change again that was undone; see `undoing.turn`."""
+        return self._turn("after", identifier, on_progress)
+
+    def _turn(
+        self, wanted: "State", identifier: str | None, on_progress: OnProgress
+    ) -> "Turned | None":
+        from filestore import undoing
+
+        with self._writing("undo" if wanted == "before" else "redo") as (catalog, embeddings, _):
+            return undoing.turn(
+                self._subject(catalog, embeddings),
+                partial(self._commit, catalog, embeddings, embed=True),
+                identifier,
+                wanted,
+                clock=fileio.FileSystemClock(self.places.clock),
+                on_progress=on_progress,
+            )
+
+    def batches(self) -> "list[Batch]":
+        """The changes of truth files that can be undone or redone, oldest first."""
+        from filestore import originals
+
+        return originals.list_batches(self.places.undo)
 
     def search(
         self,
@@ -420,9 +535,12 @@ class Store:
 
     def resources(self) -> list[dict[str, Any]]:
         """Name, source and number of chunks of every resource."""
+        catalog = self._reading()
+        with catalog.snapshot():
+            found = catalog.resources()
         return [
             {"resource": name, "source": source or None, "chunks": chunks}
-            for name, source, chunks in self._reading().resources()
+            for name, source, chunks in found
         ]
 
     def chunks(self, resource: str) -> list[dict[str, Any]]:
@@ -459,7 +577,9 @@ class Store:
 
     def find_resource(self, name: str) -> str:
         """The resource meant by a name; see `resource_named`."""
-        return self.resource_named(name, self._reading())
+        catalog = self._reading()
+        with catalog.snapshot():
+            return self.resource_named(name, catalog)
 
     def resource_named(self, name: str, catalog: Catalog) -> str:
         """The resource meant by a name: its own, or one that fits only it.
@@ -518,7 +638,7 @@ class Store:
         ):
             parts = recovery.open_parts(self.places, self.embedder)
             try:
-                with catalog_errors():
+                with catalog_errors(parts[0]):
                     yield parts
             finally:
                 parts[0].close()
@@ -543,33 +663,5 @@ class Store:
             embed=embed,
             processes=self._processes,
             no_embedder=self.model.why_not,
-        )
-
-
-def _catalog_finding(error: FilestoreError) -> Finding:
-    code = "catalog-missing" if isinstance(error, CatalogMissingError) else "catalog-damaged"
-    return Finding(code=code, path=".sidecar/catalog.sqlite", detail=error.message)
-
-
-def check_sidecar(path: str) -> None:
-    """Refuse a sidecar that somebody else could have planted.
-
-    Raises:
-        UnsafeSidecarError: It is a link, another's, or open to everybody's writing.
-    """
-    try:
-        seen = os.lstat(path)
-    except FileNotFoundError:
-        return
-    reason = ""
-    if not stat.S_ISDIR(seen.st_mode):
-        reason = "it is not a folder" if not stat.S_ISLNK(seen.st_mode) else "it is a symbolic link"
-    elif seen.st_uid not in (os.geteuid(), 0):
-        reason = f"it belongs to user {seen.st_uid}"
-    elif seen.st_mode & stat.S_IWOTH:
-        reason = "everybody may write to it"
-    if reason:
-        raise UnsafeSidecarError(
-            f"the sidecar {path} is not safe to open: {reason}",
-            remedy=f"mend its owner and mode, or 'rm -r {path}' and then 'filestore sync'",
+            metric=self.settings.metric,
         )

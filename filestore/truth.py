@@ -1,40 +1,32 @@
-"""The truth files of one resource on disk: looked at, written whole or not at all, taken away.
+"""The truth files on disk: looked at, and changed as a whole or not at all.
 
-Knows nothing of what they say. One rule: before a file that is there changes, its bytes are kept
-under `.undo/`.
+Knows nothing of what they say. One rule: before a file changes, its bytes are kept in `.undo/`.
 """
 
+import contextlib
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from filestore import fileio
 from filestore.drift import look_at
-from filestore.hashing import source_hash
+from filestore.errors import RefusedError
 from filestore.observation import Observation
-from filestore.originals import keep_originals
+from filestore.originals import Batch, Entry, Originals, Version, is_truth
 from filestore.places import Places
+from filestore.replacing import ChangedMeanwhile as ChangedMeanwhile
+from filestore.replacing import (
+    Content,
+    HalfReplacedError,
+    Replacement,
+    Replacing,
+    Seen,
+    content,
+)
 from filestore.settings import Layout
 
 
-class FolderOfStore:
-    """A folder below a root, made where missing and taken away again if it stays empty."""
-
-    def __init__(self, root: str, path: str) -> None:
-        self._root = root
-        self._path = path
-
-    def __enter__(self) -> int:
-        root = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            self._handle = fileio.make_folders(root, self._path)
-        finally:
-            os.close(root)
-        return self._handle
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        os.close(self._handle)
-        if kind is not None and self._path:
-            fileio.remove_empty_folders(self._root, self._path)
+class NoTruthPathError(RefusedError, ValueError):
+    """A truth file was to be written where none belongs."""
 
 
 def chunk_files(folder: str) -> Iterator[str]:
@@ -63,57 +55,92 @@ def look_at_existing(places: Places, paths: Sequence[str], layout: Layout) -> li
     return found
 
 
-def remove_copy(root: str, reference: str, digest: str) -> None:
-    """Remove the copy of an original that is no longer part of its source, if it is unchanged.
-
-    Args:
-        root: The store's.
-        reference: Where the copy lies, relative to the root.
-        digest: What it was when it was copied; another file is somebody's own.
-    """
-    path = os.path.join(root, reference)
-    try:
-        with open(path, "rb") as file:
-            if source_hash(file.read()) != digest:
-                return
-        os.unlink(path)
-    except OSError:
-        return
-    fileio.remove_empty_folders(root, os.path.dirname(reference))
-
-
 def change(
     places: Places,
-    prefix: str,
-    writes: Mapping[str, bytes],
-    deletions: Sequence[str],
+    changes: Mapping[str, bytes | None],
     *,
-    before: Mapping[str, bytes],
+    before: Mapping[str, bytes | None],
     command: str,
+    last: Sequence[str] = (),
 ) -> str | None:
-    """Keep the originals, write all files whole or none, then remove what is no longer made.
+    """Keep the originals, write all files whole or none, then remove what is to go.
+
+    Only for whoever holds the writer's lock. A file is replaced by a new one, so that a second
+    hard link to it keeps what it had; its permissions stay.
 
     Args:
         places: Where the store lies.
-        prefix: The folder below `chunked/`, "" for itself.
-        writes: Name to bytes.
-        deletions: Names.
-        before: The bytes of those that are there.
+        changes: Path relative to the store root to its bytes; None removes the file.
+        before: What the files hold that are there.
         command: What is being done, for the list of what can be undone.
+        last: Those of the paths that are changed after all others, such as records.
 
     Returns:
-        Under which name the originals are kept; None where nothing that was there changed.
+        Under which name the originals are kept; None where nothing changes.
+
+    Raises:
+        ChangedMeanwhile: A file does not hold what was expected; nothing was touched.
+        NoTruthPathError: A path is none of a truth file.
+        HalfReplacedError: The disk refused in the middle and refused to take it back.
+        WriteFailedError: The disk refused; all is as it was.
     """
-    start = f"{prefix}/" if prefix else ""
-    fresh = {name: data for name, data in writes.items() if before.get(name) != data}
-    changes: dict[str, tuple[bytes | None, bytes | None]] = {
-        f"{start}{name}": (before.get(name), data) for name, data in fresh.items()
-    }
-    changes |= {f"{start}{name}": (before[name], None) for name in deletions}
-    kept = keep_originals(places.undo, command, changes)
-    with FolderOfStore(places.chunked, prefix) as handle:
-        fileio.write_all_at(handle, fresh)
-        for name in deletions:
-            os.unlink(name, dir_fd=handle)
-        os.fsync(handle)
-    return kept
+    replacements = _replacements(changes, before, last)
+    if not replacements:
+        return None
+    root = os.open(places.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with Replacing(root, replacements) as swap:
+            seen = swap.check()
+            swap.stage()
+            with Originals.open(places.undo) as originals:
+                entries = [_entry(one, seen[one.path]) for one in replacements]
+                held = {one.path: one.before for one in replacements if one.before}
+                batch = originals.keep(command, entries, held, now_s=time.time())
+                _apply(swap, originals, batch)
+                return batch.identifier
+    finally:
+        os.close(root)
+
+
+def _replacements(
+    changes: Mapping[str, bytes | None], before: Mapping[str, bytes | None], last: Sequence[str]
+) -> list[Replacement]:
+    """What differs, in the order in which it is made."""
+    for path in changes:
+        if not is_truth(path):
+            raise NoTruthPathError(f"{path} is no place for a truth file")
+    final = set(last)
+    order = [path for path in changes if path not in final]
+    order += [path for path in dict.fromkeys(last) if path in changes]
+
+    def wanted(data: bytes | None) -> Content | None:
+        return None if data is None else content(data)
+
+    return [
+        Replacement(path=path, before=wanted(before.get(path)), after=wanted(changes[path]))
+        for path in order
+        if before.get(path) != changes[path]
+    ]
+
+
+def _entry(one: Replacement, seen: Seen | None) -> Entry:
+    return Entry(
+        path=one.path,
+        before=Version(digest=seen.digest, mode=seen.mode) if seen else None,
+        after=Version(digest=one.after.digest) if one.after else None,
+    )
+
+
+def _apply(swap: Replacing, originals: Originals, batch: Batch) -> None:
+    try:
+        swap.apply()
+    except BaseException as error:
+        if not swap.touched:
+            originals.discard(batch.identifier)
+        elif isinstance(error, HalfReplacedError):
+            error.remedy = f"{error.remedy or 'check the disk'}: filestore undo {batch.identifier}"
+        raise
+    originals.finish(batch.identifier)
+    # What is kept too long hurts nobody: the change itself stands.
+    with contextlib.suppress(OSError):
+        originals.collect(batch, now_s=time.time())

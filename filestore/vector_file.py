@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from filestore import fileio
+from filestore import fileio, machine
 from filestore.catalog import Catalog, IndexFile, in_batches
 from filestore.findings import Finding
 from filestore.hashing import file_hash
@@ -44,7 +44,9 @@ FEW_VECTORS: Final = 1_000
 _BLOCK: Final = 8192
 _DESCRIPTION: Final = "index_description"
 _FINGERPRINT: Final = "index_fingerprint"
-"""Keys of the catalog's memory: what kind of index the file is, and whose vectors it holds."""
+_SEAL: Final = "index_seal"
+"""Keys of the catalog's memory: what kind of index the file is, whose vectors it holds, and this
+user's mark on it. The hash says nothing of a sidecar from a stranger, who wrote file and hash."""
 
 
 def is_behind(catalog: Catalog) -> bool:
@@ -137,7 +139,9 @@ def write(
     # A row that was lost or damaged is said to be lacking, so that the next sync embeds it.
     catalog.set_embedded(source.lacking, embedded=False)
     built.index.remove(numpy.array(sorted(source.lacking), numpy.int64))
-    catalog.name_index(_written(places, catalog, built))
+    named = _written(places, catalog, built)
+    catalog.name_index(named)
+    catalog.set_meta(_SEAL, machine.seal(places.configuration, _sealed(catalog, named), make=True))
     described = replace(built.description, vectors=len(built.index))
     catalog.set_meta(_DESCRIPTION, described.serialize())
     catalog.set_meta(_FINGERPRINT, embedder.fingerprint)
@@ -244,7 +248,7 @@ def _read(
     if catalog.meta(_FINGERPRINT, embedder.fingerprint) != embedder.fingerprint:
         return None
     named = catalog.index_file()
-    if named is None or problem(places, named, hashes=True):
+    if named is None or not is_ours(places, catalog, named) or problem(places, named, hashes=True):
         return None
     path = os.path.join(places.sidecar, named.name)
     vectors_of = partial(_vectors_of, catalog, embeddings, embedder.fingerprint)
@@ -252,6 +256,26 @@ def _read(
         return read_index(path, embedder.dimension, vectors_of, mapped=mapped)
     except IndexDamagedError:
         return None
+
+
+def unreadable(places: Places, catalog: Catalog, embedder: "Embedder") -> str:
+    """Why FAISS cannot read a file whose hash holds; "" where it can, or where nothing is read."""
+    named = catalog.index_file()
+    if named is None or not is_ours(places, catalog, named) or problem(places, named, hashes=True):
+        return ""
+    path = os.path.join(places.sidecar, named.name)
+    vectors_of = partial(_none_of, embedder.dimension)
+    try:
+        read_index(path, embedder.dimension, vectors_of, mapped=True)
+    except IndexDamagedError as error:
+        return f"{error.message} {error.detail}".strip()
+    return ""
+
+
+def _none_of(dimension: int, ids: "NDArray[int64]") -> "tuple[NDArray[float32], NDArray[bool_]]":
+    import numpy
+
+    return numpy.empty((len(ids), dimension), numpy.float32), numpy.zeros(len(ids), numpy.bool_)
 
 
 def _fill(
@@ -297,6 +321,17 @@ def _vectors_of(
         return numpy.empty((len(ids), 0), numpy.float32), numpy.zeros(len(ids), numpy.bool_)
 
 
+def is_ours(places: Places, catalog: Catalog, named: IndexFile) -> bool:
+    """Whether this user wrote the file; FAISS trusts what it parses, so it gets no other."""
+    mark = catalog.meta(_SEAL)
+    expected = machine.seal(places.configuration, _sealed(catalog, named))
+    return expected is not None and mark == expected
+
+
+def _sealed(catalog: Catalog, named: IndexFile) -> bytes:
+    return f"{catalog.identity}\n{named.name}\n{named.hash}".encode("utf-8", "surrogatepass")
+
+
 def problem(places: Places, named: IndexFile, *, hashes: bool) -> str:
     """The code of what is wrong with the named file, or ""."""
     path = os.path.join(places.sidecar, named.name)
@@ -322,11 +357,37 @@ def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]
     path = f".sidecar/{named.name}"
     if code := problem(places, named, hashes=hashes):
         expected = f"expected {named.size_bytes} bytes with hash {named.hash}"
-        return [Finding(code=code, path=path, detail=expected)]
+        detail = f"{_what_is_there(places, named, hashes=hashes)}, {expected}"
+        return [Finding(code=code, path=path, detail=detail)]
+    if not is_ours(places, catalog, named) and machine.can_seal(places.configuration):
+        detail = "it does not carry this user's mark"
+        return [Finding(code="index-foreign", path=path, detail=detail)]
     if is_behind(catalog):
         detail = f"{catalog.delta_size()} vectors differ from the catalog"
         return [Finding(code="index-behind", path=path, detail=detail)]
     return []
+
+
+def _what_is_there(places: Places, named: IndexFile, *, hashes: bool) -> str:
+    path = os.path.join(places.sidecar, named.name)
+    try:
+        found = f"found {os.path.getsize(path)} bytes"
+        return f"{found} with hash {file_hash(path).hex()}" if hashes else found
+    except OSError as error:
+        return f"found none ({error.strerror})"
+
+
+def has_embedded(catalog: Catalog) -> bool:
+    """Whether the catalog counts on any embedding."""
+    return bool(catalog.rows("SELECT 1 FROM vectors WHERE embedded = 1 LIMIT 1"))
+
+
+def embeddings_findings(places: Places, catalog: Catalog) -> list[Finding]:
+    """The finding for embeddings of which there is no file, though the catalog counts on some."""
+    if os.path.exists(places.embeddings) or not has_embedded(catalog):
+        return []
+    path = ".sidecar/embeddings.sqlite"
+    return [Finding(code="embeddings-damaged", path=path, detail="the file is gone")]
 
 
 def collect(places: Places, catalog: Catalog, previous: IndexFile | None) -> None:

@@ -109,6 +109,36 @@ def last_commit(folder: str, path: str) -> tuple[int, bytes] | None:
     return int(stamp), data
 
 
+def head_time(folder: str) -> int | None:
+    """When HEAD was committed, in seconds; None without git, or where nothing is committed."""
+    stamp = _git(folder, "log", "-1", "--format=%ct", "HEAD")
+    return int(stamp) if stamp and stamp.strip().isdigit() else None
+
+
+def blob_names(folder: str) -> dict[str, str]:
+    """Each path below a folder that HEAD has, relative to it, to the name of its blob."""
+    found: dict[str, str] = {}
+    for entry in _names(folder, "ls-tree", "-r", "-z", "HEAD", "--", "."):
+        words, _, path = entry.partition("\t")
+        found[path] = words.rpartition(" ")[2]
+    return found
+
+
+def named_blob(folder: str, name: str) -> bytes | None:
+    """What git has under the name of a blob; None where it has nothing."""
+    return _git(folder, "cat-file", "blob", name)
+
+
+def blob_name(data: bytes, like: str) -> str:
+    """The name that git gives to bytes, by the hash that made another name."""
+    import hashlib
+
+    digest = hashlib.new("sha256" if len(like) == 64 else "sha1", usedforsecurity=False)
+    digest.update(b"blob %d\0" % len(data))
+    digest.update(data)
+    return digest.hexdigest()
+
+
 def history(folder: str, path: str, most: int = 50) -> Iterator[bytes]:
     """What a path held in earlier commits, newest first, each content once.
 

@@ -5,17 +5,17 @@ Writing is loaded on first use: most commands only read.
 
 from typing import TYPE_CHECKING, Any
 
-from filestore.catalog._reading import (
-    Catalog,
+from filestore.catalog._reading import FILE_COLUMNS, Catalog, catalog_errors
+from filestore.catalog._rows import (
     Conflict,
     FileRow,
     Forgotten,
     IndexFile,
     LinkRow,
-    catalog_errors,
     decode_path,
     encode_path,
     in_batches,
+    resource_of,
 )
 from filestore.catalog._schema import (
     CatalogDamagedError,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from filestore.catalog._writing import CatalogWriter, VectorCollisionError
 
 __all__ = [
+    "FILE_COLUMNS",
     "Catalog",
     "CatalogDamagedError",
     "CatalogMissingError",
@@ -46,6 +47,7 @@ __all__ = [
     "decode_path",
     "encode_path",
     "in_batches",
+    "resource_of",
 ]
 
 

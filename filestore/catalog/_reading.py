@@ -3,153 +3,69 @@
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self
 
 import orjson
 
+from filestore.catalog._rows import (
+    Conflict,
+    FileRow,
+    Forgotten,
+    IndexFile,
+    LinkRow,
+    decode_path,
+    encode_path,
+    in_batches,
+    placeholders,
+)
 from filestore.catalog._schema import connect, damaged
+from filestore.errors import FilestoreError
 from filestore.hashing import content_hash
-from filestore.scan import PackedFolder
-
-VARIABLES: Final = 900
-"""How many values one statement takes."""
+from filestore.scan import STAT_BYTES, PackedFolder
 
 FILE_COLUMNS: Final = (
     "id, path, state, detail, file_hash, text_key, kind, resource, source, position, origin,"
     " edited, generation"
 )
 
-Value = TypeVar("Value")
-
-
-@dataclass(frozen=True, slots=True)
-class FileRow:
-    """What the catalog knows of one file."""
-
-    id: int
-    path: str
-    state: str
-    """'' for an indexed chunk, 'record', or the code that withholds it."""
-    detail: str
-    file_hash: bytes
-    text_key: bytes
-    kind: str
-    resource: str
-    source: str | None
-    """The chunk's own source; None where its resource's record tells it."""
-    position: str | None
-    """The order key of its frontmatter."""
-    origin: str | None
-    edited: bool
-    """Whether the body differs from what was generated."""
-    generation: int
-
-    def checksum(self) -> bytes:
-        """16 bytes over the row, because SQLite checks no data page."""
-        values = (
-            self.id,
-            self.path,
-            self.state,
-            self.detail,
-            self.file_hash,
-            self.text_key,
-            self.kind,
-            self.resource,
-            self.source,
-            self.position,
-            self.origin,
-            self.edited,
-            self.generation,
-        )
-        return content_hash(repr(values).encode("utf-8", "surrogatepass"))
-
-
-@dataclass(frozen=True, slots=True)
-class IndexFile:
-    """The FAISS file that the catalog names."""
-
-    name: str
-    size_bytes: int
-    hash: str
-    """xxh3_128, hexadecimal."""
-    generation: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
-    """New source text that a hand edit stands in the way of; both versions are kept."""
-
-    path: str
-    """Of the chunk file, below `chunked/`."""
-    base: str
-    """Origin of the text that was edited."""
-    theirs: str | None
-    """The new text; None where the source has none any more."""
-    origin: str | None
-    """Its hash."""
-    headings: tuple[str, ...] = ()
-    pages: tuple[int, ...] = ()
-    detail: str = ""
-    """Where the two overlap, for a person."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forgotten:
-    """What was last seen of a file that is gone."""
-
-    path: str
-    file_hash: bytes
-    """Of `data`, unless the catalog is damaged."""
-    data: bytes
-    mtime_ns: int
-    """When it was written; 0 where that is not known."""
-    generation: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkRow:
-    """A link from one file to another that is not there."""
-
-    path: str
-    target: str
-    moved_to: str | None
-    """Where the target went, if that was seen and it is there."""
-
-
-def encode_path(path: str) -> bytes:
-    """A path as the catalog stores it: the bytes on disk."""
-    return path.encode("utf-8", "surrogateescape")
-
-
-def decode_path(path: bytes) -> str:
-    """The inverse of `encode_path`."""
-    return path.decode("utf-8", "surrogateescape")
-
-
-def in_batches(values: Sequence[Value], size: int = VARIABLES) -> Iterator[Sequence[Value]]:
-    """Consecutive slices of at most `size` values."""
-    for start in range(0, len(values), size):
-        yield values[start : start + size]
-
-
-def placeholders(values: Sequence[object]) -> str:
-    """As many question marks as there are values."""
-    return ",".join("?" * len(values))
+META_CHECKSUM: Final = "checksum"
+"""The key under which a commit keeps the checksum of all that is remembered."""
+_DAMAGE: Final = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_IOERR_SHORT_READ, None})
+"""Operational errors that tell of damage: statements that fitted fail, the file is cut, or a text
+is no Unicode, which Python says without a code."""
+_KEPT: Final = (
+    "SELECT data, file_hash FROM contents JOIN files ON id = file WHERE state = ''"
+    " UNION ALL SELECT data, file_hash FROM records JOIN files USING (path)"
+)
+_WRONG_VALUES: Final = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
+"""What becomes of a number where bytes were written, or of half a name."""
 
 
 @contextlib.contextmanager
-def catalog_errors() -> Iterator[None]:
-    """Turn what SQLite raises over a damaged file into `CatalogDamagedError`.
+def catalog_errors(catalog: "Catalog | None" = None) -> Iterator[None]:
+    """Turn what is raised over a damaged file into `CatalogDamagedError`.
 
     Operational trouble (a full disk, a lock) says nothing about damage and passes.
+
+    Args:
+        catalog: Where given, a value that nobody could have written is held against it: it is
+            damage if the catalog turns out to be damaged, else what it is.
     """
     try:
         yield
-    except sqlite3.OperationalError:
+    except FilestoreError:
+        raise
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", None) in _DAMAGE:
+            raise damaged(error) from error
         raise
     except sqlite3.DatabaseError as error:
         raise damaged(error) from error
+    except _WRONG_VALUES as error:
+        problem = catalog.problem() if catalog is not None else ""
+        if problem:
+            raise damaged(sqlite3.DatabaseError(problem)) from error
+        raise
 
 
 class Catalog:
@@ -179,7 +95,7 @@ class Catalog:
         if self.connection.in_transaction:
             yield
             return
-        with catalog_errors():
+        with catalog_errors(self):
             self.connection.execute("BEGIN")
             try:
                 self.connection.execute("SELECT 1 FROM meta").fetchone()
@@ -193,18 +109,79 @@ class Catalog:
 
     def meta(self, key: str, default: Any = None) -> Any:
         """One remembered value."""
-        found = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return default if found is None else found[0]
+        with catalog_errors(self):
+            found = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,))
+            row = found.fetchone()
+        return default if row is None else row[0]
 
     @property
     def generation(self) -> int:
         """How many times the catalog was committed to."""
-        return int(self.meta("generation", 0))
+        with catalog_errors(self):
+            return int(self.meta("generation", 0))
 
     @property
     def identity(self) -> str:
         """Tells this catalog from every other: file ids mean nothing outside their own."""
         return str(self.meta("identity", ""))
+
+    def page_problem(self) -> str:
+        """What is wrong with the pages or indexes, or ""; reads all of them."""
+        (said,) = self.rows("PRAGMA integrity_check(1)")[0]
+        return "" if said == "ok" else str(said)
+
+    def problem(self) -> str:
+        """What is wrong with pages, types or checksums of rows, or ""; for when in doubt."""
+        try:
+            wrong = self.page_problem() or self._type_problem()
+            if not wrong and not self.meta_is_sound():
+                wrong = "what it remembers of the store fails its checksum"
+            if not wrong and not all(self.row_is_sound(row) for row in self.all_files()):
+                wrong = "a row fails its checksum"
+            if not wrong and any(content_hash(kept) != known for kept, known in self.rows(_KEPT)):
+                wrong = "bytes that it keeps of a file fail their hash"
+        except (sqlite3.Error, *_WRONG_VALUES) as error:
+            wrong = str(error)
+        return wrong
+
+    def _type_problem(self) -> str:
+        for (table,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'"):
+            for _, column, declared, needed, _, _ in self.rows(f"PRAGMA table_info({table})"):
+                allowed = f"'{declared.lower()}'" + ("" if needed else ", 'null'")
+                wrong = f"typeof({column}) NOT IN ({allowed})"
+                if declared and self.rows(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1"):
+                    return f"a value of {table}.{column} is of the wrong type"
+        for packed in self.folders().values():
+            if len(packed.stats) != STAT_BYTES * (packed.names.count(b"\0") + 1):
+                return "a folder has more names than stats, or fewer"
+        return ""
+
+    def meta_checksum(self) -> str:
+        """Over what is remembered, but for where originals lie: SQLite checks no data page."""
+        found = self.rows(
+            "SELECT key, value FROM meta WHERE key <> ? AND key NOT GLOB 'original:*' ORDER BY key",
+            (META_CHECKSUM,),
+        )
+        return content_hash(repr(found).encode("utf-8", "surrogatepass")).hex()
+
+    def meta_is_sound(self) -> bool:
+        """Whether what is remembered is what the last commit wrote."""
+        return self.meta(META_CHECKSUM) in (None, self.meta_checksum())
+
+    def all_records(self) -> list[tuple[str, str, str, bytes]]:
+        """Path, resource, source and bytes of every record."""
+        found = self.rows("SELECT path, resource, source, data FROM records ORDER BY path")
+        return [(decode_path(path), *rest) for path, *rest in found]
+
+    def documents_in(self, path: str) -> set[tuple[str, str]]:
+        """(source, hash) of the documents that a record names."""
+        statement = "SELECT source, hash FROM documents WHERE record = ?"
+        return {(source, digest) for source, digest in self.rows(statement, (encode_path(path),))}
+
+    def record_facts(self, resource: str) -> set[tuple[str, str, str]]:
+        """(key, value, source) of the documents of a resource."""
+        statement = "SELECT key, value, source FROM record_facts WHERE resource = ?"
+        return {(key, value, source) for key, value, source in self.rows(statement, (resource,))}
 
     def index_file(self) -> IndexFile | None:
         """The FAISS file, where one was written."""
@@ -234,7 +211,8 @@ class Catalog:
 
     def states(self) -> list[tuple[str, str, str]]:
         """Path, state and detail of every file that is not an indexed chunk."""
-        found = self.rows("SELECT path, state, detail FROM files WHERE state <> '' ORDER BY path")
+        # The few lead: asked for them by path, SQLite would walk all files instead.
+        found = self.rows("SELECT path, state, detail FROM files WHERE state <> '' ORDER BY +path")
         return [(decode_path(path), state, detail) for path, state, detail in found]
 
     def files(self, paths: Sequence[str]) -> dict[str, FileRow]:
@@ -273,6 +251,22 @@ class Catalog:
     def all_files(self) -> Iterator[FileRow]:
         """Every file, by path."""
         return self._files("1 ORDER BY path", ())
+
+    def record_files(self) -> list[FileRow]:
+        """The files that are records, by path."""
+        return list(self._files("state = 'record' ORDER BY +path", ()))
+
+    def indexed_files(self) -> dict[int, str]:
+        """File id to path of every file in answers, by path."""
+        found = self.connection.execute("SELECT id, path FROM files WHERE state = '' ORDER BY path")
+        return {identifier: decode_path(path) for identifier, path in found}
+
+    def file_hashes(self) -> list[tuple[str, bytes]]:
+        """Path and content hash of every file whose bytes were read, by path."""
+        found = self.connection.execute(
+            "SELECT path, file_hash FROM files WHERE length(file_hash) ORDER BY path"
+        )
+        return [(decode_path(path), digest) for path, digest in found]
 
     def _files(self, where: str, values: Sequence[Any]) -> Iterator[FileRow]:
         statement = f"SELECT {FILE_COLUMNS} FROM files WHERE {where}"
@@ -359,6 +353,11 @@ class Catalog:
         """The bytes of a resource's records."""
         found = self.rows("SELECT data FROM records WHERE resource = ?", (resource,))
         return [row[0] for row in found]
+
+    def record_data(self, path: str) -> bytes | None:
+        """The bytes of one record."""
+        found = self.rows("SELECT data FROM records WHERE path = ?", (encode_path(path),))
+        return found[0][0] if found else None
 
     def source_of(self, row: FileRow) -> str | None:
         """The source of a chunk: its own, or the one its resource's record names."""

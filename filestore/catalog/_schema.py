@@ -121,6 +121,9 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
     try:
         if create or os.access(os.path.dirname(path), os.W_OK):
             try:
+                if not create and _has_log(path):
+                    # Whoever closes it last as a writer would write the log into the database.
+                    return _open(_address(path, "mode=ro"), uri=True)
                 return _open(path, create=create)
             except sqlite3.OperationalError:
                 if create:
@@ -138,7 +141,11 @@ def _open(address: str, *, create: bool = False, uri: bool = False) -> sqlite3.C
         address, uri=uri, isolation_level=None, check_same_thread=False, timeout=10
     )
     try:
-        connection.executescript("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;")
+        # A file from a stranger may hold code: views and triggers are not to call functions.
+        connection.executescript(
+            "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
+            "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;"
+        )
         _check(connection, create=create)
     except BaseException:
         connection.close()
@@ -146,13 +153,22 @@ def _open(address: str, *, create: bool = False, uri: bool = False) -> sqlite3.C
     return connection
 
 
+def _address(path: str, mode: str) -> str:
+    from urllib.parse import quote
+
+    return f"file:{quote(path)}?{mode}"
+
+
+def _has_log(path: str) -> bool:
+    log = f"{path}-wal"
+    return os.path.exists(log) and os.path.getsize(log) > 0
+
+
 def _open_unwritable(path: str) -> sqlite3.Connection:
     """Open in place what no log changes under us, and else a copy of database and log."""
     log = f"{path}-wal"
-    if not os.path.exists(log) or os.path.getsize(log) == 0:
-        from urllib.parse import quote
-
-        return _open(f"file:{quote(path)}?immutable=1", uri=True)
+    if not _has_log(path):
+        return _open(_address(path, "immutable=1"), uri=True)
     import shutil
     import tempfile
 
@@ -181,7 +197,8 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
         return
     if application != APPLICATION_ID:
         raise sqlite3.DatabaseError("it is not a filestore catalog")
-    if version > SCHEMA_VERSION:
+    has_our_tables = _tables(connection) == _OUR_TABLES
+    if version > SCHEMA_VERSION and not has_our_tables:
         raise CatalogNewerError(
             f"the catalog has schema {version}, this filestore knows {SCHEMA_VERSION}",
             remedy="upgrade filestore, or delete .sidecar/catalog.sqlite and run 'filestore sync'",
@@ -191,7 +208,19 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
             f"the catalog has schema {version}, this filestore writes {SCHEMA_VERSION}",
             remedy="'filestore sync' makes it again; known texts are not embedded again",
         )
+    if version != SCHEMA_VERSION or not has_our_tables:
+        # Another schema has other tables, so it is the number, or a table, that is damaged.
+        raise sqlite3.DatabaseError("its tables are not those that were made")
     connection.execute("PRAGMA synchronous = FULL")
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    """How tables and indexes were made, in the words of whoever made them."""
+    found = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
+    return {str(sql) for (sql,) in found}
+
+
+_OUR_TABLES: Final = {statement.strip() for statement in TABLES.split(";") if statement.strip()}
 
 
 def damaged(error: Exception) -> CatalogDamagedError:

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import orjson
 
-from filestore.catalog._reading import (
-    Catalog,
+from filestore.catalog._reading import META_CHECKSUM, Catalog
+from filestore.catalog._rows import (
     Conflict,
     FileRow,
     Forgotten,
@@ -14,7 +14,7 @@ from filestore.catalog._reading import (
     encode_path,
     in_batches,
 )
-from filestore.catalog._reading import placeholders as marks
+from filestore.catalog._rows import placeholders as marks
 from filestore.errors import FilestoreError
 from filestore.observation import INDEXED, Observation
 from filestore.scan import PackedFolder
@@ -46,6 +46,7 @@ class CatalogWriter(Catalog):
         self.set_meta("files", files)
         self.set_meta("indexed", files - others)
         self.set_meta("generation", self.next_generation)
+        self.set_meta(META_CHECKSUM, self.meta_checksum())
         self.connection.execute("COMMIT")
         return self.next_generation
 

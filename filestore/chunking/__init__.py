@@ -23,7 +23,16 @@ from filestore.chunking._code import code_spans
 from filestore.chunking._measure import HEADING_SEPARATOR, Draft, Measure, clean_title
 from filestore.chunking._packing import join_small, pack, verified_spans
 
-__all__ = ["CHUNKER", "HEADING_SEPARATOR", "Piece", "Section", "join", "split"]
+__all__ = [
+    "CHUNKER",
+    "HEADING_SEPARATOR",
+    "Piece",
+    "Section",
+    "join",
+    "label",
+    "room",
+    "split",
+]
 
 CHUNKER: Final = "structure/2"
 """Name and version of what `split` makes; another output needs another version."""
@@ -57,6 +66,27 @@ class Piece:
     titles are left out where the path would take more than half the budget. Of code that is several
     sections, the names around all of them; a name that the next begins with is left out.
     """
+
+
+def room(budget: int, most: int | None) -> int:
+    """The most tokens of a piece.
+
+    Args:
+        budget: What the settings allow.
+        most: What the model embeds well; None for no limit.
+    """
+    return budget if most is None else min(budget, most)
+
+
+def label(budget: int, *, most: int | None, counter: str) -> str:
+    """What a record says of how its text was cut; another label means that it is cut otherwise.
+
+    Args:
+        budget: See `room`.
+        most: See `room`.
+        counter: What counts tokens, in a word.
+    """
+    return f"{CHUNKER}:{room(budget, most)}:{counter}"
 
 
 def split(

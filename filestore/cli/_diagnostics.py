@@ -1,5 +1,6 @@
 """What goes to stderr: errors with their remedy, notes, progress. Owns the exit codes of errors."""
 
+import contextlib
 import os
 import sys
 import time
@@ -63,8 +64,9 @@ def unwritable(error: OSError) -> int:
 
 
 def say(text: str) -> None:
-    """Write one line for a person."""
-    sys.stderr.write(safe_text(text) + "\n")
+    """Write one line for a person; where nobody can be told, the exit code has to do."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(safe_text(text) + "\n")
 
 
 class ProgressBar:

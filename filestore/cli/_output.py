@@ -11,6 +11,9 @@ import orjson
 from filestore.findings import Finding
 from filestore.safe_text import safe_json, safe_text, shown_path
 
+_WIDTH = 80
+_CLOSED = ("format-newer", "unsafe-sidecar")
+"""Codes of stores that no command opens."""
 _SHOWN = 10
 """Paths listed under one code; the rest is counted."""
 
@@ -19,6 +22,13 @@ def write_json(value: dict[str, Any]) -> None:
     """Print one JSON object."""
     data = orjson.dumps(_encodable(value), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     sys.stdout.flush()
+    sys.stdout.write(safe_json(data).decode())
+    sys.stdout.flush()
+
+
+def write_json_line(value: dict[str, Any]) -> None:
+    """Print one JSON object on one line, at once: one event of a command that goes on."""
+    data = orjson.dumps(_encodable(value), option=orjson.OPT_APPEND_NEWLINE)
     sys.stdout.write(safe_json(data).decode())
     sys.stdout.flush()
 
@@ -49,7 +59,7 @@ def line(text: str = "", *, style: str = "") -> None:
 def wrapped(head: str, parts: Iterable[str]) -> None:
     """Print a list in lines of a terminal's usual width."""
     text = "; ".join(parts)
-    for one in textwrap.wrap(text, 79, initial_indent=head, subsequent_indent="    "):
+    for one in textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent="    "):
         line(one)
 
 
@@ -67,15 +77,48 @@ def findings(found: Iterable[Finding]) -> None:
         groups.setdefault(finding.code, []).append(finding)
     for code, members in groups.items():
         first = members[0]
-        line(
-            f"{first.severity} {code} ({len(members)}): {first.repair}",
-            style=_SEVERITY_STYLE[first.severity],
-        )
+        head = f"{first.severity} {code} ({len(members):,}): {first.repair}"
+        for one in _folded(head, indent=4):
+            line(one, style=_SEVERITY_STYLE[first.severity])
         for member in members[:_SHOWN]:
-            detail = f"  {member.detail}" if tells_more(member) else ""
-            line(f"    {shown_path(member.path)}{detail}")
+            _member(member)
         if len(members) > _SHOWN:
             line(f"    … and {len(members) - _SHOWN} more")
+
+
+def _member(finding: Finding) -> None:
+    """One finding below its code: on one line where it fits, else the detail below the path."""
+    path = f"    {shown_path(finding.path)}"
+    detail = safe_text(finding.detail, keep_newlines=False) if tells_more(finding) else ""
+    if len(path) + 2 + len(detail) <= _WIDTH:
+        line(f"{path}  {detail}".rstrip())
+        return
+    line(path)
+    for one in _folded(f"        {detail}", indent=8):
+        line(one)
+
+
+def _folded(text: str, *, indent: int) -> list[str]:
+    """A text in lines of a terminal's usual width, words left whole."""
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def next_command(found: Iterable[Finding]) -> None:
+    """Print what mends findings: the command that may, and what it leaves to another."""
+    serious = [finding for finding in found if finding.severity != "I"]
+    safe = sum(finding.safe for finding in serious)
+    if safe:
+        full = any("--full" in finding.repair for finding in serious if finding.safe)
+        words = "filestore sync --full" if full else "filestore sync"
+        line(f"'{words}' mends {safe:,} of {len(serious):,}")
+    if any(not finding.safe and finding.code not in _CLOSED for finding in serious):
+        line("'filestore repair --plan' shows what can be done about the rest")
 
 
 def tells_more(finding: Finding) -> bool:

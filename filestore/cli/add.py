@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from filestore.sources import SourcePath, Sources
 
 EXAMPLE = "filestore add handbook/ notes.md --store file_index"
-_KEPT_HINT = "hand edits are kept; their source counts as changed until the edit is taken back"
+_KEPT_HINT = """\
+hand edits are kept, and so is the new source text; choose for each file:
+  'filestore repair --ours PATH' keeps it, '--theirs PATH' takes the new text"""
 _SHOWN: Final = 10
 """Lines of one kind told of one folder; the rest is counted, and listed with ``--json``."""
 
@@ -56,7 +58,8 @@ def run(options: Any) -> int:
     errors = [error for _, error in unusable]
     errors += [outcome.error for outcome in report.outcomes if outcome.error is not None]
     errors += [error for outcome in report.outcomes for _, error in outcome.failures]
-    return max((error.exit_code for error in errors), default=left)
+    waiting = any(outcome.kept for outcome in report.outcomes)
+    return max((error.exit_code for error in errors), default=max(left, int(waiting)))
 
 
 def _json(report: "AddReport", unusable: list[tuple[str, FilestoreError]]) -> dict[str, Any]:
@@ -72,13 +75,20 @@ def _json(report: "AddReport", unusable: list[tuple[str, FilestoreError]]) -> di
         }
         if outcome.error is not None:
             entry |= _error(outcome.error)
+        if outcome.merged:
+            entry["merged"] = [f"chunked/{path}" for path in outcome.merged]
         if outcome.kept:
-            entry["kept"] = {f"chunked/{path}": why for path, why in outcome.kept.items()}
+            entry["kept"] = {f"chunked/{path}": kept.detail for path, kept in outcome.kept.items()}
         entry |= _passed_over(outcome.skipped, outcome.ignored, outcome.other)
         lists[outcome.status].append(entry)
         for path, error in outcome.failures:
             failed = {"source": path, "resource": outcome.resource, "chunks": 0}
             lists["failed"].append(failed | _error(error))
+    lists["conflicts"] = [
+        {"path": f"chunked/{path}", "detail": kept.detail}
+        for outcome in report.outcomes
+        for path, kept in outcome.kept.items()
+    ]
     lists |= {"embedded": report.embedded, "reused": report.reused}
     return lists | ({"not_embedded": _error(report.problem)} if report.problem else {})
 
@@ -128,8 +138,12 @@ def _words(
 def _outcome(outcome: "Outcome") -> None:
     chunks = _output.count(outcome.chunks, "chunk")
     _output.line(f"{outcome.status} {shown_path(outcome.resource)} ({chunks})")
-    for path, reason in list(outcome.kept.items())[:_SHOWN]:
-        _output.line(f"    kept chunked/{shown_path(path)}: {reason}")
+    for path in outcome.merged[:_SHOWN]:
+        _output.line(f"    merged chunked/{shown_path(path)}: your edit and the new source text")
+    _say_rest(outcome.merged)
+    for path, kept in list(outcome.kept.items())[:_SHOWN]:
+        _output.line(f"    kept chunked/{shown_path(path)}:")
+        _output.wrapped("    ", [kept.detail])
     if outcome.kept:
         _say_rest(outcome.kept)
         _diagnostics.say(_KEPT_HINT)

@@ -5,9 +5,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _output
+from filestore.errors import FilestoreError
 from filestore.findings import Finding
 
 if TYPE_CHECKING:
+    from filestore.inspecting import Status
     from filestore.store import Store
 
 EXAMPLE = "filestore status --json"
@@ -19,8 +21,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> int:
     """Print the drift; exit code 1 where there is any."""
-    with _context.open_store(options) as store:
-        status = store.status()
+    try:
+        with _context.open_store(options) as store:
+            status = store.status()
+            embedder = _embedder(store)
+    except FilestoreError as error:
+        status, embedder = _refused(error), {"name": None, "fingerprint": None, "problem": None}
     drift: dict[str, list[str]] = {}
     for finding in status.findings:
         drift.setdefault(finding.code, []).append(finding.path)
@@ -32,7 +38,7 @@ def run(options: Any) -> int:
                 "generation": status.generation,
                 "counts": counts,
                 "drift": drift,
-                "embedder": _embedder(store),
+                "embedder": embedder,
                 "index": asdict(status.index) if status.index else None,
             }
         )
@@ -50,10 +56,19 @@ def _embedder(store: "Store") -> dict[str, Any]:
     }
 
 
+def _refused(error: FilestoreError) -> "Status":
+    """What is said of a store that must not be opened; other errors pass."""
+    from filestore.inspecting import Status
+    from filestore.refusals import refusal
+
+    finding = refusal(error)
+    if finding is None:
+        raise error
+    return Status(clean=False, generation=0, files=0, findings=(finding,))
+
+
 def _words(findings: list[Finding], *, clean: bool, files: int) -> None:
     _output.findings(findings)
-    safe = sum(finding.safe for finding in findings)
     if clean:
         _output.line(f"clean: {_output.count(files, 'file')} as indexed")
-    elif safe:
-        _output.line(f"'filestore sync' mends {safe:,} of {len(findings):,}")
+    _output.next_command(findings)

@@ -18,6 +18,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--full", action="store_true", help="verify everything first, and mend what that finds"
     )
     parser.add_argument(
+        "--deep", action="store_true", help="the same, comparing some texts with the model, too"
+    )
+    parser.add_argument(
         "--forget-missing",
         action="store_true",
         help="forget missing files even where so many are gone that it looks like an accident",
@@ -31,6 +34,7 @@ def run(options: Any) -> int:
             embed=not options.no_embed,
             forget_missing=options.forget_missing,
             full=options.full,
+            deep=options.deep,
             on_progress=on_progress,
         )
         clean = is_clean(list(report.remaining), store.settings.accepted)

@@ -20,7 +20,11 @@ def connect(path: str, mode: str, *, timeout_s: float) -> sqlite3.Connection:
         timeout_s: How long to wait for another process's lock.
     """
     address = f"file:{urllib.parse.quote(os.fsencode(os.path.abspath(path)))}?{mode}"
-    return sqlite3.connect(address, uri=True, timeout=timeout_s, isolation_level=None)
+    connection = sqlite3.connect(address, uri=True, timeout=timeout_s, isolation_level=None)
+    # A file from a stranger may hold code: views and triggers are not to call functions.
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    return connection
 
 
 def seed_of(fingerprint: str) -> int:

@@ -51,8 +51,12 @@ _SCHEMA: Final = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_SCHEMA_VERSION}",
 )
+_OUR_TABLES: Final = {statement for statement in _SCHEMA if statement.startswith("CREATE")}
 _INSERT: Final = "INSERT OR IGNORE INTO vectors(model, key, checksum, vector) VALUES (?, ?, ?, ?)"
 _UPDATE: Final = "UPDATE vectors SET checksum = ?, vector = ? WHERE model = ? AND key = ?"
+_DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
+"""What SQLite says of damage; a statement of ours that does not fit tells of a lost table."""
+_SHORT_READ: Final = sqlite3.SQLITE_IOERR_SHORT_READ
 _SELECT_MODEL: Final = "SELECT id, dimension, checksum FROM models WHERE fingerprint = ?"
 
 
@@ -258,6 +262,15 @@ class EmbeddingCache:
             model = self._model_to_write(fingerprint, matrix.shape[1])
             return self._write(fingerprint, model, pairs)
 
+    def discard(self, fingerprint: str, keys: Iterable[bytes]) -> None:
+        """Take out embeddings, whether or not their checksum holds."""
+        model = self._model(fingerprint)
+        if model is None:
+            return
+        statement = "DELETE FROM vectors WHERE model = ? AND key = ?"
+        with _explained(self._path), _transaction(self._connection):
+            self._connection.executemany(statement, [(model.identifier, key) for key in keys])
+
     def salvage(self, damaged_path: str, *, fingerprints: Iterable[str] = ()) -> int:
         """Keep every sound row of a damaged file; the file itself is not changed.
 
@@ -407,17 +420,19 @@ def _prepare(connection: sqlite3.Connection, path: str, *, read_only: bool) -> N
 
 
 def _check(connection: sqlite3.Connection, path: str) -> None:
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    made = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
     if _pragma(connection, "application_id") != _APPLICATION_ID:
         # Another process may have made the file a moment ago and not filled it yet.
-        if tables:
+        if made:
             raise EmbeddingsDamaged(path, "it is another program's database")
         return
+    has_our_tables = made >= _OUR_TABLES
     version = _pragma(connection, "user_version")
-    if version > _SCHEMA_VERSION:
+    if version > _SCHEMA_VERSION and not has_our_tables:
         raise EmbeddingsNewer(path, version)
-    if not {"models", "vectors", "vectors_by_key"} <= tables:
-        raise EmbeddingsDamaged(path, "a table or its index is gone")
+    if version != _SCHEMA_VERSION or not has_our_tables:
+        # Another format has other tables, so it is the number, or a table, that is damaged.
+        raise EmbeddingsDamaged(path, "its tables are not those that were made")
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
@@ -444,7 +459,7 @@ def _explained(path: str) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        if code in _DAMAGE or getattr(error, "sqlite_errorcode", 0) == _SHORT_READ:
             raise EmbeddingsDamaged(path, str(error)) from error
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise EmbeddingsBusy(path) from error

@@ -11,6 +11,9 @@ from filestore.errors import FilestoreError
 from filestore.hashing import embedding_key
 
 if TYPE_CHECKING:
+    from numpy import bool_, float32
+    from numpy.typing import NDArray
+
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
 
@@ -27,6 +30,22 @@ class ModelDrifted(FilestoreError, ValueError):
     """A model of the same name embeds differently than before: its vectors must not be mixed in."""
 
 
+def canary_likeness(embedder: "Embedder", embeddings: "EmbeddingCache") -> float | None:
+    """The least cosine between what the model makes of a canary now and what it once made of it.
+
+    Returns:
+        None where nothing was kept to compare with.
+
+    Raises:
+        ModelUnusable: The model gives no usable vectors.
+        EndpointError: The service cannot be asked.
+    """
+    before, found = embeddings.get(embedder.fingerprint, _keys())
+    if not found.any():
+        return None
+    return _least_cosine(before, embedder.embed_documents(CANARIES), found)
+
+
 def check_canaries(embedder: "Embedder", embeddings: "EmbeddingCache") -> None:
     """Compare what the model makes of the canaries with what it once made of them.
 
@@ -37,14 +56,13 @@ def check_canaries(embedder: "Embedder", embeddings: "EmbeddingCache") -> None:
         ModelUnusable: The model gives no usable vectors.
         EndpointError: The service cannot be asked.
     """
-    keys = [embedding_key(text) for text in CANARIES]
-    before, found = embeddings.get(embedder.fingerprint, keys)
+    before, found = embeddings.get(embedder.fingerprint, _keys())
     now = embedder.embed_documents(CANARIES)
     if not found.all():
-        embeddings.put(embedder.fingerprint, keys, now)
+        embeddings.put(embedder.fingerprint, _keys(), now)
     if not found.any():
         return
-    cosine = float((before[found] * now[found]).sum(axis=1).min())
+    cosine = _least_cosine(before, now, found)
     if cosine < 1 - TOLERANCE:
         raise ModelDrifted(
             f"{embedder.name} does not embed as it did: a fixed text has a cosine of "
@@ -52,3 +70,13 @@ def check_canaries(embedder: "Embedder", embeddings: "EmbeddingCache") -> None:
             remedy="bring the model back that the store was made with, or embed everything anew: "
             "filestore embedder set NAME",
         )
+
+
+def _least_cosine(
+    before: "NDArray[float32]", now: "NDArray[float32]", found: "NDArray[bool_]"
+) -> float:
+    return float((before[found] * now[found]).sum(axis=1).min())
+
+
+def _keys() -> list[bytes]:
+    return [embedding_key(text) for text in CANARIES]

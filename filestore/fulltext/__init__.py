@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from filestore.fulltext._stamp import (
     ANALYSIS,
+    STAMP_NAME,
     FulltextDamaged,
     FulltextMissing,
     Stamp,
@@ -46,6 +47,7 @@ _HOMES = {
 
 __all__ = [
     "ANALYSIS",
+    "STAMP_NAME",
     "Clause",
     "Entry",
     "FulltextDamaged",

@@ -36,6 +36,7 @@ FREQUENT_SHARE: Final = 0.1
 """Words in more of the texts than this are ranked by their stems alone: it halves the time of a
 question and its ranking does not suffer."""
 MAX_PHRASE_WORDS: Final = 64
+MAX_VERIFIED_WORDS: Final = 1_000
 MAX_EXPANSIONS: Final = 32
 """So many words that begin with a prefix are ranked by rarity; the rest score alike."""
 _TIE_MARGIN: Final = 16
@@ -95,6 +96,19 @@ class Reader:
         with self._guard:
             hits = self._top(tantivy.Query.all_query(), max(1, self._live().num_docs))
         return {file_id for file_id, _ in hits}
+
+    def holds(self, file_id: int, texts: Iterable[str]) -> bool:
+        """Whether a document is held with the words of some texts; for verification."""
+        from tantivy import Occur, Query
+
+        words = [word for text in texts for word in self._exact.analyze(prepare(clean(text)).exact)]
+        with self._guard:
+            # A query by term takes a number for a signed one and silently finds nothing.
+            own = Query.term_set_query(self._schema, "id", [file_id])
+            distinct = list(dict.fromkeys(words))[:MAX_VERIFIED_WORDS]
+            terms = [own, *(self._term("exact", word, 1.0) for word in distinct)]
+            query = Query.boolean_query([(Occur.Must, term) for term in terms])
+            return bool(self._live().search(query, 1, count=False).hits)
 
     def search(self, query: str, limit: int) -> list[Hit]:
         """The best documents for a query.

@@ -5,6 +5,7 @@ between them: a reader sees one commit or the other, whole. No tantivy here.
 """
 
 import os
+import re
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from filestore.hashing import file_hash
 ANALYSIS: Final = "filestore-1"
 """The analysis chain: an index made by another one is rebuilt, because its words differ."""
 STAMP_NAME: Final = "stamp.json"
+_SYSTEM_ERROR: Final = re.compile(r"\bOs \{ code: (\d+)")
 _REMEDY: Final = "run `filestore sync` to rebuild the full-text index"
 
 
@@ -57,6 +59,22 @@ class TantivyGuard:
             return
         if issubclass(kind, (ValueError, OSError)) or kind.__name__ == "PanicException":
             raise FulltextDamaged(self._folder, f"{kind.__name__}: {error}") from error
+
+
+class WritingGuard(TantivyGuard):
+    """The same for a writer: a disk that refuses is no damage."""
+
+    __slots__ = ()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        refused = _SYSTEM_ERROR.search(str(error)) if isinstance(error, ValueError) else None
+        if refused is not None:
+            number = int(refused[1])
+            reason = OSError(number, os.strerror(number))
+            raise fileio.write_failed(self._folder, reason) from error
+        super().__exit__(kind, error, trace)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

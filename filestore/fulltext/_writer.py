@@ -28,7 +28,7 @@ from filestore.fulltext._analysis import (
 )
 from filestore.fulltext._stamp import (
     Stamp,
-    TantivyGuard,
+    WritingGuard,
     describe_files,
     read_stamp,
     require_files,
@@ -66,7 +66,7 @@ class Writer:
 
     def __init__(self, folder: str, part: str, previous: Stamp | None) -> None:
         self._folder = folder
-        self._guard = TantivyGuard(folder)
+        self._guard = WritingGuard(folder)
         self._part = part
         self._previous = previous
         self._stems: dict[str, tantivy.TextAnalyzer] = {}

@@ -14,7 +14,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-SCRIPTS = ("first_index", "start", "status", "sync", "warm_search")
+SCRIPTS = ("first_index", "start", "status", "verify", "sync", "renames", "warm_search")
 """The first one leaves an indexed store to the others."""
 LIBRARIES = ("faiss-cpu", "tantivy", "numpy")
 

@@ -115,7 +115,7 @@ def _parts(root: str, *, create: bool = False) -> tuple[Any, Any]:
 def _places(root: str) -> Any:
     from filestore.places import Places
 
-    return Places(root=root, sidecar=os.path.join(root, ".sidecar"))
+    return Places(root=root, sidecar=os.path.join(root, ".sidecar"), configuration=root)
 
 
 def build(root: str, vectors: str) -> None:

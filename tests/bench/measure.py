@@ -149,6 +149,8 @@ def options(document: str, *, files: int, folders: int, runs: int) -> Iterator[O
         # An installed package has its bytecode; a checkout may not, or may be told to keep none.
         os.environ["PYTHONPYCACHEPREFIX"] = os.path.abspath(os.path.join(work, "bytecode"))
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        # What the user's machine knows of these stores goes with them.
+        os.environ["XDG_CONFIG_HOME"] = os.path.abspath(os.path.join(work, "configuration"))
         yield Options(files=given.files, folders=given.folders, runs=given.runs, work=work)
 
 
@@ -195,6 +197,17 @@ def times(figure: str, ours_s: float, yardstick: str, theirs_s: float, limit: fl
         compared=f"× {ours_s / theirs_s:.2f}",
         goal=f"≤ × {limit:g}",
         met=ours_s <= limit * theirs_s,
+    )
+
+
+def peak(figure: str, runs: Sequence[Run], limit_bytes: int | None = None) -> Row:
+    """A row for the highest peak memory of some runs."""
+    highest = peak_bytes(runs)
+    return Row(
+        figure=figure,
+        ours=f"{highest / MIB:.0f} MB",
+        goal="–" if limit_bytes is None else f"≤ {limit_bytes / MIB:.0f} MB",
+        met=None if limit_bytes is None else highest <= limit_bytes,
     )
 
 

@@ -8,7 +8,7 @@ import os
 import measure
 from stores import commit_tree
 
-RATIO = 2.5
+RATIO = 2.0
 PEAK_BYTES = 250 * measure.MIB
 
 

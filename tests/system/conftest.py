@@ -113,7 +113,7 @@ class Workspace:
         assert status["drift"] == {}
         checked = self.json("verify", "--level", "full")
         assert checked["clean"] is True
-        assert checked["findings"] == []
+        assert [one for one in checked["findings"] if one["severity"] != "I"] == []
         again = self.sync()
         assert again["applied"] == []
         assert again["remaining"] == []

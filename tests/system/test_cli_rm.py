@@ -11,7 +11,9 @@ def kept(workspace: Any, undo: str) -> dict[str, bytes]:
     batch: Path = workspace.store / ".undo" / undo
     record = json.loads((batch / "batch.json").read_bytes())
     return {
-        entry["path"].encode("latin-1").decode(): (batch / entry["before"]).read_bytes()
+        entry["path"].encode("latin-1").decode().removeprefix("chunked/"): (
+            batch / entry["before"]["blob"]
+        ).read_bytes()
         for entry in record["files"]
     }
 
@@ -48,7 +50,8 @@ def test_originals_are_kept(either: Any) -> None:
     done = either("rm", "gone.md")
     assert "kept as .undo/" in done.stdout
     assert either.truth() == {}
-    (undo,) = os.listdir(either.store / ".undo")
+    added, undo = sorted(os.listdir(either.store / ".undo"))
+    assert added != undo
     assert kept(either, undo) == before
     assert "?? file_index/.undo" not in either.git("status", "--porcelain", "-uall")
 
@@ -106,3 +109,16 @@ def test_same_chunk_text_in_another_resource_stays_found(either: Any) -> None:
     hits = either.json("search", "very same", "--mode", "vector")["hits"]
     assert [hit["resource"] for hit in hits] == ["two.txt"]
     either.assert_settled()
+
+
+def test_the_name_is_free_again(workspace: Any, tmp_path: Path) -> None:
+    """After a removal another document from elsewhere may have the name."""
+    for folder, words in (("one", "Amber words."), ("two", "Basalt words.")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "note.md").write_text(f"# Note\n\n{words}\n")
+    workspace("add", tmp_path / "one" / "note.md")
+    assert "in use" in workspace("add", tmp_path / "two" / "note.md", code=4).stderr
+    workspace("rm", "note.md")
+    workspace("add", tmp_path / "two" / "note.md")
+    assert workspace("reconstruct", "note.md").stdout == "# Note\n\nBasalt words.\n"
+    workspace.assert_settled()

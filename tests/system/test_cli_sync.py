@@ -719,8 +719,8 @@ def test_damaged_embedding_rows(either: Any) -> None:
 def test_a_copied_store(either: Any) -> None:
     """A store copied elsewhere with its sidecar works there, and nothing is embedded again."""
     fill(either)
-    copy = either.folder.parent / "copy"
-    shutil.copytree(either.store, copy)
+    shutil.copytree(either.folder, either.folder.parent / "copy")
+    copy = either.folder.parent / "copy" / either.store.name
     report = either.json("--store", copy, "sync")
     assert report["embedded"] == 0
     assert either.json("--store", copy, "verify", "--level", "full")["clean"] is True

@@ -5,6 +5,8 @@ import os
 
 import pytest
 
+from filestore.bulk_stat import open_bulk_stat
+from filestore.fileio import stat_values
 from filestore.scan import MAX_DEPTH, scan_tree, unpack_stat
 
 SCAN = """
@@ -186,3 +188,58 @@ def test_nothing_is_opened_but_folders(tmp_path):
     write(tmp_path / "root" / "a.md")
     tree = scan_tree(str(tmp_path / "root"))
     assert sorted(tree.folders[""].entries()) == ["a.md", "pipe.md"]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("files", [3, 150])
+def test_stamps_beyond_64_bits_are_seen(tmp_path, scan, processes, files):
+    """A file from the year 2400 or from before 1970 hides nothing and ends no walk."""
+    root = tmp_path / "root"
+    for number in range(100):
+        write(root / f"r{number}" / "chunk1.md")
+    for number in range(files):
+        write(root / "r7" / f"{number}.md")
+    try:
+        os.utime(root / "r7" / "0.md", (13_569_465_600, 13_569_465_600))
+        os.utime(root / "r7" / "1.md", (-86_400, -86_400))
+    except (OSError, OverflowError):
+        pytest.skip("this file system has no such stamps")
+    found = scan(root, processes=processes)
+    names, stats = (bytes.fromhex(part) for part in found["folders"]["r7"])
+    entries = dict(zip(names.split(b"\0"), range(0, len(stats), 40), strict=True))
+    stamps = {name: unpack_stat(stats[at : at + 40])[1] for name, at in entries.items()}
+    assert len(stamps) == files + 1
+    assert stamps[b"0.md"] == min(os.lstat(root / "r7" / "0.md").st_mtime_ns, 2**63 - 1)
+    assert stamps[b"1.md"] == os.lstat(root / "r7" / "1.md").st_mtime_ns
+
+
+def test_files_between_folders_are_seen_with_their_own_stats(tmp_path):
+    """A large folder of files and folders in turns mixes none of them up."""
+    root = tmp_path / "root"
+    for number in range(100):
+        write(root / f"{number:03}.md", "x" * number)
+        write(root / f"{number:03}.md.d" / "chunk1.md")
+    tree = scan_tree(str(root))
+    sizes = {name: unpack_stat(entry)[0] for name, entry in tree.folders[""].entries().items()}
+    assert sizes == {f"{number:03}.md": number for number in range(100)}
+    assert len(tree.folders) == 101
+
+
+def test_the_bulk_way_says_what_lstat_says(tmp_path):
+    """It tells the same of every kind of entry, and None where one of them is gone."""
+    write(tmp_path / "file.md", "text")
+    (tmp_path / "folder").mkdir()
+    os.symlink("nowhere", tmp_path / "link.md")
+    os.mkfifo(tmp_path / "pipe.md")
+    handle = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        bulk = open_bulk_stat(handle)
+        if bulk is None:
+            pytest.skip("this platform has no bulk stat")
+        names = ["file.md", "folder", "link.md", "pipe.md"] * 700
+        expected = [value for name in names for value in stat_values(os.lstat(tmp_path / name))]
+        assert list(bulk(handle, [name.encode() for name in names])) == expected
+        assert bulk(handle, [b"file.md", b"gone.md"]) is None
+        assert list(bulk(handle, [])) == []
+    finally:
+        os.close(handle)

@@ -6,7 +6,17 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filestore.alignment import Drop, Insert, Keep, Match, NewPiece, OldPiece, Replace, align
+from filestore.alignment import (
+    Drop,
+    Insert,
+    Keep,
+    Match,
+    NewPiece,
+    OldPiece,
+    Replace,
+    align,
+    follow,
+)
 
 WORDS = st.sampled_from(["sun", "moon", "star", "sea", "wind"])
 TEXTS = st.lists(st.lists(WORDS, max_size=4).map(" ".join), max_size=14)
@@ -164,3 +174,27 @@ def test_thousands_of_equal_pieces_are_kept() -> None:
     matches = matches_of(old, new)
     assert_consistent(old, new, matches)
     assert sum(isinstance(match, Keep) for match in matches) >= 1_000
+
+
+def test_a_piece_that_moved_unchanged_takes_no_others_place() -> None:
+    """A text that stands elsewhere now is no changed version of one that is alike and went."""
+    old = [
+        OldPiece(key=key, text=text, edited=False)
+        for key, text in (
+            ("p", "all about pears and more"),
+            ("x", "x"),
+            ("f", "all about figs and more"),
+        )
+    ]
+    new = [NewPiece(key="x", text="x"), NewPiece(key="p", text="all about pears and more")]
+    assert Replace(old=2, new=1) not in align(old, new)
+
+
+def test_texts_are_followed_only_without_doubt() -> None:
+    """A little changed text is found among others; of two that are as alike neither is taken."""
+    pears = "pears need some care in autumn"
+    figs = "figs want much sun and no wind"
+    assert follow({3: pears, 4: figs}, {7: "pears need much care in autumn"}) == {7: 3}
+    assert follow({3: pears, 4: pears}, {7: pears}) == {}
+    assert follow({3: pears}, {7: pears, 8: f"{pears} too"}) == {}
+    assert follow({3: pears}, {7: figs}) == follow({}, {7: figs}) == {}

@@ -1,6 +1,7 @@
 """What must hold of telling moves, losses and edits apart."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -270,6 +271,21 @@ def test_moves_and_losses_are_told_one_by_one():
         ("missing", "chunked/a.md", ""),
         ("missing", "chunked/b.md", ""),
     ]
+
+
+def test_a_file_that_was_moved_and_edited_is_moved():
+    """It is told as a move; what else changed is told when it is read."""
+    seen = replace(drift_of(), edited_moves=(("old.md", "new.md"),))
+    (found,) = missing_findings(seen)
+    assert (found.code, found.path, found.other) == ("moved", "chunked/new.md", "chunked/old.md")
+
+
+def test_a_file_that_was_left_out_and_is_sound_says_so():
+    """Its text may be the very one that was indexed before."""
+    before = row(look("conflict-markers", keys=()))
+    found = classify(before, look())
+    assert found is not None
+    assert (found.code, "conflict-markers" in found.detail) == ("modified", True)
 
 
 def test_a_mass_of_missing_files_is_one_finding():

@@ -1,11 +1,14 @@
 """What must hold of adding a changed source again, whatever changed and whoever edited."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from filestore import chunkfile
 from filestore.hashing import origin_hash
+from filestore.merging import Merged, Overlap
 from filestore.regeneration import Existing, NewChunk, NewDocument, in_order, regenerate
 
 LAYOUTS = ["tree", "flat"]
@@ -26,7 +29,7 @@ FEW = settings(max_examples=40)
 def existing_of(folder: Folder) -> list[Existing]:
     """The chunk files of a folder, as the planner takes them."""
     return [
-        Existing(name=name, data=data, chunk=chunkfile.parse(data)) for name, data in folder.items()
+        Existing(path=name, data=data, chunk=chunkfile.parse(data)) for name, data in folder.items()
     ]
 
 
@@ -38,10 +41,42 @@ def documents_of(resource) -> list[NewDocument]:
     ]
 
 
-def plan(folder: Folder, resource, layout: str, *, several: bool = True):
+class Past:
+    """Knows the texts that files were made from, by their origin; and no headings."""
+
+    def __init__(self, *bodies: str) -> None:
+        self.bodies = {origin_hash(body): body for body in bodies}
+
+    def body(self, file: Existing) -> str | None:
+        """The text with the file's origin."""
+        return self.bodies.get(file.chunk.origin or "")
+
+    def headings(self, file: Existing) -> tuple[str, ...] | None:
+        """Nobody knows."""
+        return None
+
+
+def overlap(base: str, ours: str, theirs: str) -> Merged | Overlap:
+    """A merge that always fails."""
+    return Overlap(detail="they differ", line=1, last_line=1)
+
+
+def by_line(base: str, ours: str, theirs: str) -> Merged | Overlap:
+    """A merge of texts with equally many lines: of each line the side that changed it."""
+    lines = list(zip(*(text.split("\n") for text in (base, ours, theirs)), strict=True))
+    if any(len({old, mine, new}) == 3 for old, mine, new in lines):
+        return Overlap(detail="they differ", line=1, last_line=1)
+    return Merged(text="\n".join(new if mine == old else mine for old, mine, new in lines))
+
+
+def plan(folder: Folder, resource, layout: str, *, several: bool = True, **options):
     """The planned changes for a new version of a resource."""
     return regenerate(
-        existing_of(folder), documents_of(resource), layout=layout, name_sources=several
+        existing_of(folder),
+        documents_of(resource),
+        layout=layout,
+        name_sources=several,
+        **({"merge": overlap, "past": Past()} | options),
     )
 
 
@@ -122,9 +157,10 @@ def test_untouched_chunks_keep_name_and_bytes(layout, before, edits):
         elif at < len(after):
             after[at : at + 1] = [chunk] if edit == "replace" else []
     assume(len({chunk.body for chunk in after}) == len(after))
-    # A text that comes back elsewhere with other headings was not left alone.
+    # A text that comes back elsewhere was not left alone, nor is one with other headings.
+    was, now = ([chunk.body for chunk in chunks] for chunks in (before, after))
+    assume([body for body in now if body in was] == [body for body in was if body in now])
     kept = [chunk for chunk in after if chunk in before]
-    assume(kept == [chunk for chunk in before if chunk in after])
     folder = applied({}, plan({}, single(before), layout, several=False))
     planned = plan(folder, single(after), layout, several=False)
     touched = planned.writes.keys() | planned.deletions
@@ -267,7 +303,85 @@ def test_an_edited_file_whose_source_text_went_is_kept_and_told():
     folder["chunk2.md"] += b"by hand\n"
     planned = plan(folder, single(chunks[:1]), "tree")
     assert planned.deletions == []
-    assert "gone" in planned.kept["chunk2.md"]
+    assert "gone" in planned.kept["chunk2.md"].detail
+
+
+LETTERS = st.lists(st.sampled_from("abcdef"), min_size=4, max_size=4)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(old=LETTERS, mine=LETTERS, new=LETTERS)
+def test_both_changes_of_a_text_are_in_the_file_or_both_are_kept(layout, old, mine, new):
+    """Line by line the file has what either side changed; else it stays and the new text waits."""
+    words = "is the letter on this line of one text"
+    base, ours, theirs = (
+        "".join(f"{letter} {words}\n" for letter in text) for text in (old, mine, new)
+    )
+    folder = plan({}, single([NewChunk(body=base, headings=())]), layout).writes
+    (path,) = folder
+    folder[path] = folder[path].replace(base.encode(), ours.encode())
+    chunk = NewChunk(body=theirs, headings=())
+    planned = plan(folder, single([chunk]), layout, merge=by_line, past=Past(base))
+    result = chunkfile.parse(applied(folder, planned)[path])
+    if path in planned.kept:
+        assert applied(folder, planned) == folder
+        assert (planned.kept[path].theirs, planned.pending) == (theirs, {SOURCES[0]})
+    elif planned.writes or planned.deletions:
+        assert result.origin == origin_hash(theirs)
+        lines = zip(*(text.splitlines() for text in (base, ours, theirs, result.body)), strict=True)
+        assert all(
+            line == (after if by_hand == before else by_hand)
+            for before, by_hand, after, line in lines
+        )
+    assert planned.pending == ({SOURCES[0]} if planned.kept else set())
+
+
+def test_a_file_whose_base_is_unknown_is_kept():
+    """Without the text it was made from nobody can tell what a person changed."""
+    old = NewChunk(body="one two three four five\n", headings=())
+    new = NewChunk(body="one two three four six\n", headings=())
+    folder = plan({}, single([old]), "tree").writes
+    folder["chunk1.md"] += b"by hand\n"
+    planned = plan(folder, single([new]), "tree", merge=by_line)
+    assert (planned.writes, planned.deletions) == ({}, [])
+    assert "not kept" in planned.kept["chunk1.md"].detail
+
+
+def test_a_withheld_file_is_never_written():
+    """A file that nobody can read keeps its bytes while its text changes, moves or goes."""
+    folder = plan({}, single([ASH, ELM, OAK]), "tree").writes
+    existing = [
+        replace(file, withheld="it is withheld") if file.path == "chunk2.md" else file
+        for file in existing_of(folder)
+    ]
+    changed = NewChunk(body="elm and more\n\n", headings=())
+    for chunks in ([ASH, changed, OAK], [ELM, ASH, OAK], [ASH, OAK], [ASH, OAK, ELM]):
+        planned = regenerate(
+            existing,
+            documents_of(single(chunks)),
+            layout="tree",
+            name_sources=False,
+            merge=by_line,
+            past=Past(),
+        )
+        assert "chunk2.md" not in planned.writes.keys() | planned.deletions
+
+
+def test_a_file_moved_out_of_its_folder_names_its_source():
+    """Away from its record a chunk that is written says what it comes from."""
+    (data,) = plan({}, single([ASH]), "tree", several=False).writes.values()
+    other = NewChunk(body="ash and more\n\n", headings=())
+    planned = regenerate(
+        existing_of({"aside/x.md": data}),
+        documents_of(single([other])),
+        layout="tree",
+        name_sources=False,
+        merge=by_line,
+        past=Past(),
+        folder="book",
+    )
+    assert planned.writes.keys() == {"aside/x.md"}
+    assert chunkfile.parse(planned.writes["aside/x.md"]).source == SOURCES[0]
 
 
 # Several documents
@@ -335,7 +449,14 @@ def test_documents_that_are_not_looked_at_keep_their_files(layout, first, skippe
         NewDocument(source=source, chunks=None if source in skipped else tuple(chunks))
         for source, chunks in sorted(first.items())
     ]
-    planned = regenerate(existing_of(folder), documents, layout=layout, name_sources=True)
+    planned = regenerate(
+        existing_of(folder),
+        documents,
+        layout=layout,
+        name_sources=True,
+        merge=overlap,
+        past=Past(),
+    )
     assert (planned.writes, planned.deletions) == ({}, [])
     assert planned.chunks == len(folder)
 
@@ -350,6 +471,8 @@ def test_names_in_use_by_others_are_not_taken(version):
         documents_of(single(version)),
         layout="flat",
         name_sources=True,
+        merge=overlap,
+        past=Past(),
         taken=first.writes.keys(),
     )
     assert first.writes.keys().isdisjoint(again.writes)

@@ -1,0 +1,135 @@
+"""What rows of the catalog mean, as values, and paths as it stores them. Touches no database."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from filestore.hashing import content_hash
+
+VARIABLES: Final = 900
+"""How many values one statement takes."""
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """What the catalog knows of one file."""
+
+    id: int
+    path: str
+    state: str
+    """'' for an indexed chunk, 'record', or the code that withholds it."""
+    detail: str
+    file_hash: bytes
+    text_key: bytes
+    kind: str
+    resource: str
+    source: str | None
+    """The chunk's own source; None where its resource's record tells it."""
+    position: str | None
+    """The order key of its frontmatter."""
+    origin: str | None
+    edited: bool
+    """Whether the body differs from what was generated."""
+    generation: int
+
+    def checksum(self) -> bytes:
+        """16 bytes over the row, because SQLite checks no data page."""
+        values = (
+            self.id,
+            self.path,
+            self.state,
+            self.detail,
+            self.file_hash,
+            self.text_key,
+            self.kind,
+            self.resource,
+            self.source,
+            self.position,
+            self.origin,
+            self.edited,
+            self.generation,
+        )
+        return content_hash(repr(values).encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFile:
+    """The FAISS file that the catalog names."""
+
+    name: str
+    size_bytes: int
+    hash: str
+    """xxh3_128, hexadecimal."""
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """New source text that a hand edit stands in the way of; both versions are kept."""
+
+    path: str
+    """Of the chunk file, below `chunked/`."""
+    base: str
+    """Origin of the text that was edited."""
+    theirs: str | None
+    """The new text; None where the source has none any more."""
+    origin: str | None
+    """Its hash."""
+    headings: tuple[str, ...] = ()
+    pages: tuple[int, ...] = ()
+    detail: str = ""
+    """Where the two overlap, for a person."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """What was last seen of a file that is gone."""
+
+    path: str
+    file_hash: bytes
+    """Of `data`, unless the catalog is damaged."""
+    data: bytes
+    mtime_ns: int
+    """When it was written; 0 where that is not known."""
+    generation: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkRow:
+    """A link from one file to another that is not there."""
+
+    path: str
+    target: str
+    moved_to: str | None
+    """Where the target went, if that was seen and it is there."""
+
+
+def encode_path(path: str) -> bytes:
+    """A path as the catalog stores it: the bytes on disk."""
+    return path.encode("utf-8", "surrogateescape")
+
+
+def decode_path(path: bytes) -> str:
+    """The inverse of `encode_path`."""
+    return path.decode("utf-8", "surrogateescape")
+
+
+def resource_of(path: str) -> str:
+    r"""The resource that the first folder of a path names; bytes that are not UTF-8 as ``\xNN``.
+
+    A path is kept as bytes, but a name is compared as text, which has to be Unicode.
+    """
+    return encode_path(path.partition("/")[0]).decode("utf-8", "backslashreplace")
+
+
+def in_batches(values: Sequence[Value], size: int = VARIABLES) -> Iterator[Sequence[Value]]:
+    """Consecutive slices of at most `size` values."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
+
+
+def placeholders(values: Sequence[object]) -> str:
+    """As many question marks as there are values."""
+    return ",".join("?" * len(values))

@@ -1,0 +1,89 @@
+"""The full-text index: its bytes against its stamp, its ids, and whether files answer their words.
+
+One rule: nothing of it is parsed before every byte matched the stamp.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from filestore import chunkfile, drift, fulltext_file
+from filestore.catalog import Catalog
+from filestore.findings import Finding
+from filestore.fulltext_feed import entry
+from filestore.subject import Level, Said, Sample, Subject
+
+if TYPE_CHECKING:
+    from filestore.fulltext import Reader
+
+FULLTEXT: Final = ".sidecar/fulltext"
+MOST_FILES: Final = 200
+"""So many files are looked up by their words below the deepest level."""
+_NAMED: Final = 10
+
+
+def check(subject: Subject, level: Level, sample: Sample, said: Said) -> None:
+    """Read the index and hold it against the catalog's files."""
+    from filestore.fulltext import FulltextDamaged, FulltextMissing, Reader
+
+    # What sizes told already is not told again by hashes.
+    found = fulltext_file.findings(subject.places, subject.catalog, hashes=True)
+    said.add(finding for finding in found if finding.code not in said.codes())
+    stamp = fulltext_file.own_stamp(subject.places, subject.catalog)
+    told = said.codes() & {"fulltext-missing", "fulltext-damaged", "fulltext-behind"}
+    if told or stamp is None:
+        if told:
+            said.not_checked.append(f"full-text entries ({', '.join(told)})")
+        return
+    try:
+        reader = Reader.open(subject.places.fulltext, stamp)
+        try:
+            _check_entries(subject.catalog, reader, level, sample, said)
+        finally:
+            reader.close()
+    except (FulltextDamaged, FulltextMissing) as error:
+        detail = f"{error.message} ({error.detail})" if error.detail else error.message
+        said.add([Finding(code="fulltext-damaged", path=FULLTEXT, detail=detail)])
+        said.not_checked.append("full-text entries, since the index cannot be read")
+
+
+def _check_entries(
+    catalog: Catalog, reader: "Reader", level: Level, sample: Sample, said: Said
+) -> None:
+    paths = catalog.indexed_files()
+    held = reader.ids()
+    if lacking := paths.keys() - held:
+        said.add(_told([paths[one] for one in sorted(lacking)], "it is not in the index"))
+    if foreign := held - paths.keys():
+        detail = f"{len(foreign):,} of its ids are no file's, first {min(foreign)}"
+        said.add([Finding(code="fulltext-mismatch", path=FULLTEXT, detail=detail)])
+    said.checked.append("every full-text id")
+    looked_up = [one for one, path in paths.items() if one in held and sample.has_path(path)]
+    if level != "deep":
+        looked_up = looked_up[:: -(-len(looked_up) // MOST_FILES) or 1]
+    silent = [paths[one] for one in looked_up if not _answers(catalog, reader, one)]
+    said.add(_told(silent, "its own words do not find it"))
+    number, among = len(looked_up), f"{len(paths):,} files in the full-text index"
+    said.checked.append(f"the words of {number:,} of {among}")
+    if number < len(paths):
+        said.not_checked.append(f"the words of {len(paths) - number:,} of {among}")
+
+
+def _answers(catalog: Catalog, reader: "Reader", file: int) -> bool:
+    """Whether the index holds a file under its own words; where these are damaged, that is told."""
+    data = catalog.content(file)
+    try:
+        chunk = chunkfile.parse(data or b"")
+    except ValueError:
+        return True
+    made = entry(file, chunk)
+    return reader.holds(made.id, (made.title, made.text))
+
+
+def _told(paths: list[str], detail: str) -> Iterator[Finding]:
+    if len(paths) > _NAMED:
+        some = ", ".join(map(drift.root_path, paths[:3]))
+        counted = f"{len(paths):,} files ({some}, …): {detail}"
+        yield Finding(code="fulltext-mismatch", path=FULLTEXT, detail=counted)
+        return
+    for path in map(drift.root_path, paths):
+        yield Finding(code="fulltext-mismatch", path=path, other=FULLTEXT, detail=detail)

@@ -1,0 +1,180 @@
+"""Let git keep the index in step: hooks follow checkouts and merges, and check what is staged."""
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.cli import _diagnostics, _output
+from filestore.errors import FilestoreError, UsageError
+from filestore.findings import is_clean
+from filestore.safe_text import shown_path
+
+if TYPE_CHECKING:
+    from filestore.git import Hook, Repository
+    from filestore.staged import Staged
+    from filestore.syncing import SyncReport
+
+EXAMPLE = "filestore git install"
+# The store is loaded where it is needed: a hook runs at every checkout.
+_ACTIONS: Final = ("install", "remove", "status")
+_WAIT_S: Final = 60.0
+"""How long a sync in the background waits for the one before it."""
+_TOLD: Final = {
+    "installed": "installed",
+    "updated": "installed",
+    "removed": "removed",
+    "absent": "not installed",
+    "foreign": "another's, left as it is",
+    "called": "another's, which calls filestore",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes; what hooks call it with is not shown."""
+    parser.add_argument(
+        "action",
+        choices=(*_ACTIONS, "hook", "follow"),
+        metavar="|".join(_ACTIONS),
+        help="write the hooks, take them away, or say which are there",
+    )
+    parser.add_argument("--in", dest="stores", action="append", help=argparse.SUPPRESS)
+    parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
+
+
+def run(options: Any) -> int:
+    """Do it; 1 where a hook that is not ours stands in the way, or one is not there."""
+    if options.action == "hook":
+        return _hook(options)
+    if options.arguments:
+        raise UsageError(
+            f"'git {options.action}' takes nothing more, not {options.arguments[0]!r}",
+            remedy="filestore git --help",
+        )
+    return _follow(options) if options.action == "follow" else _manage(options)
+
+
+def _manage(options: Any) -> int:
+    from filestore import git
+    from filestore.cli import _context
+
+    with _context.open_store(options) as store:
+        place = git.repository(store.root)
+    act = {"install": git.install, "remove": git.remove, "status": git.status}[options.action]
+    hooks = act(place)
+    in_the_way = [hook for hook in hooks if hook.state == "foreign"]
+    if options.json:
+        _output.write_json(
+            {
+                "folder": place.hooks,
+                "store": place.store,
+                "note": place.note,
+                "hooks": [_hook_json(hook) for hook in hooks],
+            }
+        )
+    else:
+        _words(place, hooks)
+    if options.action == "remove":
+        return 0
+    done = all(hook.serves for hook in hooks)
+    return 1 if in_the_way or not done else 0
+
+
+def _hook_json(hook: "Hook") -> dict[str, Any]:
+    return {"hook": hook.name, "state": hook.state, "path": hook.path, "line": hook.line}
+
+
+def _words(place: "Repository", hooks: "tuple[Hook, ...]") -> None:
+    _output.line(f"hooks of {shown_path(place.hooks)}")
+    for hook in hooks:
+        _output.line(f"    {hook.name}: {_TOLD[hook.state]}")
+    for hook in hooks:
+        if hook.state == "foreign":
+            _diagnostics.say(f"add this line to {shown_path(hook.path)}:\n    {hook.line}")
+    if place.note:
+        _diagnostics.say(place.note)
+
+
+def _hook(options: Any) -> int:
+    """What a hook does: git is failed by nothing but findings in what is staged."""
+    from filestore import git
+
+    name = options.arguments[0] if options.arguments else ""
+    stores = options.stores or []
+    if name not in git.HOOKS:
+        raise UsageError(f"no hook {name!r}", remedy=f"one of {', '.join(git.HOOKS)}")
+    # What a hook says is for a person, and stdout belongs to whoever reads git's.
+    sys.stdout.flush()
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    try:
+        if name == git.CHECKING:
+            return _check(stores)
+        _follow_all(stores)
+    except FilestoreError as error:
+        _diagnostics.report(error, as_json=False)
+        return git.EXIT_STOP if name == git.CHECKING else 0
+    return 0
+
+
+def _follow_all(stores: list[str]) -> None:
+    from filestore import git
+
+    for done in git.follow(os.getcwd(), stores):
+        store = shown_path(done.store)
+        if not done.finished:
+            told = "still following in the background; 'filestore status' tells"
+            _diagnostics.say(f"filestore: {store}: {told}")
+        for line in done.said.splitlines():
+            _diagnostics.say(f"filestore: {store}: {line.removeprefix('filestore: ')}")
+
+
+def _check(stores: list[str]) -> int:
+    """Check what is staged in every store; tells the hook to stop the commit where it finds."""
+    from filestore import git, staged
+    from filestore.cli import _context
+    from filestore.store import Store
+
+    stop = False
+    for name, root in git.served_roots(os.getcwd(), stores):
+        with Store(root, configuration=_context.configuration_folder()) as store:
+            checked = staged.check(store.places, store.settings.layout)
+            if not is_clean(list(checked.findings), store.settings.accepted):
+                _refuse(name, checked)
+                stop = True
+    return git.EXIT_STOP if stop else 0
+
+
+def _refuse(store: str, checked: "Staged") -> None:
+    _diagnostics.say(f"filestore: not committed, for what is staged in {shown_path(store)}:")
+    _output.findings([finding for finding in checked.findings if finding.severity != "I"])
+    _diagnostics.say("  try: mend and stage it; 'git commit --no-verify' commits it as it is")
+
+
+def _follow(options: Any) -> int:
+    """Sync without embedding, saying only what a person who works with git wants to know."""
+    from filestore.cli import _context
+
+    with _context.open_store(options) as store:
+        report = store.sync(embed=False, wait_s=_WAIT_S)
+        clean = is_clean(list(report.remaining), store.settings.accepted)
+    for line in _told(report):
+        _diagnostics.say(line)
+    return 0 if clean else 1
+
+
+def _told(report: "SyncReport") -> list[str]:
+    unembedded = sum(found.code == "vector-missing" for found in report.remaining)
+    counts: dict[str, int] = {}
+    for finding in report.remaining:
+        if finding.severity != "I" and finding.code not in ("vector-missing", "model-missing"):
+            counts[finding.code] = counts.get(finding.code, 0) + 1
+    lines = []
+    if report.applied:
+        lines.append(f"followed {_output.count(len(report.applied), 'change')}")
+    if unembedded:
+        files = _output.count(unembedded, "file")
+        lines.append(f"{files} without vectors yet; 'filestore sync' embeds them")
+    if counts:
+        left = ", ".join(f"{number:,} {code}" for code, number in counts.items())
+        lines.append(f"left for you: {left}; 'filestore status' tells more")
+    return lines

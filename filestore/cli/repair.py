@@ -1,0 +1,243 @@
+"""Plan what a verification found, ask, mend it step by step, and verify again."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from filestore.cli import _context, _diagnostics, _output
+from filestore.errors import FilestoreError, RefusedError, UsageError
+from filestore.findings import is_clean
+from filestore.plans import KINDS, Plan, Step
+from filestore.safe_text import shown_path
+from filestore.saved_plans import Saved, parse, serialize, step_value
+from filestore.store import Store
+
+if TYPE_CHECKING:
+    from filestore.repair import RepairReport
+
+EXAMPLE = "filestore repair --truth --path chunked/notes.md/chunk1.md"
+_SHOWN = 10
+"""Paths listed under one kind of step; the rest is counted."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument("--plan", action="store_true", help="only say what would be done")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="CODE", help="mend only these findings"
+    )
+    parser.add_argument(
+        "--path", nargs="+", default=[], metavar="P", help="mend only these files or folders"
+    )
+    parser.add_argument(
+        "--truth", action="store_true", help="allow steps that write, bring back or remove files"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--level",
+        choices=("fast", "full", "deep"),
+        help="how thoroughly to look first; damage shows at full (default: as --only needs it,"
+        " else fast)",
+    )
+    parser.add_argument(
+        "--ours", nargs="+", default=[], metavar="PATH", help="keep the edit of a file as it is"
+    )
+    parser.add_argument(
+        "--theirs", nargs="+", default=[], metavar="PATH", help="take the source's new text"
+    )
+    parser.add_argument(
+        "--apply", metavar="FILE", help="apply what 'repair --plan --json' printed; - for stdin"
+    )
+
+
+def run(options: Any) -> int:
+    """Plan, ask, apply; 1 where something is left, 4 where nobody could be asked."""
+    saved = _saved(options)
+    with _context.open_store(options) as store:
+        plan, others = _planned(store, options, saved)
+        if options.plan:
+            return _print_plan(options, plan, store)
+        if plan.doable and not options.yes:
+            _ask(options, plan)
+        elif not options.json:
+            _show(plan, _output.line)
+        return _applied(store, options, plan, others)
+
+
+def _saved(options: Any) -> Saved | None:
+    """The plan that is to be applied; None where one is to be made."""
+    if options.apply is None:
+        return None
+    chosen = (options.plan, options.only, options.path, options.level, options.ours, options.theirs)
+    if any(chosen):
+        raise UsageError(
+            "--apply takes its choices from the plan; only --truth and --yes go with it",
+            remedy="filestore repair --apply FILE --yes",
+        )
+    try:
+        if options.apply == "-":
+            return parse(sys.stdin.buffer.read())
+        with open(options.apply, "rb") as file:
+            return parse(file.read())
+    except OSError as error:
+        raise FilestoreError(
+            f"cannot read the plan {options.apply}: {error.strerror or error}",
+            remedy="make one: filestore repair --plan --json",
+        ) from error
+
+
+def _planned(
+    store: Store, options: Any, saved: Saved | None
+) -> tuple[Plan, list[tuple[Step, str]]]:
+    from filestore.repair import level_for, policy_of
+
+    with _diagnostics.ProgressBar() as on_progress:
+        if saved is not None:
+            return store.confirm_repair(saved, truth=options.truth, on_progress=on_progress)
+        policy = policy_of(
+            store.places,
+            truth=options.truth,
+            only=options.only,
+            paths=options.path,
+            ours=options.ours,
+            theirs=options.theirs,
+        )
+        return store.plan_repair(
+            policy, level=options.level or level_for(options.only), on_progress=on_progress
+        ), []
+
+
+def _print_plan(options: Any, plan: Plan, store: Store) -> int:
+    if options.json:
+        found = [_output.finding_json(finding) for finding in plan.findings]
+        _output.write_json(
+            {"plan": serialize(plan), "applied": [], "skipped": [], "remaining": found, "undo": []}
+        )
+    else:
+        _show(plan, _output.line)
+    left = [one.finding for one in plan.left]
+    return 1 if plan.steps or not is_clean(left, store.settings.accepted) else 0
+
+
+def _show(plan: Plan, line: Any) -> None:
+    """Say what is to be done, kind by kind, and what is left for a person."""
+    if not plan.steps:
+        line("nothing to do")
+    groups: dict[str, list[Step]] = {}
+    for step in plan.steps:
+        groups.setdefault(step.kind, []).append(step)
+    for kind, steps in groups.items():
+        _show_kind(kind, steps, plan, line)
+    price = _price(plan)
+    if price:
+        line(price)
+    if plan.left:
+        line("left for you:")
+    for one in plan.left[:_SHOWN]:
+        finding = one.finding
+        line(f"    {finding.severity} {finding.code}  {shown_path(finding.path)}")
+        for text in _wrapped(one.reason):
+            line(f"      {text}")
+    if len(plan.left) > _SHOWN:
+        line(f"    … and {len(plan.left) - _SHOWN:,} more; 'filestore verify' lists them")
+
+
+def _show_kind(kind: str, steps: list[Step], plan: Plan, line: Any) -> None:
+    needs = "" if plan.allows(steps[0]) else ", needs --truth"
+    line(f"{KINDS[kind].title} ({_sizes(steps)}{needs})")
+    for step in steps[:_SHOWN]:
+        from_where = f"  from {shown_path(step.other)}" if step.other else ""
+        detail = f"  {step.detail}" if KINDS[kind].truth or step.part else ""
+        line(f"    {shown_path(step.path)}{from_where}{detail}")
+        for text in step.diff.splitlines():
+            line(f"      {text}")
+    if len(steps) > _SHOWN:
+        line(f"    … and {len(steps) - _SHOWN:,} more")
+
+
+def _sizes(steps: list[Step]) -> str:
+    if steps[0].part:
+        parts = [_output.count(sum(step.findings for step in steps), "finding")]
+    else:
+        parts = [_output.count(len(steps), "file")]
+    read = sum(step.read_bytes for step in steps)
+    written = sum(step.write_bytes for step in steps)
+    parts += [f"{read:,} bytes to read"] if read else []
+    parts += [f"{written:,} to write"] if written else []
+    return ", ".join(parts)
+
+
+def _price(plan: Plan) -> str:
+    """What the plan has to embed, in words; "" where it embeds nothing."""
+    unknown = any(step.texts is None and plan.allows(step) for step in plan.steps)
+    if not (plan.texts or plan.known or unknown):
+        return ""
+    who = f"{plan.model.partition('|')[0]} has to embed" if plan.model else "without a model wait"
+    more = " and what files change into" if unknown else ""
+    return f"{who} {_output.count(plan.texts, 'text')}{more} ({plan.known:,} known already)"
+
+
+def _wrapped(text: str) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(text, 72)
+
+
+def _ask(options: Any, plan: Plan) -> None:
+    """Show the plan and ask a person who can answer; anybody else has to say --yes."""
+    is_terminal = sys.stdin.isatty()
+    if not options.json:
+        _show(plan, _output.line)
+    elif is_terminal:
+        _show(plan, _diagnostics.say)
+    sys.stdout.flush()
+    if not is_terminal:
+        steps = _output.count(len(plan.doable), "step")
+        raise RefusedError(f"{steps} to apply, and nobody to ask", remedy="say yes: --yes")
+    sys.stderr.write("go on? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise RefusedError("nothing was changed", remedy="answer y, or say --yes")
+
+
+def _applied(store: Store, options: Any, plan: Plan, others: list[tuple[Step, str]]) -> int:
+    with _diagnostics.ProgressBar() as on_progress:
+        report = store.apply_repair(plan, on_progress=on_progress)
+    skipped = [*others, *report.skipped]
+    clean = is_clean(list(report.remaining), store.settings.accepted)
+    problem = _diagnostics.left_without(report.problem)
+    if options.json:
+        _output.write_json(
+            {
+                "plan": serialize(report.plan),
+                "applied": [step_value(step) for step in report.applied],
+                "skipped": [step_value(step) | {"reason": why} for step, why in skipped],
+                "remaining": [_output.finding_json(finding) for finding in report.remaining],
+                "undo": list(report.undo),
+                "embedded": report.embedded,
+                "reused": report.reused,
+            }
+        )
+    else:
+        _tell(report, skipped, clean=clean)
+    return problem or (0 if clean else 1)
+
+
+def _tell(report: "RepairReport", skipped: list[tuple[Step, str]], *, clean: bool) -> None:
+    """Say what was done, what was not, and what is left."""
+    done: dict[str, int] = {}
+    for step in report.applied:
+        done[KINDS[step.kind].title] = done.get(KINDS[step.kind].title, 0) + 1
+    if report.applied:
+        _output.line("applied: " + ", ".join(f"{title} ({n:,})" for title, n in done.items()))
+        texts = _output.count(report.embedded, "text")
+        _output.line(f"{texts} embedded, {report.reused:,} known already")
+    for step, why in skipped:
+        _output.line(f"skipped: {shown_path(step.path)}: {why}")
+    for identifier in report.undo:
+        _output.line(f"to take it back: filestore undo {identifier}")
+    remaining = [finding for finding in report.remaining if finding.severity != "I"]
+    if remaining:
+        _output.line("what remains:")
+        _output.findings(remaining)
+    _output.line("clean" if clean else "not clean")

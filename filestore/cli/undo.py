@@ -1,0 +1,85 @@
+"""Take a change of chunk files back: all of its files, byte for byte, or none of them."""
+
+import argparse
+import time
+from typing import TYPE_CHECKING, Any
+
+from filestore.cli import _context, _diagnostics, _output
+from filestore.safe_text import shown_path
+
+if TYPE_CHECKING:
+    from filestore.originals import Batch
+
+EXAMPLE = "filestore undo --list"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument(
+        "id", nargs="?", metavar="ID", help="which one; without it the newest that is not undone"
+    )
+    parser.add_argument("--list", action="store_true", help="list what can be undone and redone")
+
+
+def run(options: Any) -> int:
+    """Undo; 1 where there is nothing to undo, 4 where files were edited since."""
+    with _context.open_store(options) as store:
+        if options.list:
+            return _list(store.batches(), as_json=options.json)
+        with _diagnostics.ProgressBar() as on_progress:
+            done = store.undo(options.id, on_progress=on_progress)
+    if options.json:
+        paths = list(done.paths) if done else []
+        _output.write_json(
+            {
+                "id": done.identifier if done else None,
+                "what": done.what if done else "",
+                "undone": paths,
+                "embedded": done.embedded if done else 0,
+                "reused": done.reused if done else 0,
+            }
+        )
+    elif done is None:
+        _output.line("nothing to undo")
+    else:
+        files = _output.count(len(done.paths), "file")
+        _output.line(f"undone {done.identifier}: {shown_path(done.what)} ({files})")
+        _output.line("'filestore redo' makes the change again")
+    return _diagnostics.left_without(done.problem) if done else 1
+
+
+def _list(batches: "list[Batch]", *, as_json: bool) -> int:
+    """List, newest first; 1 where there is none."""
+    if as_json:
+        _output.write_json({"batches": [_batch_json(batch) for batch in reversed(batches)]})
+        return 0 if batches else 1
+    for batch in reversed(batches):
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(batch.made_s))
+        size = f"{batch.size_bytes:,} bytes"
+        files = _output.count(len(batch.entries), "file")
+        head = f"{batch.identifier}  {when}  {_state(batch):<10}  {files}, {size}"
+        _output.line(head)
+        _output.line(f"    {shown_path(batch.problem or batch.what)}")
+    if not batches:
+        _output.line("nothing to undo")
+    return 0 if batches else 1
+
+
+def _state(batch: "Batch") -> str:
+    if batch.problem:
+        return "damaged"
+    if batch.underway:
+        return "broken off"
+    return "undone" if batch.wanted == "before" else "done"
+
+
+def _batch_json(batch: "Batch") -> dict[str, Any]:
+    return {
+        "id": batch.identifier,
+        "what": batch.what,
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(batch.made_s)),
+        "files": len(batch.entries),
+        "bytes": batch.size_bytes,
+        "state": _state(batch),
+        "problem": batch.problem,
+    }

@@ -1,0 +1,121 @@
+"""Keep the index in step while files change, until it is ended with Ctrl-C."""
+
+import argparse
+import signal
+import sys
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.cli import EXIT_INTERRUPTED, _context, _output
+from filestore.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from filestore import watch
+
+EXAMPLE = "filestore watch --json"
+_KEPT: Final = "what was made so far is kept"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument(
+        "--no-embed", action="store_true", help="leave new texts without vectors for now"
+    )
+
+
+def run(options: Any) -> int:
+    """Watch; 130 where Ctrl-C ends it, 0 where the system does."""
+    from filestore import watch
+    from filestore.store import Store
+
+    with _context.open_store(options) as store:
+        places = store.places
+    ended = _end_politely()
+
+    # No second process walks the tree: what tells of changes has threads.
+    open_store = partial(Store, places.root, configuration=_context.configuration_folder())
+    try:
+        for event in watch.watch(
+            open_store, places, embed=not options.no_embed, stop=threading.Event()
+        ):
+            _tell(event, as_json=options.json)
+    except KeyboardInterrupt:
+        pass
+    _say({"event": "stopped", "detail": _KEPT}, f"stopped: {_KEPT}", as_json=options.json)
+    return 0 if ended.is_set() else EXIT_INTERRUPTED
+
+
+def _end_politely() -> threading.Event:
+    """Let the system's polite end interrupt as Ctrl-C does; the event tells which it was."""
+    ended = threading.Event()
+
+    def end(*_: object) -> None:
+        ended.set()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+    return ended
+
+
+def _tell(event: "watch.Event", *, as_json: bool) -> None:
+    from filestore import watch
+
+    match event:
+        case watch.Synced():
+            _say(_synced_json(event), _synced_words(event), as_json=as_json)
+        case watch.Waiting(reason=reason):
+            _say({"event": "waiting", "for": reason}, f"waiting: {reason}", as_json=as_json)
+        case watch.Blind(reason=reason):
+            words = f"not told of changes, so looking every {watch.BLIND_S:.0f} s: {reason}"
+            _say({"event": "blind", "detail": reason}, words, as_json=as_json)
+        case watch.Reopened():
+            words = "filestore.toml changed: opened again"
+            _say({"event": "reopened"}, words, as_json=as_json)
+        case watch.Failed(error=error):
+            said = {"error": error.message, "detail": error.detail, "remedy": error.remedy}
+            remedy = f" (try: {error.remedy})" if error.remedy else ""
+            words = f"failed: {error.message}{remedy}"
+            _say({"event": "failed"} | said, words, as_json=as_json)
+
+
+def _say(value: dict[str, Any], words: str, *, as_json: bool) -> None:
+    if as_json:
+        _output.write_json_line(value)
+    else:
+        _output.line(safe_text(words, keep_newlines=False))
+        sys.stdout.flush()
+
+
+def _counts(found: "tuple[Any, ...]") -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for finding in found:
+        counts[finding.code] = counts.get(finding.code, 0) + 1
+    return counts
+
+
+def _synced_json(event: "watch.Synced") -> dict[str, Any]:
+    report = event.report
+    return {
+        "event": "synced",
+        "applied": _counts(report.applied),
+        "remaining": _counts(report.remaining),
+        "embedded": report.embedded,
+        "reused": report.reused,
+        "generation": report.generation,
+    }
+
+
+def _synced_words(event: "watch.Synced") -> str:
+    report = event.report
+    done, left = (
+        ", ".join(f"{number:,} {code}" for code, number in _counts(found).items())
+        for found in (report.applied, report.remaining)
+    )
+    parts = [f"in step: {done or 'nothing to do'}"]
+    if report.embedded or report.reused:
+        texts = _output.count(report.embedded, "text")
+        parts.append(f"{texts} embedded, {report.reused:,} known already")
+    if left:
+        parts.append(f"left for you: {left}")
+    return "; ".join(parts)

@@ -1,0 +1,182 @@
+"""Three-way merges of chunk bodies: two changed texts brought together over the one before them.
+
+The trivial cases are decided here, the rest by git's own line merge in a child process. One rule: a
+merge takes both changes whole or says where they overlap; no line is dropped in between.
+"""
+
+import os
+import re
+from dataclasses import dataclass, replace
+from typing import Final
+
+from filestore.worktree import quiet_environment
+
+_TIMEOUT_S: Final = 30
+_MOST_CONFLICTS: Final = 127
+"""Git counts conflicts in its exit status, up to this; what is above is an error."""
+_SHORTEST_MARKER: Final = 32
+_QUOTED: Final = 40
+_BYTE_ORDER_MARK: Final = "\ufeff"
+_MARKERS: Final = re.compile(r"<{32,}|\|{32,}|={32,}|>{32,}")
+_SIDES: Final = ("ours", "base", "theirs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """Both changes in one text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """Two changes that only a person can bring together."""
+
+    detail: str
+    line: int = 0
+    """Where the first of them stands in our text, from 1; 0 where that is not known."""
+    last_line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Body:
+    """A text without what no merge is about."""
+
+    text: str
+    """With bare line ends, and one at its end unless it is empty."""
+    mark: str
+    ending: str
+    """The line ends that it ended in."""
+    returns: bool
+    """Whether every line ended in a carriage return and a line feed."""
+
+
+def merge(base: str, ours: str, theirs: str) -> Merged | Overlap:
+    """Bring two changed texts together.
+
+    Line ends, final line ends and a byte-order mark follow `ours`, as far as `theirs` alone did not
+    change them; they are no overlap.
+
+    Args:
+        base: What both were made from.
+        ours: As a person edited it.
+        theirs: As it is generated now.
+    """
+    old, mine, new = _body(base), _body(ours), _body(theirs)
+    if mine.text == old.text:
+        found: Merged | Overlap = Merged(text=new.text)
+    elif mine.text == new.text or new.text == old.text:
+        found = Merged(text=mine.text)
+    else:
+        found = _merge_with_git(old.text, mine.text, new.text)
+    if isinstance(found, Overlap):
+        return found
+    ending = new.ending if mine.ending == old.ending else mine.ending
+    return Merged(text=_restored(replace(mine, text=found.text, ending=ending)))
+
+
+def _body(text: str) -> _Body:
+    mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
+    plain = text.removeprefix(_BYTE_ORDER_MARK)
+    returns = "\r\n" in plain and plain.count("\r\n") == plain.count("\n")
+    if returns:
+        plain = plain.replace("\r\n", "\n")
+    content = plain.rstrip("\n")
+    return _Body(
+        text=f"{content}\n" if content else "",
+        mark=mark,
+        ending=plain[len(content) :],
+        returns=returns,
+    )
+
+
+def _restored(body: _Body) -> str:
+    text = body.text.rstrip("\n") + body.ending
+    return body.mark + (text.replace("\n", "\r\n") if body.returns else text)
+
+
+def _merge_with_git(base: str, ours: str, theirs: str) -> Merged | Overlap:
+    import subprocess
+    import tempfile
+
+    width = max(map(len, _MARKERS.findall(base + ours + theirs)), default=0) + _SHORTEST_MARKER
+    try:
+        with tempfile.TemporaryDirectory(prefix="filestore-merge-") as folder:
+            for name, text in zip(_SIDES, (ours, base, theirs), strict=True):
+                with open(os.path.join(folder, name), "wb") as file:
+                    file.write(text.encode("utf-8", "surrogatepass"))
+            done = subprocess.run(
+                ["git", "merge-file", "-p", "--diff3", f"--marker-size={width}", *_SIDES],
+                cwd=folder,
+                capture_output=True,
+                check=False,
+                timeout=_TIMEOUT_S,
+                env=_environment(folder),
+                stdin=subprocess.DEVNULL,
+            )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        if isinstance(error, FileNotFoundError) and error.filename == "git":
+            return Overlap(detail="git is not installed, so that the two cannot be merged")
+        return Overlap(detail=f"git could not merge the two: {error}")
+    return _decided(done.returncode, done.stdout, done.stderr, ours, width)
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """Nothing that a person or a repository has set may change what a merge gives."""
+    alone = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    return quiet_environment() | alone | {"GIT_CEILING_DIRECTORIES": os.path.dirname(folder)}
+
+
+def _decided(status: int, output: bytes, said: bytes, ours: str, width: int) -> Merged | Overlap:
+    """What git's answer means."""
+    if status == 0:
+        return Merged(text=output.decode("utf-8", "surrogatepass"))
+    if 0 < status <= _MOST_CONFLICTS:
+        return _overlap(output.decode("utf-8", "surrogatepass"), ours, width)
+    reason = said.decode("utf-8", "replace").strip() or f"exit status {status}"
+    return Overlap(detail=f"git could not merge the two: {reason}")
+
+
+def _overlap(output: str, ours: str, width: int) -> Overlap:
+    """Where the first conflict of git's output stands, and how many there are."""
+    hunks = _hunks(output, width)
+    mine, new = hunks[0]
+    line = _line_of(mine, ours.split("\n"))
+    more = f", and {len(hunks) - 1} more" if len(hunks) > 1 else ""
+    return Overlap(
+        detail=f"yours {_quoted(mine)}, the source now {_quoted(new)}{more}",
+        line=line,
+        last_line=line + max(0, len(mine) - 1) if line else 0,
+    )
+
+
+def _hunks(output: str, width: int) -> list[tuple[list[str], list[str]]]:
+    """Our and their lines of every conflict."""
+    marks = {"<" * width: "ours", "|" * width: "base", "=" * width: "theirs", ">" * width: ""}
+    found: list[dict[str, list[str]]] = []
+    side = ""
+    for line in output.split("\n"):
+        mark = marks.get(line[:width]) if line[width : width + 1] in ("", " ") else None
+        if mark is None:
+            if side:
+                found[-1][side].append(line)
+            continue
+        side = mark
+        if side == "ours":
+            found.append({name: [] for name in _SIDES})
+    return [(hunk["ours"], hunk["theirs"]) for hunk in found]
+
+
+def _line_of(hunk: list[str], lines: list[str]) -> int:
+    """The line, from 1, at which a run of lines stands; 0 for a run that is empty."""
+    if not hunk:
+        return 0
+    starts = range(len(lines) - len(hunk) + 1)
+    return next((at + 1 for at in starts if lines[at : at + len(hunk)] == hunk), 0)
+
+
+def _quoted(lines: list[str]) -> str:
+    text = " ".join(" ".join(lines).split())
+    if not text:
+        return "nothing"
+    return f'"{text}"' if len(text) <= _QUOTED else f'"{text[: _QUOTED - 1]}…"'

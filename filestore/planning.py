@@ -1,0 +1,342 @@
+"""What a repair does about findings, as steps. Pure: facts come in, a plan goes out.
+
+One rule: every step names what it was planned on, so that whoever applies it can tell whether that
+still holds; what no step mends is left for a person, with the reason.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from filestore.findings import CODES, Finding
+from filestore.plans import ABSENT, KINDS, PARTS, Left, Plan, Policy, State, Step, is_below
+
+_KIND_OF_CODE: Final = {
+    "modified": "reindex",
+    "metadata-modified": "update-record",
+    "untracked": "index",
+    "moved": "repoint",
+    "missing": "forget",
+    "leftovers": "collect",
+    "catalog-missing": "rebuild-catalog",
+    "catalog-damaged": "rebuild-catalog",
+    "map-mismatch": "rebuild-catalog",
+    "embeddings-damaged": "salvage",
+    "vector-missing": "embed",
+    "vector-invalid": "embed",
+    "vector-orphan": "rebuild-index",
+    "vector-mismatch": "rebuild-index",
+    "index-missing": "rebuild-index",
+    "index-damaged": "rebuild-index",
+    "index-behind": "rebuild-index",
+    "index-foreign": "rebuild-index",
+    "metric-mismatch": "rebuild-index",
+    "fulltext-missing": "rebuild-fulltext",
+    "fulltext-damaged": "rebuild-fulltext",
+    "fulltext-behind": "rebuild-fulltext",
+    "fulltext-mismatch": "rebuild-fulltext",
+}
+"""What mends a finding without touching a file; any other safe code is `follow`."""
+
+WITHHELD: Final = frozenset(
+    {
+        "malformed-frontmatter",
+        "invalid-metadata",
+        "record-invalid",
+        "conflict-markers",
+        "bad-encoding",
+        "empty",
+        "oversized",
+        "special-file",
+        "symlink",
+        "litter",
+    }
+)
+"""Codes of files that are left out of answers; the catalog has to know of it."""
+
+_ON_DEMAND: Final = frozenset({"source-missing", "chunker-changed"})
+"""Codes that are mended only where they are named: costly, or a loss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What was seen of one file."""
+
+    state: State
+    keys: tuple[bytes, ...] = ()
+    """Of the texts that are embedded of it."""
+    size_bytes: int = 0
+    recorded: bool = False
+    """Whether the catalog knows it as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restorable:
+    """Where the bytes of a lost file can come from."""
+
+    place: str
+    """``last seen`` or ``git``."""
+    hash: str
+    size_bytes: int
+    diff: str
+    """From what is there now."""
+    blob: str = ""
+    """Git's name of them."""
+    differs: bool = False
+    """Whether it is not what the catalog recorded last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A change of truth files that was worked out before it is planned."""
+
+    seen: Mapping[str, State]
+    """What it rests on: a path each."""
+    detail: str = ""
+    read_bytes: int = 0
+    write_bytes: int = 0
+    problem: str = ""
+    """Why it cannot be made after all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a plan is made of, besides findings."""
+
+    identity: str
+    """Of the catalog; "" where there is none."""
+    generation: int
+    looks: Mapping[str, Look] = field(default_factory=dict)
+    restorable: Mapping[str, Restorable] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()
+    """What a mass of missing files consists of."""
+    prepared: Mapping[tuple[str, str], Prepared] = field(default_factory=dict)
+    """Kind and path of what writes truth files otherwise."""
+    unembedded: tuple[bytes, ...] = ()
+    """Keys of texts that the catalog knows to have no vector."""
+    unsound: tuple[bytes, ...] = ()
+    """Those of texts whose vector is wrong."""
+    all_keys: tuple[bytes, ...] = ()
+    """Keys of every text of the tree, where the catalog has to be made again."""
+    part_bytes: Mapping[str, int] = field(default_factory=dict)
+    """Kind to what mending its part reads."""
+    embedded: frozenset[bytes] = frozenset()
+    """Those of all these keys whose embedding is there."""
+    model: str = ""
+    """What embeds; "" where nothing can."""
+
+
+def make(findings: Iterable[Finding], facts: Facts, policy: Policy, *, level: str) -> Plan:
+    """Plan what to do.
+
+    Args:
+        findings: Of one verification.
+        facts: About the files that they name.
+        policy: What a person wants.
+        level: Of the verification.
+    """
+    work = _Planner(facts, policy)
+    for finding in findings:
+        if policy.concerns(finding):
+            work.take(finding)
+    for path in policy.lost:
+        work.bring_back(path, ())
+    steps = sorted(work.finished(), key=lambda step: (_ORDER[step.kind], step.path))
+    keys = work.keys
+    return Plan(
+        identity=facts.identity,
+        generation=facts.generation,
+        level=level,
+        policy=policy,
+        steps=tuple(steps),
+        left=tuple(work.left),
+        texts=len(keys - facts.embedded),
+        known=len(keys & facts.embedded),
+        model=facts.model,
+    )
+
+
+_ORDER: Final = {kind: number for number, kind in enumerate(KINDS)}
+
+
+class _Planner:
+    """Findings into steps, one after the other."""
+
+    def __init__(self, facts: Facts, policy: Policy) -> None:
+        self._facts = facts
+        self._policy = policy
+        self._steps: dict[tuple[str, str, str], Step] = {}
+        self._parts: dict[str, list[Finding]] = {}
+        self.left: list[Left] = []
+        self.keys: set[bytes] = set()
+
+    def take(self, finding: Finding) -> None:
+        """Plan what one finding asks for."""
+        code, path = finding.code, finding.path
+        kind = _KIND_OF_CODE.get(code, "follow")
+        if code == "bit-rot" or (code == "missing" and self._policy.truth):
+            if not self.bring_back(path, (code,)) and code == "missing":
+                self._add_file("forget", finding, "nothing of it is kept to bring it back from")
+        elif code == "mass-missing":
+            self._take_mass(finding)
+        elif code in WITHHELD:
+            self._take_withheld(finding)
+        elif code in _TRUTH_KINDS:
+            self._take_truth(finding)
+        elif not finding.safe:
+            self._leave(finding)
+        elif KINDS[kind].part:
+            self._parts.setdefault(kind, []).append(finding)
+        else:
+            self._add_file(kind, finding)
+
+    def _leave(self, finding: Finding, reason: str = "") -> None:
+        if finding.severity != "I":
+            self.left.append(Left(finding=finding, reason=reason or finding.repair))
+
+    def _add(self, step: Step, keys: Iterable[bytes] = ()) -> None:
+        before = self._steps.get(step.key)
+        if before is None:
+            self._steps[step.key] = step
+        self.keys.update(keys)
+
+    def _add_file(self, kind: str, finding: Finding, detail: str = "") -> None:
+        look = self._facts.looks.get(finding.path, _NOTHING)
+        keys = look.keys if kind in ("index", "reindex") else ()
+        wanted = set(keys)
+        # What is no file of the tree changes with the generation, and the sync sees to that.
+        seen = {finding.path: look.state} if is_below(finding.path, "chunked") else {}
+        if kind == "repoint":
+            seen[finding.other] = ABSENT
+        step = Step(
+            kind=kind,
+            path=finding.path,
+            other=finding.other,
+            codes=(finding.code,),
+            detail=detail or finding.detail,
+            seen=seen,
+            read_bytes=look.size_bytes,
+            texts=len(wanted - self._facts.embedded),
+            known=len(wanted & self._facts.embedded),
+        )
+        self._add(step, keys)
+
+    def bring_back(self, path: str, codes: tuple[str, ...]) -> bool:
+        """Plan the restoration of a file, if its bytes can be had."""
+        found = self._facts.restorable.get(path)
+        if found is None:
+            if codes == ("bit-rot",):
+                self.left.append(
+                    Left(
+                        finding=Finding(code="bit-rot", path=path, detail="nothing intact is kept"),
+                        reason="look at the file; saved anew, 'filestore sync' takes it as it is",
+                    )
+                )
+            return False
+        note = "; it differs from what was recorded last" if found.differs else ""
+        step = Step(
+            kind="restore",
+            path=path,
+            codes=codes,
+            detail=f"from {'git' if found.place == 'git' else 'the last seen text'}{note}",
+            seen={path: self._facts.looks.get(path, _NOTHING).state},
+            write_bytes=found.size_bytes,
+            place=found.place,
+            hash=found.hash,
+            blob=found.blob,
+            diff=found.diff,
+        )
+        self._add(step)
+        return True
+
+    def _take_mass(self, finding: Finding) -> None:
+        gone = self._facts.gone
+        lost = [path for path in gone if path not in self._facts.restorable]
+        if not self._policy.truth or lost or not gone:
+            some = f"; {len(lost)} of them cannot be brought back" if lost else ""
+            reason = "'filestore repair --truth' brings back what it can"
+            self._leave(finding, finding.repair if lost or not gone else reason + some)
+            return
+        for path in gone:
+            self.bring_back(path, ("mass-missing",))
+
+    def _take_withheld(self, finding: Finding) -> None:
+        path = finding.path
+        is_back = finding.code == "record-invalid" and self.bring_back(path, (finding.code,))
+        if not is_back:
+            self._leave(finding)
+        # What comes back need not be left out first.
+        look = self._facts.looks.get(path)
+        if look is not None and not look.recorded and not (is_back and self._policy.truth):
+            self._add_file("withhold", finding)
+
+    def _take_truth(self, finding: Finding) -> None:
+        code, path = finding.code, finding.path
+        if code in _ON_DEMAND and code not in self._policy.only:
+            self._leave(finding)
+            return
+        kind = _TRUTH_KINDS[code]
+        if code == "ingest-conflict":
+            if path not in self._policy.ours and path not in self._policy.theirs:
+                self._leave(finding)
+                return
+            kind = "resolve-ours" if path in self._policy.ours else "resolve-theirs"
+        prepared = self._facts.prepared.get((kind, path))
+        if prepared is None or prepared.problem:
+            self._leave(finding, prepared.problem if prepared else "")
+            return
+        self._add(
+            Step(
+                kind=kind,
+                path=path,
+                codes=(code,),
+                detail=prepared.detail or finding.detail,
+                seen=prepared.seen,
+                read_bytes=prepared.read_bytes,
+                write_bytes=prepared.write_bytes,
+                texts=None if kind in ("reingest", "relink", "resolve-theirs") else 0,
+            )
+        )
+
+    def finished(self) -> Iterator[Step]:
+        """Every step, those of a derived part as one each."""
+        yield from self._steps.values()
+        if "rebuild-catalog" in self._parts:
+            # Everything is indexed anew, so what lacks a vector is among it.
+            self._parts.pop("embed", None)
+        for kind, found in self._parts.items():
+            yield self._of_part(kind, found)
+
+    def _of_part(self, kind: str, found: Sequence[Finding]) -> Step:
+        keys: set[bytes] = set()
+        if kind in ("embed", "salvage"):
+            keys = {*self._facts.unembedded, *self._facts.unsound}
+        elif kind == "rebuild-index":
+            keys = set(self._facts.unsound)
+        elif kind == "rebuild-catalog":
+            keys = set(self._facts.all_keys)
+        self.keys |= keys
+        codes = tuple(dict.fromkeys(finding.code for finding in found))
+        return Step(
+            kind=kind,
+            path=PARTS[kind],
+            codes=codes,
+            detail=found[0].detail if len(found) == 1 else f"{len(found)} findings",
+            findings=len(found),
+            read_bytes=self._facts.part_bytes.get(kind, 0),
+            texts=len(keys - self._facts.embedded),
+            known=len(keys & self._facts.embedded),
+        )
+
+
+_NOTHING: Final = Look(state=ABSENT)
+_TRUTH_KINDS: Final = {
+    "source-modified": "reingest",
+    "chunker-changed": "reingest",
+    "source-missing": "remove",
+    "link-dangling": "relink",
+    "ingest-conflict": "resolve-ours",
+}
+
+if not _KIND_OF_CODE.keys() | WITHHELD | _TRUTH_KINDS.keys() <= CODES.keys():  # pragma: no cover
+    raise AssertionError("a plan is made for a code that is not in the table")

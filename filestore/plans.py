@@ -1,0 +1,206 @@
+"""A plan of repair as values: its steps, what each was planned on, and what is left. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from filestore.findings import Finding
+
+Stat = tuple[int, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is said about every step of one kind."""
+
+    title: str
+    """As a heading for a person."""
+    truth: bool = False
+    """Whether it writes files of the tree, not only the sidecar."""
+    part: bool = False
+    """Whether it mends a derived part as a whole, not one file."""
+
+
+KINDS: Final[dict[str, Kind]] = {
+    "restore": Kind("bring back", truth=True),
+    "resolve-ours": Kind("keep the edit of", truth=True),
+    "resolve-theirs": Kind("take the new text into", truth=True),
+    "relink": Kind("mend links in", truth=True),
+    "remove": Kind("remove what was made of", truth=True),
+    "reingest": Kind("take in again", truth=True),
+    "salvage": Kind("keep the sound embeddings of", part=True),
+    "rebuild-catalog": Kind("index all files again", part=True),
+    "repoint": Kind("follow to a new name"),
+    "forget": Kind("forget"),
+    "index": Kind("index"),
+    "reindex": Kind("index again"),
+    "update-record": Kind("update the record of"),
+    "withhold": Kind("leave out of answers"),
+    "collect": Kind("collect"),
+    "embed": Kind("embed what has no vector", part=True),
+    "rebuild-index": Kind("write the vector index again", part=True),
+    "rebuild-fulltext": Kind("build the full-text index again", part=True),
+    "follow": Kind("bring up to date"),
+}
+"""Every kind of step, in the order in which they are applied."""
+
+PARTS: Final = {
+    "salvage": ".sidecar/embeddings.sqlite",
+    "rebuild-catalog": ".sidecar/catalog.sqlite",
+    "embed": ".sidecar/embeddings.sqlite",
+    "rebuild-index": ".sidecar",
+    "rebuild-fulltext": ".sidecar/fulltext",
+}
+"""Where the part lies that a kind mends as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What a path held when something was planned for it."""
+
+    stat: Stat | None = None
+    """Size, mtime_ns, ctime_ns, inode and mode; None where there is no file."""
+    hash: str = ""
+    """Of the bytes, hexadecimal; "" where they were not read."""
+
+    def holds(self, now: "State") -> bool:
+        """Whether a path that is now in another state still has what was planned on."""
+        if self.hash or now.hash:
+            # The same bytes under new stamps are the same file.
+            return self.hash == now.hash
+        return self.stat == now.stat
+
+
+ABSENT: Final = State()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What a person wants done."""
+
+    truth: bool = False
+    """Whether files of the tree may be written."""
+    only: frozenset[str] = frozenset()
+    """Codes; empty for all."""
+    paths: tuple[str, ...] = ()
+    """Files and folders as findings have them; empty for all."""
+    ours: tuple[str, ...] = ()
+    """Files whose edit wins over the new text of their source."""
+    theirs: tuple[str, ...] = ()
+    """Files whose edit gives way to it."""
+    lost: tuple[str, ...] = ()
+    """Files that no finding tells of any more, to be brought back."""
+
+    def concerns(self, finding: Finding) -> bool:
+        """Whether a finding is to be mended at all."""
+        if (self.ours or self.theirs) and not (self.only or self.paths):
+            return finding.path in {*self.ours, *self.theirs}
+        if self.only and finding.code not in self.only:
+            return False
+        return not self.paths or any(
+            is_below(path, chosen)
+            for chosen in self.paths
+            for path in (finding.path, finding.other)
+            if path
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One thing to do, and what it was planned on."""
+
+    kind: str
+    path: str
+    """Relative to the store root."""
+    codes: tuple[str, ...]
+    """Of the findings that it mends; none for a file that is brought back on demand."""
+    detail: str = ""
+    other: str = ""
+    """Where a moved file was."""
+    findings: int = 1
+    seen: Mapping[str, State] = field(default_factory=dict)
+    read_bytes: int = 0
+    write_bytes: int = 0
+    texts: int | None = 0
+    """To be embedded; None where that shows only when it is done."""
+    known: int = 0
+    """Texts whose embedding is there."""
+    place: str = ""
+    """Where restored bytes come from."""
+    hash: str = ""
+    """Of the restored bytes."""
+    blob: str = ""
+    """Git's name of them, where they come from git."""
+    diff: str = ""
+
+    @property
+    def truth(self) -> bool:
+        """See `Kind`."""
+        return KINDS[self.kind].truth
+
+    @property
+    def part(self) -> bool:
+        """See `Kind`."""
+        return KINDS[self.kind].part
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells it from every other step of its plan."""
+        return self.kind, self.path, self.other
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """A finding that no step mends."""
+
+    finding: Finding
+    reason: str
+    """What a person can do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that is to be done, and what is left."""
+
+    identity: str
+    generation: int
+    level: str
+    """How thoroughly was looked."""
+    policy: Policy
+    steps: tuple[Step, ...]
+    """In the order in which they are applied."""
+    left: tuple[Left, ...]
+    texts: int
+    """Distinct texts to be embedded, as far as they are known."""
+    known: int
+    """Distinct texts that were embedded before."""
+    model: str = ""
+    """What embeds them; "" where nothing can."""
+    findings: tuple[Finding, ...] = ()
+    """Everything that was found, what nobody wants mended too."""
+    unsound: tuple[bytes, ...] = ()
+    """Keys of texts whose vector is stored whole, and wrong."""
+
+    @property
+    def doable(self) -> tuple[Step, ...]:
+        """The steps that the policy allows."""
+        return tuple(step for step in self.steps if self.allows(step))
+
+    def allows(self, step: Step) -> bool:
+        """Whether the policy lets a step be applied; a file that was named is meant."""
+        return not step.truth or self.policy.truth or step.kind.startswith("resolve-")
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether a path is a folder, or lies below it."""
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+CHANGED: Final = "it changed since the plan was made"
+
+
+def moved_on(path: str, planned: State, now: State) -> str:
+    """Why a path no longer holds what a step was planned on, in words."""
+    if now == ABSENT:
+        return f"{path} is gone by now"
+    return f"{path} is there by now" if planned == ABSENT else f"{path}: {CHANGED}"

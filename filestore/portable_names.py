@@ -1,0 +1,136 @@
+"""Names that not every file system can hold, or tell apart; told from the names the catalog has.
+
+Opens and stats nothing. One rule: a tree of plain names costs one search a folder, whatever its
+size; single names are looked at only where something in the folder is not plain.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from filestore.drift import folded_path, root_path
+from filestore.findings import Finding
+from filestore.scan import PackedFolder, unpack_names
+
+MAX_UNITS: Final = 255
+"""Of a name: bytes of UTF-8 on most file systems, UTF-16 units on others."""
+
+_FORBIDDEN: Final = re.compile(r'[<>:"|?*\\]')
+_RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\..*)?")
+_PLAIN: Final = bytes(set(range(32, 127)) - set(b'<>:"|?*\\')) + b"\0"
+_ENDS: Final = (b".\0", b" \0")
+_STARTS: Final = (b"\0con", b"\0prn", b"\0aux", b"\0nul", b"\0com", b"\0lpt")
+
+
+def why_unportable(name: str) -> str:
+    """Why some file system cannot hold a name, "" for one that all can; pure.
+
+    Args:
+        name: One component of a path; bytes that are not UTF-8 are surrogates.
+    """
+    try:
+        encoded = name.encode()
+    except UnicodeEncodeError:
+        return "its bytes are not UTF-8"
+    control = next((one for one in name if unicodedata.category(one) == "Cc"), "")
+    if control:
+        return f"it holds the control character U+{ord(control):04X}"
+    forbidden = _FORBIDDEN.search(name)
+    if forbidden:
+        return f"Windows allows no {forbidden[0]} in a name"
+    if _RESERVED.fullmatch(name.casefold()):
+        return f"{name.partition('.')[0]} is the name of a device on Windows"
+    if name.endswith((".", " ")):
+        return f"Windows drops the {'dot' if name.endswith('.') else 'space'} at its end"
+    units = len(name.encode("utf-16-le")) // 2
+    if max(len(encoded), units) > MAX_UNITS:
+        return f"it has {len(encoded)} bytes, at most {MAX_UNITS} are safe"
+    return ""
+
+
+def unportable(folders: Mapping[str, PackedFolder]) -> Iterator[Finding]:
+    """Chunk files, records and folders whose name some file system cannot hold.
+
+    Args:
+        folders: As the catalog has them: folder below `chunked/` to its entries.
+    """
+    for path in _folder_paths(folders):
+        reason = why_unportable(path.rpartition("/")[2])
+        if reason:
+            yield _finding("unportable-name", path, f"the folder's name: {reason}")
+    for folder, packed in folders.items():
+        if _all_plain(packed.names):
+            continue
+        for name in unpack_names(packed.names):
+            reason = why_unportable(name) if _is_ours(name) else ""
+            if reason:
+                yield _finding("unportable-name", _join(folder, name), reason)
+
+
+def _all_plain(names: bytes) -> bool:
+    """Whether none of the names between NULs can be one to look at."""
+    if names.translate(None, _PLAIN):
+        return False
+    folded = b"\0" + names.lower() + b"\0"
+    return not any(mark in folded for mark in (*_ENDS, *_STARTS))
+
+
+def collisions(folders: Mapping[str, PackedFolder]) -> Iterator[Finding]:
+    """Paths that differ from another one only by case or composition.
+
+    Args:
+        folders: As the catalog has them: folder below `chunked/` to its entries.
+    """
+    alike: dict[str, list[str]] = {}
+    for folder in folders:
+        alike.setdefault(folded_path(folder), []).append(folder)
+    for group in alike.values():
+        if len(group) > 1 or _may_collide(folders[group[0]]):
+            yield from _collisions_in(
+                _join(folder, name)
+                for folder in sorted(group)
+                for name in unpack_names(folders[folder].names)
+            )
+
+
+def _may_collide(packed: PackedFolder) -> bool:
+    names = packed.names
+    if not names.isascii():
+        return True
+    folded = names.lower()
+    return folded != names and len(set(folded.split(b"\0"))) <= names.count(b"\0")
+
+
+def _collisions_in(paths: Iterable[str]) -> Iterator[Finding]:
+    by_folded: dict[str, list[str]] = {}
+    for path in paths:
+        by_folded.setdefault(folded_path(path), []).append(path)
+    for first, *others in by_folded.values():
+        for path in others:
+            detail = f"differs from {root_path(first)} only by case or composition"
+            yield _finding("name-collision", path, detail, other=first)
+
+
+def _folder_paths(folders: Mapping[str, PackedFolder]) -> list[str]:
+    """Every folder on the way to a file."""
+    found: set[str] = set()
+    for path in folders:
+        while path and path not in found:
+            found.add(path)
+            path = path.rpartition("/")[0]
+    return sorted(found)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a name is that of a chunk file or a record; others are litter."""
+    return name.endswith((".md", ".json")) and not name.startswith(".")
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _finding(code: str, path: str, detail: str, *, other: str = "") -> Finding:
+    found = root_path(other) if other else ""
+    return Finding(code=code, path=root_path(path), detail=detail, other=found)

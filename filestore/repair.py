@@ -1,0 +1,314 @@
+"""Repair: what a person wants done, and the plan of it; a plan that was kept, held against today.
+
+Changes nothing: `applying` does. What reads stands in `gathering`, what decides in `planning`.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from filestore import drift, planning, worktree
+from filestore.catalog import Catalog
+from filestore.errors import FilestoreError, UsageError
+from filestore.findings import CODES, Finding
+from filestore.gathering import Gathering
+from filestore.places import Places
+from filestore.plans import ABSENT, CHANGED, Plan, Policy, Step, is_below, moved_on
+from filestore.progress import OnProgress, ignore
+from filestore.saved_plans import OtherPlanError, PlanOutsideError, Saved
+from filestore.settings import Settings
+
+if TYPE_CHECKING:
+    from filestore.catalog import CatalogWriter
+    from filestore.embed.cache import EmbeddingCache
+    from filestore.indexing import Commit
+    from filestore.subject import Level, Subject
+    from filestore.syncing import SyncReport
+    from filestore.verify import Checked
+
+    Parts = tuple[CatalogWriter, EmbeddingCache, tuple[Finding, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hands:
+    """What repair needs of an open store."""
+
+    places: Places
+    settings: Settings
+    verify: "Callable[..., Checked]"
+    """As `Store.verify`."""
+    reading: "Callable[[bool], AbstractContextManager[tuple[Subject, bool]]]"
+    """The store's parts in one snapshot, and whether its catalog is there. False asks for an empty
+    stand-in, which is given too where the catalog cannot be opened."""
+    writing: "Callable[[], AbstractContextManager[Parts]]"
+    """Holds the writer's lock."""
+    subject: "Callable[[Catalog, EmbeddingCache | None], Subject]"
+    commit: "Callable[..., Commit]"
+    mend: "Callable[[Iterable[Finding], Sequence[bytes]], list[Finding]]"
+    """Puts aside what findings, and keys of wrong vectors, condemn."""
+    sync: "Callable[[OnProgress, Callable[[Finding], bool]], SyncReport]"
+    """Applies chosen findings that touch only the sidecar."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairReport:
+    """What a repair did."""
+
+    plan: Plan
+    applied: tuple[Step, ...]
+    skipped: tuple[tuple[Step, str], ...]
+    """With the reason."""
+    remaining: tuple[Finding, ...]
+    """What a verification found afterwards."""
+    undo: tuple[str, ...]
+    """Under which names the originals of truth files are kept."""
+    embedded: int = 0
+    reused: int = 0
+    problem: FilestoreError | None = None
+    """Why texts were left without embedding."""
+
+
+_DAMAGE: Final = frozenset(
+    {
+        "bit-rot",
+        "embeddings-damaged",
+        "fulltext-mismatch",
+        "map-mismatch",
+        "vector-invalid",
+        "vector-mismatch",
+        "vector-orphan",
+    }
+)
+"""What only a full verification finds."""
+
+
+class UnknownRepairPathError(FilestoreError, KeyError):
+    """A path to be repaired is none of the store."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def policy_of(
+    places: Places,
+    *,
+    truth: bool = False,
+    only: Sequence[str] = (),
+    paths: Sequence[str] = (),
+    ours: Sequence[str] = (),
+    theirs: Sequence[str] = (),
+) -> Policy:
+    """What a person wants, with paths as findings have them.
+
+    Args:
+        places: Where the store lies.
+        truth: Whether files of the tree may be written.
+        only: Codes; none for all.
+        paths: Relative to the store root, to `chunked/` or to the working folder.
+        ours: Files whose edit is kept.
+        theirs: Files that take the new text of their source.
+
+    Raises:
+        UsageError: There is no such code, or a file is to be both.
+    """
+    unknown = sorted(set(only) - CODES.keys())
+    if unknown:
+        raise UsageError(
+            f"no finding is called {unknown[0]!r}", remedy="'filestore verify' prints the codes"
+        )
+    both = {named(places, path) for path in ours} & {named(places, path) for path in theirs}
+    if both:
+        raise UsageError(f"{min(both)}: either --ours or --theirs", remedy="choose one of them")
+    return Policy(
+        truth=truth,
+        only=frozenset(only),
+        paths=tuple(named(places, path) for path in paths),
+        ours=tuple(named(places, path) for path in ours),
+        theirs=tuple(named(places, path) for path in theirs),
+    )
+
+
+def level_for(only: Iterable[str]) -> "Level":
+    """How thoroughly to look for some codes: stats alone do not tell of damage."""
+    named_codes = set(only)
+    if "model-drift" in named_codes:
+        return "deep"
+    return "full" if named_codes & _DAMAGE else "fast"
+
+
+def named(places: Places, path: str) -> str:
+    """A path that a person gave, relative to the store root; the file need not be there."""
+    inside_chunked = os.path.join(places.chunked, path)
+    candidates = [os.path.join(places.root, path), inside_chunked, os.path.abspath(path)]
+    for candidate in candidates:
+        if os.path.lexists(candidate):
+            return os.path.relpath(candidate, places.root)
+    absolute = os.path.normpath(candidates[2])
+    if absolute.startswith(places.chunked + os.sep):
+        return os.path.relpath(absolute, places.root)
+    normal = os.path.normpath(path)
+    is_rooted = normal.partition("/")[0] in (drift.CHUNKED, "source", "..", ".sidecar")
+    return normal if is_rooted else os.path.join(drift.CHUNKED, normal)
+
+
+def plan(
+    hands: Hands, policy: Policy, *, level: "Level" = "fast", on_progress: OnProgress = ignore
+) -> Plan:
+    """Verify, and say what a repair would do; changes nothing.
+
+    Raises:
+        UnknownRepairPathError: A path of the policy is none of the store.
+    """
+    return _plan(hands, policy, level, on_progress, check=_check_paths)
+
+
+def _plan(
+    hands: Hands,
+    policy: Policy,
+    level: "Level",
+    on_progress: OnProgress,
+    *,
+    check: Callable[[Places, Catalog, Policy, Sequence[Finding]], None],
+) -> Plan:
+    checked = hands.verify(level=level, on_progress=on_progress)
+    found = [one for one in checked.findings if not _is_accepted(one, hands.settings, policy)]
+    is_sound = not {"catalog-missing", "catalog-damaged"} & {finding.code for finding in found}
+    with hands.reading(is_sound) as (subject, has_catalog):
+        check(hands.places, subject.catalog, policy, found)
+        if policy.truth and policy.paths and not policy.only:
+            policy = replace(policy, lost=_lost(subject, policy, found))
+        gathering = Gathering(subject, policy, has_catalog=has_catalog, on_progress=on_progress)
+        facts = gathering.facts(found, checked.unsound)
+        made = planning.make(found, facts, policy, level=level)
+        return replace(made, findings=checked.findings, unsound=checked.unsound)
+
+
+def _is_accepted(finding: Finding, settings: Settings, policy: Policy) -> bool:
+    """Whether a person lives with a finding, and did not name it now."""
+    accepted = finding.path in settings.accepted.get(finding.code, ())
+    return accepted and not finding.safe and not (policy.only or policy.paths)
+
+
+def _check_paths(
+    places: Places, catalog: Catalog, policy: Policy, findings: Sequence[Finding]
+) -> None:
+    conflicts = {drift.root_path(one.path) for one in catalog.conflicts()}
+    for path in (*policy.ours, *policy.theirs):
+        if path not in conflicts:
+            raise UnknownRepairPathError(
+                f"{path}: no new text of a source waits for a choice there",
+                remedy="'filestore verify' lists what does, as ingest-conflict",
+            )
+    known = {*catalog.forgotten_paths()}
+    for path in policy.paths:
+        below = _below(path)
+        if (
+            os.path.lexists(os.path.join(places.root, path))
+            or any(is_below(finding.path, path) for finding in findings)
+            or any(is_below(one, below) for one in known)
+            or worktree.blob(places.root, path) is not None
+        ):
+            continue
+        raise UnknownRepairPathError(
+            f"{path}: nothing of the store has this path, nor had it",
+            remedy="'filestore verify' prints the paths of what it finds",
+        )
+
+
+def _lost(subject: "Subject", policy: Policy, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Files that are gone and forgotten, where the policy names them."""
+    forgotten = [drift.root_path(path) for path in subject.catalog.forgotten_paths()]
+    told = {finding.path for finding in findings}
+    found: dict[str, None] = {}
+    for chosen in policy.paths:
+        if any(is_below(path, chosen) for path in told):
+            continue
+        found |= dict.fromkeys(path for path in forgotten if is_below(path, chosen))
+        if chosen.startswith(f"{drift.CHUNKED}/") and chosen.endswith((".md", ".json")):
+            found[chosen] = None
+    return tuple(
+        path for path in found if not os.path.lexists(os.path.join(subject.places.root, path))
+    )
+
+
+def confirm(
+    hands: Hands, saved: Saved, *, truth: bool, on_progress: OnProgress = ignore
+) -> tuple[Plan, list[tuple[Step, str]]]:
+    """What of a saved plan is planned now, too.
+
+    Args:
+        hands: The store.
+        saved: As it was read.
+        truth: Whether files of the tree may be written now.
+        on_progress: Told how far it is.
+
+    Returns:
+        The plan with these steps, and the others with the reason.
+
+    Raises:
+        OtherPlanError: It is another store's, or the catalog was made anew since.
+        PlanOutsideError: A path of it leads through a link.
+    """
+    for path in {name for step in saved.steps if not step.part for name in step.seen}:
+        _check_no_link(hands.places.root, path)
+    fresh = _plan(hands, saved.policy, saved.level, on_progress, check=lambda *_: None)
+    if fresh.identity != saved.identity:
+        raise OtherPlanError(
+            "the plan was made for another store, or for a catalog that was made anew since",
+            remedy="plan again: filestore repair --plan --json",
+        )
+    by_key = {tuple(map(_shown, step.key)): step for step in fresh.steps}
+    matched, others = [], []
+    for step in saved.steps:
+        now = by_key.get(step.key)
+        reason = _difference(step, now, is_same_generation=saved.generation == fresh.generation)
+        if now is None or reason:
+            others.append((step, reason))
+        else:
+            matched.append(now)
+    chosen = replace(
+        fresh,
+        policy=replace(fresh.policy, truth=truth and fresh.policy.truth),
+        steps=tuple(matched),
+        texts=sum(step.texts or 0 for step in matched),
+        known=sum(step.known for step in matched),
+    )
+    return chosen, others
+
+
+def _difference(saved: Step, now: Step | None, *, is_same_generation: bool) -> str:
+    """Why a saved step is not to be applied; "" where it is."""
+    if now is None:
+        return "nothing of this kind is to be done there any more"
+    if saved.part:
+        return "" if is_same_generation else "the store has a newer generation by now"
+    states = {_shown(path): state for path, state in now.seen.items()}
+    for path, state in saved.seen.items():
+        if not state.holds(states.get(path, ABSENT)):
+            return moved_on(path, state, states.get(path, ABSENT))
+    if states.keys() != saved.seen.keys():
+        return f"{saved.path}: {CHANGED}"
+    return "" if saved.hash == now.hash else "what it would come back from is another text now"
+
+
+def _check_no_link(root: str, path: str) -> None:
+    """Refuse a path of which a folder is a link; whether the file itself is one is looked at."""
+    folder = os.path.dirname(path)
+    while folder and path.startswith(f"{drift.CHUNKED}/"):
+        if os.path.islink(os.path.join(root, folder)):
+            raise PlanOutsideError(
+                f"the plan names {path}, which leads through a link",
+                remedy="plan again: filestore repair --plan --json",
+            )
+        folder = os.path.dirname(folder)
+
+
+def _shown(path: str) -> str:
+    """A path as JSON holds it."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _below(path: str) -> str:
+    return path.removeprefix(f"{drift.CHUNKED}/")

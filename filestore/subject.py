@@ -1,0 +1,107 @@
+"""What is verified, and what one part of a verification says of it. Values; looks at nothing."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, Self
+
+from filestore.catalog import Catalog, encode_path
+from filestore.drift import DeletedPaths
+from filestore.errors import UsageError
+from filestore.findings import Finding
+from filestore.hashing import content_hash
+from filestore.places import Places
+from filestore.settings import Layout, Settings
+
+if TYPE_CHECKING:
+    from filestore.embed.base import Embedder
+    from filestore.embed.cache import EmbeddingCache
+
+Level = Literal["fast", "full", "deep"]
+LEVELS: Final[tuple[Level, ...]] = ("fast", "full", "deep")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """The opened parts of the store under verification."""
+
+    places: Places
+    layout: Layout
+    catalog: Catalog
+    embeddings: "EmbeddingCache | None"
+    embedder: "Embedder | None"
+    deleted: DeletedPaths
+    processes: int = 1
+    no_model: str = ""
+    """Why there is no embedder."""
+    settings: Settings = field(default_factory=Settings)
+    unmerged: frozenset[str] = frozenset()
+    """Paths below `chunked/` that git has as unmerged, as far as it was asked."""
+    may_reach_sources: bool = False
+    """Whether the user lets records name originals outside the work tree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One of so many slices of the files and vectors: all slices together are everything, once.
+
+    What belongs to a slice hangs on hashes alone, so that nobody need remember how far he came.
+    """
+
+    number: int = 1
+    of: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The slice that ``2/10`` means.
+
+        Raises:
+            UsageError: It is none.
+        """
+        number, slash, of = text.partition("/")
+        if slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of):
+            return cls(number=int(number), of=int(of))
+        raise UsageError(
+            f"--sample {text}: expected N/T, the N-th of T slices",
+            remedy="filestore verify --level full --sample 1/10",
+        )
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    @property
+    def is_all(self) -> bool:
+        """Whether it leaves nothing out."""
+        return self.of == 1
+
+    def has_path(self, path: str) -> bool:
+        """Whether a file is in this slice."""
+        if self.of == 1:
+            return True
+        digest = content_hash(encode_path(path))
+        return int.from_bytes(digest[:8], "big") % self.of == self.number - 1
+
+    def has_vector(self, identifier: int) -> bool:
+        """Whether a vector id, itself a hash, is in this slice."""
+        return identifier % self.of == self.number - 1
+
+
+@dataclass(slots=True, kw_only=True)
+class Said:
+    """What a verification found, and what it looked at; its parts add to it one by one."""
+
+    findings: list[Finding] = field(default_factory=list)
+    checked: list[str] = field(default_factory=list)
+    """What was looked at, in words."""
+    not_checked: list[str] = field(default_factory=list)
+    """What was not, and why."""
+    unsound: set[bytes] = field(default_factory=set)
+    """Embedding keys whose vector is stored whole, and wrong."""
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Take findings, each once."""
+        known = set(self.findings)
+        self.findings += [found for found in dict.fromkeys(findings) if found not in known]
+
+    def codes(self) -> set[str]:
+        """The codes of what was found so far."""
+        return {found.code for found in self.findings}

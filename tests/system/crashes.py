@@ -1,0 +1,701 @@
+"""Writers that die: at random, at every system call that changes the disk, and while recovering.
+
+``python tests/system/crashes.py random [--cycles 2000]`` kills commands after a random time;
+``everywhere`` kills a sync, an add, a repair and an undo before each call that changes the disk;
+``pairs [--count 500]`` kills the recovery that follows, too; ``errors`` lets each of these calls
+fail with EIO, ENOSPC, EROFS and EACCES. All but the first need ``strace``. Every one prints a table
+and exits with 1 where a store did not open, an acknowledged change was lost, a byte of truth was
+neither old nor new, or the store was not as if nothing had happened once the command was repeated.
+
+The commands run in children forked from this process, which has everything loaded, so that what is
+hit is their work and not the start of Python.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+CALLS = (
+    "write,pwrite64,pwritev,writev,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,"
+    "mkdir,mkdirat,rmdir,ftruncate,fallocate,link,linkat,fchmod,copy_file_range"
+)
+ERRORS = ("EIO", "ENOSPC", "EROFS", "EACCES")
+KILLED = -signal.SIGKILL
+STUCK_S = 60.0
+WORKERS = os.cpu_count() or 1
+QUERIES = ("amber basalt", "lease renewal", "what is copper for", "zinc")
+TOPICS = ("amber", "basalt", "copper", "diorite", "emerald", "flint", "garnet", "zinc")
+_CALL = re.compile(r"^(\d+) +(\w+)\((.*)$")
+
+
+# Commands in children
+
+
+def warm() -> None:
+    """Load what the commands load."""
+    import faiss
+    import frontmatter
+    import markdown_it
+    import numpy
+    import semantic_text_splitter
+    import tantivy
+
+    assert all((faiss, frontmatter, markdown_it, numpy, semantic_text_splitter, tantivy))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A command that ended, or was ended."""
+
+    code: int
+    """The exit code; minus the signal that killed it."""
+    out: str
+    err: str
+
+
+class Child:
+    """A command in a forked child; `stopped` leaves it waiting to be continued."""
+
+    def __init__(self, folder: Path, words: Sequence[str], *, stopped: bool = False) -> None:
+        self._out, self._err = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._run(folder, words, stopped)
+        if stopped:
+            os.waitpid(self.pid, os.WUNTRACED)
+
+    def _run(self, folder: Path, words: Sequence[str], stopped: bool) -> None:
+        code = 70
+        try:
+            os.chdir(folder)
+            os.dup2(self._out.fileno(), 1)
+            os.dup2(self._err.fileno(), 2)
+            os.environ["XDG_CONFIG_HOME"] = str(folder / "configuration")
+            if stopped:
+                os.kill(os.getpid(), signal.SIGSTOP)
+            from filestore.cli import main
+
+            code = main(list(words))
+            with contextlib.suppress(OSError):
+                sys.stdout.flush()
+                sys.stderr.flush()
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+    def wait(self, limit_s: float = STUCK_S) -> Ended:
+        """Wait for its end; kill it after a time."""
+        deadline = time.monotonic() + limit_s
+        status: int | None = None
+        while status is None and time.monotonic() < deadline:
+            ended, found = os.waitpid(self.pid, os.WNOHANG)
+            status = found if ended else None
+            time.sleep(0.0005)
+        if status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            _, status = os.waitpid(self.pid, 0)
+        out, err = map(_read, (self._out, self._err))
+        return Ended(code=os.waitstatus_to_exitcode(status), out=out, err=err)
+
+
+def _read(file: Any) -> str:
+    file.seek(0)
+    with file:
+        return str(file.read().decode("utf-8", "replace"))
+
+
+def run(folder: Path, *words: str, limit_s: float = STUCK_S) -> Ended:
+    """Run one command to its end."""
+    return Child(folder, words).wait(limit_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A system call of a command: its name, and which one of that name."""
+
+    name: str
+    number: int
+    path: str = ""
+    """What it was about in the run that was recorded."""
+
+
+def traced(
+    folder: Path, words: Sequence[str], *options: str
+) -> tuple[Ended, list[tuple[str, str]]]:
+    """Run one command under strace.
+
+    Returns:
+        How it ended, and the calls of its thread that made most of each: name and arguments.
+    """
+    with tempfile.NamedTemporaryFile(prefix="filestore-trace-") as log:
+        child = Child(folder, words, stopped=True)
+        call = ["strace", "-f", "-qq", "-y", "-s", "0", "-o", log.name, "-e", f"trace={CALLS}"]
+        strace = subprocess.Popen(
+            [*call, *options, "-p", str(child.pid)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        _wait_attached(child.pid, strace)
+        os.kill(child.pid, signal.SIGCONT)
+        ended = child.wait()
+        assert strace.stderr is not None
+        strace.stderr.close()
+        strace.wait(timeout=STUCK_S)
+        calls = [
+            found
+            for line in log.read().decode("utf-8", "replace").splitlines()
+            if (found := _CALL.match(line))
+        ]
+    return ended, [(f"{one[1]} {one[2]}", one[3]) for one in calls]
+
+
+def _wait_attached(pid: int, strace: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + STUCK_S
+    while time.monotonic() < deadline:
+        status = Path(f"/proc/{pid}/status").read_text()
+        if "TracerPid:\t0\n" not in status:
+            return
+        if strace.poll() is not None:
+            break
+        time.sleep(0.001)
+    os.kill(pid, signal.SIGKILL)
+    assert strace.stderr is not None
+    raise SystemExit(f"strace cannot watch a process: {strace.stderr.read().decode()}")
+
+
+def points_of(calls: Sequence[tuple[str, str]], below: Path) -> list[Point]:
+    """The calls that change something below a folder, as strace counts them: each thread its own.
+
+    A kill at number n of a name falls into the thread that comes to it first, so each number that
+    some thread comes to is one point.
+    """
+    counted: Counter[str] = Counter()
+    points: dict[tuple[str, int], Point] = {}
+    for call, arguments in calls:
+        counted[call] += 1
+        name = call.split(" ")[1]
+        inside = str(below) in arguments
+        key = (name, counted[call])
+        if inside and key not in points:
+            points[key] = Point(name, counted[call], arguments[:120])
+    return list(points.values())
+
+
+# Scenarios
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """A command that is hit, and what completes it afterwards."""
+
+    name: str
+    make: Callable[[Path], None]
+    """Makes a work tree up to the moment before the command."""
+    words: tuple[str, ...]
+    again: tuple[str, ...]
+
+
+def document(chance: random.Random, sections: int = 6) -> str:
+    """A Markdown document of short sections."""
+    parts = []
+    for topic in chance.sample(TOPICS, sections):
+        words = " ".join(chance.choice(TOPICS) for _ in range(60))
+        parts.append(f"## {topic.title()}\n\nAbout {topic}: {words}.\n")
+    return "# Stones\n\n" + "\n".join(parts)
+
+
+def new_tree(folder: Path) -> None:
+    """A work tree with a store of two resources, everything in step."""
+    chance = random.Random(7)
+    folder.mkdir(parents=True, exist_ok=True)
+    must(folder, "init", "--embedder", "builtin")
+    (folder / "stones.md").write_text(document(chance))
+    (folder / "lease.md").write_text("# Lease\n\nThe lease renewal is due in May.\n")
+    must(folder, "add", "stones.md", "lease.md")
+
+
+def must(folder: Path, *words: str) -> Ended:
+    """Run a command that has to succeed."""
+    done = run(folder, *words)
+    if done.code != 0:
+        raise SystemExit(f"{words} ended with {done.code}\n{done.out}{done.err}")
+    return done
+
+
+def chunked(folder: Path) -> Path:
+    """The truth of a work tree's store."""
+    return folder / "file_index" / "chunked"
+
+
+def edited(folder: Path) -> None:
+    """Before a sync: an edit, a new file, a rename, a deletion."""
+    new_tree(folder)
+    files = sorted(chunked(folder).glob("stones.md/chunk*.md"))
+    files[0].write_bytes(files[0].read_bytes() + b"\nA sentence about zinc.\n")
+    files[1].rename(files[1].with_name("renamed.md"))
+    files[2].unlink()
+    (chunked(folder) / "own.md").write_text("My own copper note.\n")
+
+
+def changed_source(folder: Path) -> None:
+    """Before an add: the source changed in some sections, and so did a chunk, by hand."""
+    new_tree(folder)
+    first = sorted(chunked(folder).glob("stones.md/chunk*.md"))[0]
+    first.write_bytes(first.read_bytes() + b"\nBy hand.\n")
+    must(folder, "sync")
+    text = (folder / "stones.md").read_text().split("\n## ")
+    text[2] = text[2].replace("About", "Now about")
+    text[3:3] = ["Granite\n\nGranite is new here, and so is basalt beside it.\n"]
+    (folder / "stones.md").write_text("\n## ".join(text[:-1]))
+
+
+def lost(folder: Path) -> None:
+    """Before a repair: chunk files are gone, and so is a record."""
+    new_tree(folder)
+    files = sorted(chunked(folder).glob("stones.md/chunk*.md"))
+    for path in (*files[:3], chunked(folder) / "stones.md" / "meta.json"):
+        path.unlink()
+
+
+def repaired(folder: Path) -> None:
+    """Before an undo: what was lost came back, and shall go again."""
+    lost(folder)
+    must(folder, "repair", "--truth", "--yes")
+
+
+SCENARIOS = {
+    one.name: one
+    for one in (
+        Scenario(name="sync", make=edited, words=("sync",), again=("sync",)),
+        Scenario(
+            name="add", make=changed_source, words=("add", "stones.md"), again=("add", "stones.md")
+        ),
+        Scenario(
+            name="repair",
+            make=lost,
+            words=("repair", "--truth", "--yes"),
+            again=("repair", "--truth", "--yes"),
+        ),
+        Scenario(name="undo", make=repaired, words=("undo",), again=("undo", "{batch}")),
+    )
+}
+
+
+def truth(folder: Path) -> dict[str, bytes]:
+    """Every file below `chunked/` but the temporary ones of a writer."""
+    top = chunked(folder)
+    return {
+        path.relative_to(top).as_posix(): path.read_bytes()
+        for path in sorted(top.rglob("*"))
+        if path.is_file() and not path.name.startswith(".filestore-tmp-")
+    }
+
+
+def answers(folder: Path) -> list[Any]:
+    """What the store says to some questions: paths, scores, freshness."""
+    from filestore.search import Filters
+
+    found = []
+    with opened(folder) as store:
+        for query in QUERIES:
+            for mode in ("keyword", "vector", "hybrid"):
+                hits = store.search(query, mode=mode, filters=Filters()).hits
+                found.append([[hit.path, round(hit.score, 6), hit.freshness] for hit in hits])
+    return found
+
+
+def opened(folder: Path) -> Any:
+    """The store of a work tree."""
+    from filestore.store import Store
+
+    return Store(str(folder / "file_index"), configuration=str(folder / "configuration"))
+
+
+def apart(work: Callable[[], Any]) -> Any:
+    """What a function gives, run in a child; an exception, or the signal that ended it, as text."""
+    return awaited(*started(work))
+
+
+def started(work: Callable[[], Any]) -> tuple[int, int]:
+    """Run a function in a child: its process, and the pipe on which it tells what came of it."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(reader)
+            try:
+                found = {"given": work()}
+            except BaseException:
+                import traceback
+
+                found = {"failed": traceback.format_exc()}
+            with os.fdopen(writer, "w") as pipe:
+                json.dump(found, pipe)
+        finally:
+            os._exit(0)
+    os.close(writer)
+    return pid, reader
+
+
+def awaited(pid: int, reader: int) -> Any:
+    """What a started child tells."""
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(pid, 0)
+    if not text:
+        return [f"ended with {os.waitstatus_to_exitcode(status)}"]
+    found = json.loads(text)
+    return found["given"] if "given" in found else [found["failed"]]
+
+
+@dataclass(slots=True)
+class Laboratory:
+    """A scenario made once, to be copied for each hit, with what it leads to undisturbed."""
+
+    scenario: Scenario
+    base: Path
+    before: dict[str, bytes] = field(init=False)
+    after: dict[str, bytes] = field(init=False)
+    answers: list[Any] = field(init=False)
+    batch: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.scenario.make(self.base)
+        self.before = truth(self.base)
+        batches = sorted(self.base.glob("file_index/.undo/[0-9]*"))
+        self.batch = batches[-1].name if batches else ""
+        with self.copy() as folder:
+            done = run(folder, *self.scenario.words)
+            if "Traceback" in done.err or done.code not in (0, 1):
+                raise SystemExit(f"{self.scenario.name} undisturbed: {done.code} {done.err}")
+            self.after = truth(folder)
+            if wrong := apart(lambda: settled(folder)):
+                raise SystemExit(f"{self.scenario.name} undisturbed: {wrong}")
+            self.answers = apart(lambda: answers(folder))
+
+    def copy(self) -> "Copy":
+        """A work tree to try something on."""
+        return Copy(self.base)
+
+    def again(self) -> tuple[str, ...]:
+        """The words that complete the command."""
+        return tuple(word.replace("{batch}", self.batch) for word in self.scenario.again)
+
+    def judge(self, folder: Path) -> list[str]:
+        """What is wrong with a work tree in which the command was hit; it is completed here."""
+        wrong = [f"truth: {path} is neither old nor new" for path in self.strange(truth(folder))]
+        wrong += apart(lambda: opens(folder))
+        done = run(folder, *self.again())
+        # What was put back before the kill is not put back twice.
+        put_back = done.code == 4 and "filestore redo" in done.err
+        if (done.code not in (0, 1) and not put_back) or "Traceback" in done.err:
+            wrong.append(f"again ended with {done.code}: {done.err}")
+        if (now := truth(folder)) != self.after:
+            paths = sorted(
+                path
+                for path in now.keys() | self.after.keys()
+                if now.get(path) != self.after.get(path)
+            )
+            wrong.append(f"truth is not as it should be after all: {paths}")
+        wrong += apart(lambda: settled(folder))
+        if not wrong and apart(lambda: answers(folder)) != self.answers:
+            wrong.append("the answers differ from those of an undisturbed store")
+        return wrong
+
+    def strange(self, now: dict[str, bytes]) -> list[str]:
+        """Files that hold neither what they held before nor what they are to hold."""
+        return [
+            path
+            for path in sorted(now.keys() | self.before.keys() | self.after.keys())
+            if now.get(path) not in (self.before.get(path), self.after.get(path))
+        ]
+
+
+class Copy:
+    """A copy of a work tree, gone at the end."""
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
+
+    def __enter__(self) -> Path:
+        self._folder = Path(tempfile.mkdtemp(prefix="filestore-crash-"))
+        subprocess.run(["cp", "-a", f"{self._base}/.", str(self._folder)], check=True)
+        return self._folder
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def last_line(text: str) -> str:
+    """The end of what a command said."""
+    return (text.strip().splitlines() or [""])[-1]
+
+
+LEFT_OPEN = {"source-modified", "source-missing", "missing", "ingest-conflict", "hand-edited"}
+"""What a scenario may leave to a person."""
+
+
+def opens(folder: Path) -> list[str]:
+    """Nothing, unless a store that was left by a dead writer cannot be looked at."""
+    from filestore.search import Filters
+
+    with opened(folder) as store:
+        store.status()
+        store.verify()
+        store.search(QUERIES[0], filters=Filters())
+    return []
+
+
+def settled(folder: Path) -> list[str]:
+    """What is wrong with a store in which nothing should be."""
+    with opened(folder) as store:
+        store.sync()
+        checked = store.verify(level="full")
+    found = {one.code for one in checked.findings if one.severity != "I"} - LEFT_OPEN
+    return [f"verify finds {sorted(found)}"] if found else []
+
+
+# Experiments
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of the hits of one experiment."""
+
+    name: str
+    points: int = 0
+    hit: int = 0
+    failures: list[str] = field(default_factory=list)
+
+    def row(self) -> str:
+        """One line of the table."""
+        return f"| {self.name} | {self.points:,} | {self.hit:,} | {len(self.failures):,} |"
+
+
+def report(title: str, tallies: Sequence[Tally]) -> int:
+    """Print the table and what went wrong; the exit code."""
+    print(f"\n{title}\n\n| command | points | hit | failures |\n|---|---:|---:|---:|")
+    for tally in tallies:
+        print(tally.row())
+    for tally in tallies:
+        for failure in tally.failures[:20]:
+            print(f"  {tally.name}: {failure}")
+    return 1 if any(tally.failures for tally in tallies) or not all(t.hit for t in tallies) else 0
+
+
+def recorded(laboratory: Laboratory) -> list[Point]:
+    """Every point of a scenario's command, from a run that nobody disturbs."""
+    with laboratory.copy() as folder:
+        _, calls = traced(folder, laboratory.scenario.words)
+        return points_of(calls, folder)
+
+
+def kill_at(folder: Path, words: Sequence[str], point: Point) -> bool:
+    """Run a command and kill it before a call; whether it came that far."""
+    injection = f"inject={point.name}:signal=KILL:when={point.number}"
+    ended, _ = traced(folder, words, "-e", injection)
+    return ended.code == KILLED
+
+
+Hit = Callable[[Laboratory, Path, Any], tuple[bool, list[str]]]
+"""Tries one thing on a work tree: whether it hit, and what is wrong afterwards."""
+
+
+def shared(laboratory: Laboratory, tries: Sequence[Any], hit: Hit, tally: Tally) -> None:
+    """Try many things, in as many processes as there are cores."""
+
+    def part(number: int) -> dict[str, Any]:
+        mine = Tally(tally.name)
+        for one in tries[number::WORKERS]:
+            with laboratory.copy() as folder:
+                came, wrong = hit(laboratory, folder, one)
+            mine.points += 1
+            mine.hit += came
+            mine.failures += [f"{one}: {what}" for what in wrong]
+        return {"points": mine.points, "hit": mine.hit, "failures": mine.failures}
+
+    parts = [started(partial(part, number)) for number in range(WORKERS)]
+    for found in [awaited(*one) for one in parts]:
+        if isinstance(found, list):
+            tally.failures += found
+            continue
+        tally.points += found["points"]
+        tally.hit += found["hit"]
+        tally.failures += found["failures"]
+    print(tally.row(), flush=True)
+
+
+def killed(laboratory: Laboratory, folder: Path, point: Point) -> tuple[bool, list[str]]:
+    """Kill the command before a call."""
+    came = kill_at(folder, laboratory.scenario.words, point)
+    return came, laboratory.judge(folder)
+
+
+def everywhere(names: Sequence[str], step: int) -> int:
+    """Kill each command before each call that changes the disk."""
+    tallies = [Tally(name) for name in names]
+    for name, tally in zip(names, tallies, strict=True):
+        with made(name) as laboratory:
+            shared(laboratory, recorded(laboratory)[::step], killed, tally)
+    return report("Killed before every call that changes the disk", tallies)
+
+
+@contextlib.contextmanager
+def made(name: str) -> Iterator[Laboratory]:
+    """The laboratory of a scenario."""
+    with tempfile.TemporaryDirectory(prefix="filestore-crash-") as work:
+        yield Laboratory(SCENARIOS[name], Path(work) / "base")
+
+
+def killed_twice(
+    laboratory: Laboratory, folder: Path, points: tuple[Point, Point]
+) -> tuple[bool, list[str]]:
+    """Kill the command before a call, and what completes it before another."""
+    came = kill_at(folder, laboratory.scenario.words, points[0])
+    came = kill_at(folder, laboratory.again(), points[1]) and came
+    return came, laboratory.judge(folder)
+
+
+def pairs(names: Sequence[str], count: int, seed: int) -> int:
+    """Kill a command at a point, and what completes it at another."""
+    chance = random.Random(seed)
+    tallies = [Tally(name) for name in names]
+    for name, tally in zip(names, tallies, strict=True):
+        with made(name) as laboratory:
+            points = recorded(laboratory)
+            wanted = -(-count // len(names))
+            while tally.hit < wanted and tally.points < 4 * wanted:
+                few = max(WORKERS, wanted - tally.hit)
+                tries = [(chance.choice(points), chance.choice(points)) for _ in range(few)]
+                shared(laboratory, tries, killed_twice, tally)
+    return report(f"Killed twice, seed {seed}: the recovery, too", tallies)
+
+
+_DESCRIPTOR = re.compile(r"^\d+<([^>]+)>")
+
+
+def errors(names: Sequence[str], step: int, kinds: Sequence[str]) -> int:
+    """Let each call fail once; the command says so or makes do, and nothing is lost."""
+    tallies = []
+    for name in names:
+        with made(name) as laboratory:
+            points = recorded(laboratory)[::step]
+            for kind in kinds:
+                tallies.append(Tally(f"{name}, {kind}"))
+                shared(laboratory, [(point, kind) for point in points], refused, tallies[-1])
+    return report("Each call that changes the disk refused once", tallies)
+
+
+def refused(
+    laboratory: Laboratory, folder: Path, what: tuple[Point, str]
+) -> tuple[bool, list[str]]:
+    """Let a call of the command fail."""
+    point, kind = what
+    injection = f"inject={point.name}:error={kind}:when={point.number}"
+    done, calls = traced(folder, laboratory.scenario.words, "-e", injection)
+    places = [place for place, (_, rest) in enumerate(calls) if "(INJECTED)" in rest]
+    wrong = []
+    if done.code not in (0, 1, 3) or "Traceback" in done.err:
+        wrong.append(f"ended with {done.code}: {done.err}")
+    inside = any(str(folder) in calls[place][1] for place in places)
+    if done.code == 3 and inside and "  try: " not in done.err:
+        wrong.append(f"no next command: {done.err}")
+    for place in places:
+        file = _DESCRIPTOR.match(calls[place][1])
+        if file and calls[place][0].endswith("sync") and _synced_again(calls[place + 1 :], file[1]):
+            wrong.append(f"{file[1]} was synced again")
+    return bool(places), wrong + laboratory.judge(folder)
+
+
+def _synced_again(calls: Sequence[tuple[str, str]], path: str) -> bool:
+    """Whether a file whose sync failed is synced again, as if its pages were still there.
+
+    A folder may be: what is made durable there later is another entry.
+    """
+    found = (_DESCRIPTOR.match(rest) for call, rest in calls if call.endswith("sync"))
+    return not os.path.isdir(path) and any(file and file[1] == path for file in found)
+
+
+def killed_any_time(
+    laboratory: Laboratory, folder: Path, what: tuple[float, tuple[float, ...]]
+) -> tuple[bool, list[str]]:
+    """Kill the command after a time, and what completes it after others."""
+    delay_s, again_s = what
+    came = Child(folder, laboratory.scenario.words).wait(delay_s).code == KILLED
+    for wait_s in again_s:
+        Child(folder, laboratory.again()).wait(wait_s)
+    return came, laboratory.judge(folder)
+
+
+def at_random(names: Sequence[str], cycles: int, seed: int) -> int:
+    """Kill commands after random times; now and then what completes them, too."""
+    chance = random.Random(seed)
+    tallies = [Tally(name) for name in names]
+    for name, tally in zip(names, tallies, strict=True):
+        with made(name) as laboratory:
+            longest_s = _lasts_s(laboratory)
+
+            def delay_s(longest_s: float = longest_s) -> float:
+                return round(chance.uniform(0, longest_s), 4)
+
+            tries = []
+            for _ in range(-(-cycles // len(names))):
+                again = tuple(delay_s() for _ in range(2) if chance.random() < 0.3)
+                tries.append((delay_s(), again))
+            shared(laboratory, tries, killed_any_time, tally)
+    return report(f"Killed after a random time, seed {seed}", tallies)
+
+
+def _lasts_s(laboratory: Laboratory) -> float:
+    with laboratory.copy() as folder:
+        started = time.monotonic()
+        run(folder, *laboratory.scenario.words)
+        return time.monotonic() - started
+
+
+def main() -> int:
+    """Run one experiment; 1 where it failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("experiment", choices=("random", "everywhere", "pairs", "errors"))
+    parser.add_argument("--cycles", type=int, default=2000, help="of random (default: 2000)")
+    parser.add_argument("--count", type=int, default=500, help="of pairs (default: 500)")
+    parser.add_argument("--seed", type=int, default=1, help="default: 1")
+    parser.add_argument("--step", type=int, default=1, help="only every n-th point (default: 1)")
+    parser.add_argument("--only", choices=tuple(SCENARIOS), action="append", help="one command")
+    parser.add_argument("--error", choices=ERRORS, action="append", help="one error")
+    given = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    warm()
+    names = given.only or list(SCENARIOS)
+    if given.experiment == "random":
+        return at_random(names, given.cycles, given.seed)
+    if shutil.which("strace") is None:
+        print("strace is not installed", file=sys.stderr)
+        return 2
+    if given.experiment == "everywhere":
+        return everywhere(names, given.step)
+    if given.experiment == "pairs":
+        return pairs(names, given.count, given.seed)
+    return errors(names, given.step, given.error or ERRORS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

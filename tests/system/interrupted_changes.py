@@ -1,0 +1,252 @@
+"""Interrupts changes of truth files at every call that touches a name on the disk, and looks.
+
+A program, because an audit hook cannot be taken away again:
+
+    python tests/system/interrupted_changes.py --operation undo --how kill
+
+It makes a store, then for each point of an operation a copy of it, and lets a child process carry
+the operation out that is killed there (`kill`), interrupted by Ctrl-C (`interrupt`), told of an I/O
+error there (`fail`), or there and ever after (`fail-on`). Then the files, what can be undone, and
+the sidecar are looked at. It prints one JSON object: how many points there were, what was wrong.
+"""
+
+import argparse
+import errno
+import importlib
+import itertools
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+from functools import partial
+from pathlib import Path
+
+from filestore import truth
+from filestore.errors import FilestoreError
+from filestore.fileio import TEMPORARY_PREFIX
+from filestore.store import Store
+
+LOADED = {"filestore", "numpy", "orjson", "tantivy", "xxhash", "sqlite3", "concurrent"}
+CALLS = frozenset({"os.rename", "os.remove", "os.mkdir", "os.rmdir", "open"})
+FIRST = {
+    "chunked/a.md/chunk1.md": b"One.\n",
+    "chunked/a.md/chunk2.md": b"Two.\n",
+    "chunked/a.md/summary1.md": b"Sum.\n",
+    "source/a.md": b"One.\n\nTwo.\n",
+}
+SECOND = {
+    "chunked/a.md/chunk1.md": b"One, changed.\n",
+    "chunked/a.md/chunk2.md": None,
+    "chunked/a.md/chunk3.md": b"Three.\n",
+    "chunked/new/deep/chunk1.md": b"New.\n",
+    "chunked/a.md/summary1.md": b"Sum, changed.\n",
+    "source/a.md": b"One, changed.\n\nThree.\n",
+}
+
+
+class Interruption:
+    """An audit hook that lets one call of this process fail, or the process die there."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.at = 0
+        self.how = ""
+        sys.addaudithook(self)
+
+    def __call__(self, event, arguments):
+        if not self.how or event not in CALLS:
+            return
+        if event == "open" and not (arguments[2] or 0) & os.O_CREAT:
+            return
+        self.count += 1
+        if self.count == self.at and self.how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.count == self.at and self.how == "interrupt":
+            raise KeyboardInterrupt
+        if self.count == self.at or (self.count > self.at and self.how == "fail-on"):
+            raise OSError(errno.EIO, "Input/output error")
+
+
+def files(root):
+    """Every truth file with its permissions; temporary files and empty folders are no truth."""
+    return {
+        path.relative_to(root).as_posix(): (path.read_bytes(), path.stat().st_mode & 0o777)
+        for top in ("chunked", "source")
+        for path in (root / top).rglob("*")
+        if path.is_file() and not path.name.startswith(TEMPORARY_PREFIX)
+    }
+
+
+def open_store(root):
+    """The store at a root, with settings of its own."""
+    return Store(str(root), configuration=str(root.parent / "configuration"))
+
+
+def change(root):
+    """The change that is interrupted, undone and redone."""
+    with open_store(root) as store:
+        before = {path: data for path, data in FIRST.items() if path in SECOND}
+        last = ["chunked/a.md/summary1.md"]
+        truth.change(store.places, SECOND, before=before, command="change", last=last)
+
+
+def undo(root):
+    """Undo what is newest."""
+    with open_store(root) as store:
+        store.undo()
+
+
+def redo(root):
+    """Redo what was undone last."""
+    with open_store(root) as store:
+        store.redo()
+
+
+OPERATIONS = {"change": ([], change), "undo": ([change], undo), "redo": ([change, undo], redo)}
+
+
+def prepare(root, steps):
+    """A store with a first change, indexed, and some steps more; its two states."""
+    configuration = str(root.parent / "configuration")
+    with Store.init(str(root), layout="tree", embedder="builtin", configuration=configuration):
+        pass
+    with open_store(root) as store:
+        truth.change(store.places, FIRST, before={}, command="first")
+        os.chmod(root / "chunked/a.md/chunk1.md", 0o600)
+        first = files(root)
+        change(root)
+        second = files(root)
+        store.undo()
+    shutil.rmtree(root / ".undo")
+    for step in steps:
+        step(root)
+    with open_store(root) as store:
+        store.sync()
+    return first, second
+
+
+def in_child(call):
+    """What a call gives in a child process; None where the child died."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        code = 1
+        try:
+            os.write(writing, json.dumps(call()).encode())
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        answer = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return None
+    return json.loads(answer) if answer else "crashed"
+
+
+def load(names):
+    """Load what the first child had to load, so that those to come need not."""
+    for name in names:
+        if name.partition(".")[0] in LOADED:
+            importlib.import_module(name)
+
+
+def interrupted(root, operation, hook, at, how):
+    """Carry an operation out that is interrupted; whether it came that far, and its error."""
+    hook.at, hook.how = at, how
+    error = ""
+    try:
+        operation(root)
+    except (FilestoreError, OSError, KeyboardInterrupt) as caught:
+        error = f"{type(caught).__name__}: {caught}"
+    hook.how = ""
+    return {"reached": hook.count >= at, "error": error}
+
+
+def aftermath(root, name, states, outcome):
+    """What is wrong after an interruption; empty where all is well."""
+    first, second = states
+    before, after = (second, first) if name == "undo" else states
+    there = files(root)
+    strange = {
+        path for path, held in there.items() if held not in (first.get(path), second.get(path))
+    }
+    missing = (first.keys() & second.keys()) - there.keys()
+    if strange or missing:
+        return f"neither the one nor the other: {sorted(strange | missing)}"
+    half = "HalfReplacedError" in (outcome or {}).get("error", "")
+    if outcome is not None and not half and there not in (before, after):
+        return "a failure that was told left half of it"
+    with open_store(root) as store:
+        batches = store.batches()
+        unfinished = bool(batches) and batches[-1].underway
+        if there != after or unfinished:
+            # An undo or redo that is called again completes; a change is taken back.
+            again, goal = (store.redo, after) if name == "redo" else (store.undo, first)
+            if name != "change" or there != first or unfinished:
+                again()
+            if files(root) != goal:
+                return "calling it again did not put everything right"
+        elif name == "change":
+            store.undo()
+            if files(root) != first:
+                return "it could not be undone"
+        if name != "change" and not store.status().clean:
+            return f"the sidecar is not in step: {store.status().findings}"
+        report = store.sync()
+        left = [*(root / "chunked").rglob(f"{TEMPORARY_PREFIX}*")]
+        if left or report.remaining:
+            return f"left behind: {left} {report.remaining}"
+    return ""
+
+
+def main():
+    """Go through the points of one operation."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--operation", choices=list(OPERATIONS), required=True)
+    parser.add_argument("--how", choices=["kill", "fail", "fail-on", "interrupt"], required=True)
+    parser.add_argument("--every", type=int, default=1, help="only each so many of the points")
+    parser.add_argument("--start", type=int, default=1)
+    options = parser.parse_args()
+    points, wrong = go_through(options)
+    print(json.dumps({"points": points, "wrong": wrong}))
+
+
+def go_through(options):
+    """Interrupt an operation at one point after the other: how many there were, what was wrong."""
+    steps, operation = OPERATIONS[options.operation]
+    hook = Interruption()
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        base, root = Path(folder) / "base", Path(folder) / "store"
+        *states, loaded = in_child(lambda: [*map(_plain, prepare(base, steps)), [*sys.modules]])
+        states = [_bytes(state) for state in states]
+        load(loaded)
+        for points, at in enumerate(itertools.count(options.start, options.every)):
+            shutil.copytree(base, root)
+            outcome = in_child(partial(interrupted, root, operation, hook, at, options.how))
+            if outcome == "crashed" or (outcome is not None and not outcome["reached"]):
+                return points, wrong + ([[at, outcome]] if outcome == "crashed" else [])
+            said = in_child(partial(aftermath, root, options.operation, states, outcome))
+            if said != "":
+                wrong.append([at, outcome, said])
+            shutil.rmtree(root)
+    raise AssertionError("the count of points never ends")
+
+
+def _plain(state):
+    return {path: [data.decode(), mode] for path, (data, mode) in state.items()}
+
+
+def _bytes(state):
+    return {path: (data.encode(), mode) for path, (data, mode) in state.items()}
+
+
+if __name__ == "__main__":
+    main()

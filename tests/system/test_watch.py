@@ -1,0 +1,260 @@
+"""`filestore watch`: the index follows by itself, and ends where `sync` would have ended."""
+
+import json
+import os
+import random
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from filestore.locking import writer_lock
+
+CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
+PATIENCE_S: Final = 60
+WORDS: Final = ("amber", "basalt", "copper", "diorite", "emerald", "flint", "granite")
+
+
+class Watching:
+    """A `filestore watch` in a process of its own, and what it said."""
+
+    def __init__(self, root: Path, *words: str) -> None:
+        command = [sys.executable, "-m", "filestore", "--store", str(root), "watch", *words]
+        self._process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+        )
+        assert self._process.stdout is not None
+        self._stream = self._process.stdout
+        self._rest = b""
+        self.lines: list[str] = []
+
+    def line(self) -> str:
+        """The next line that it says."""
+        deadline = time.monotonic() + PATIENCE_S
+        while b"\n" not in self._rest:
+            ready, _, _ = select.select([self._stream], [], [], deadline - time.monotonic())
+            assert ready, self.lines
+            data = os.read(self._stream.fileno(), 65536)
+            assert data, self.lines
+            self._rest += data
+        line, _, self._rest = self._rest.partition(b"\n")
+        self.lines.append(line.decode())
+        return self.lines[-1]
+
+    def event(self, kind: str = "synced") -> Any:
+        """The next event of a kind."""
+        while True:
+            found = json.loads(self.line())
+            if found["event"] == kind:
+                return found
+
+    def until(self, code: str, number: int = 1) -> int:
+        """Wait until so many changes of a code were applied; how many texts were embedded."""
+        embedded = 0
+        while number > 0:
+            event = self.event()
+            number -= event["applied"].get(code, 0)
+            embedded += event["embedded"]
+        return embedded
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Ask it to end, read what it still says; its exit code."""
+        if self._stream.closed:
+            return self._process.returncode
+        self._process.send_signal(number)
+        self.lines += (self._rest + self._stream.read()).decode().splitlines()
+        self._stream.close()
+        return self._process.wait(PATIENCE_S)
+
+
+@pytest.fixture
+def watch(workspace: Any) -> Iterator[Callable[..., Watching]]:
+    """Starts a watch over the store, and waits for its first word unless told otherwise."""
+    started: list[Watching] = []
+
+    def start(*words: str) -> Watching:
+        started.append(Watching(workspace.store, *words))
+        return started[-1]
+
+    yield start
+    for watching in started:
+        watching.end(signal.SIGKILL)
+
+
+def write(workspace: Any, name: str, text: str) -> Path:
+    """Write a chunk file as an editor does: a temporary file beside it, renamed over it."""
+    path: Path = workspace.chunked / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.swp")
+    temporary.write_text(text)
+    os.replace(temporary, path)
+    return path
+
+
+def test_it_follows(workspace: Any, watch: Callable[..., Watching]) -> None:
+    """Files written, saved by an editor, renamed and deleted are followed, each paid for once."""
+    write(workspace, "a/chunk1.md", "Amber.\n")
+    watching = watch("--json")
+    first = watching.event()
+    assert first["applied"]["untracked"] == first["embedded"] == first["generation"] == 1
+    write(workspace, "b/deep/er/chunk1.md", "Basalt.\n")
+    assert watching.until("untracked") == 1
+    write(workspace, "a/chunk1.md", "Amber and copper.\n")
+    assert watching.until("modified") == 1
+    (workspace.chunked / "b").rename(workspace.folder / "away")
+    watching.until("missing")
+    (workspace.folder / "away").rename(workspace.chunked / "c")
+    assert watching.until("untracked") == 0
+    (workspace.chunked / "c/deep/er/chunk1.md").rename(workspace.chunked / "a/chunk2.md")
+    assert watching.until("moved") == 0
+    assert workspace.found("basalt") == ["a/chunk2.md"]
+    assert watching.end() == 0
+    assert json.loads(watching.lines[-1])["event"] == "stopped"
+    workspace.assert_settled()
+
+
+def test_the_tree_made_again(workspace: Any, watch: Callable[..., Watching]) -> None:
+    """A truth folder that is removed and made again, or the whole store, is followed on."""
+    write(workspace, "a/chunk1.md", "Amber.\n")
+    watching = watch("--json")
+    watching.until("untracked")
+    shutil.rmtree(workspace.chunked)
+    assert watching.event()["remaining"] == {"mass-missing": 1}
+    write(workspace, "b/chunk1.md", "Amber and basalt.\n")
+    watching.until("untracked")
+    os.rename(workspace.store, workspace.folder / "copy")
+    assert "no store" in watching.event("failed")["error"]
+    shutil.copytree(workspace.folder / "copy", workspace.store)
+    write(workspace, "c/chunk1.md", "Copper.\n")
+    watching.until("untracked")
+    assert watching.end() == 0
+
+
+def test_settings_that_change(workspace: Any, watch: Callable[..., Watching]) -> None:
+    """Settings are read again when they change; what fails meanwhile is said once, ends nothing."""
+    settings = workspace.store / "filestore.toml"
+    sound = settings.read_bytes()
+    watching = watch("--json")
+    watching.event()
+    settings.write_text("[[[")
+    assert "filestore.toml" in watching.event("failed")["error"]
+    write(workspace, "a/chunk1.md", "Amber.\n")
+    settings.write_bytes(sound + b"\n# more\n")
+    watching.event("reopened")
+    watching.until("untracked")
+    assert sum('"failed"' in line for line in watching.lines) == 1
+    shutil.rmtree(workspace.sidecar)
+    workspace.sidecar.symlink_to(workspace.folder)
+    settings.write_bytes(sound)
+    assert "not safe" in watching.event("failed")["error"]
+    workspace.sidecar.unlink()
+    write(workspace, "a/chunk2.md", "Basalt.\n")
+    watching.until("untracked", 2)
+    assert watching.end() == 0
+    workspace.assert_settled()
+
+
+def test_a_name_that_is_not_text(workspace: Any, watch: Callable[..., Watching]) -> None:
+    """A file whose name is not UTF-8 is followed as any other."""
+    watching = watch("--json")
+    watching.event()
+    (workspace.chunked / os.fsdecode(b"caf\xe9.md")).write_text("Coffee.\n")
+    watching.until("untracked")
+    write(workspace, "a/chunk1.md", "Tea.\n")
+    watching.until("untracked")
+    assert watching.end() == 0
+
+
+def test_it_waits_for_others(workspace: Any, watch: Callable[..., Watching]) -> None:
+    """While git or another command is writing it waits, says so, and then goes on."""
+    watching = watch("--json")
+    watching.event()
+    lock = workspace.folder / ".git" / "index.lock"
+    lock.touch()
+    write(workspace, "a/chunk1.md", "Amber.\n")
+    assert "index.lock" in watching.event("waiting")["for"]
+    assert "untracked" in workspace.drift()
+    lock.unlink()
+    watching.until("untracked")
+    lock.touch()
+    os.utime(lock, (1, 1))  # a git that died long ago
+    with writer_lock(str(workspace.sidecar / "lock"), command="a test"):
+        write(workspace, "a/chunk2.md", "Basalt.\n")
+        assert "a test" in watching.event("waiting")["for"]
+    watching.until("untracked")
+    assert watching.end() == 0
+
+
+def test_words_and_interruption(workspace: Any, watch: Callable[..., Watching]) -> None:
+    """A person reads one line for what was done, none for what needs nothing, and what was kept."""
+    write(workspace, "a/chunk1.md", "Amber.\n")
+    watching = watch("--no-embed")
+    assert watching.line().startswith("in step: 1 untracked")
+    write(workspace, "a/chunk2.md", "")
+    line = watching.line()
+    assert "left for you: " in line
+    assert "1 empty" in line
+    assert watching.end(signal.SIGINT) == 130
+    assert watching.lines[-1] == "stopped: what was made so far is kept"
+
+
+def test_it_ends_where_sync_ends(
+    workspace: Any, watch: Callable[..., Watching], tmp_path: Path
+) -> None:
+    """After anything at all has happened, the store is as one that is synced from nothing."""
+    watching = watch("--json")
+    watching.event()
+    chance = random.Random(20)
+    for _ in range(80):
+        something(workspace.chunked, chance)
+        time.sleep(chance.choice([0, 0, 0, 0.01, 0.1]))
+    write(workspace, "last/chunk1.md", "The very last.\n")
+    while workspace.found("very") != ["last/chunk1.md"] or workspace.drift():
+        watching.event()
+    assert watching.end() == 0
+    workspace.assert_settled()
+    fresh = tmp_path / "fresh"
+    shutil.copytree(workspace.store, fresh, ignore=shutil.ignore_patterns(".sidecar", ".undo"))
+    workspace("--store", fresh, "sync")
+    for query in WORDS:
+        for mode in ("keyword", "vector"):
+            words = ["search", query, "-k", "100", "--mode", mode]
+            watched = workspace.json(*words, code=None)["hits"]
+            synced = workspace.json("--store", fresh, *words, code=None)["hits"]
+            assert watched == synced
+
+
+def something(chunked: Path, chance: random.Random) -> None:
+    """One thing that happens to a tree: a file or a folder is written, changed, moved or goes."""
+    files = [path for path in chunked.rglob("*.md") if path.is_file()]
+    folders = [path for path in chunked.rglob("*") if path.is_dir()]
+    words = " ".join(chance.choices(WORDS, k=4)) + ".\n"
+    name = chance.choice(["a", "b", "a/c", "d é", "b/e/f"])
+    new = chunked / name / f"chunk{chance.randint(1, 4)}.md"
+    new.parent.mkdir(parents=True, exist_ok=True)
+    action = chance.randint(0, 6)
+    if action <= 2 or not files:
+        temporary = new.with_suffix(".tmp")
+        temporary.write_text(words)
+        os.replace(temporary, new)
+    elif action == 3:
+        with chance.choice(files).open("a") as file:
+            file.write(words)
+    elif action == 4:
+        os.replace(chance.choice(files), new)
+    elif action == 5:
+        chance.choice(files).unlink()
+    else:
+        target = chunked / f"moved{chance.randint(1, 3)}"
+        if not target.exists():
+            chance.choice([path for path in folders if path.parent == chunked]).rename(target)

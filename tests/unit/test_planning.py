@@ -1,0 +1,334 @@
+"""Findings into steps, and plans into data and back: pure values, no store."""
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filestore.findings import CODES, Finding
+from filestore.planning import WITHHELD, Facts, Look, Prepared, Restorable, make
+from filestore.plans import ABSENT, KINDS, PARTS, Plan, Policy, State, Step, is_below, moved_on
+from filestore.saved_plans import PlanInvalidError, PlanOutsideError, parse, serialize
+
+PATH = "chunked/notes.md/chunk1.md"
+HERE = State(stat=(9, 1, 1, 1, 33188), hash="aa")
+
+
+def facts(**changes: Any) -> Facts:
+    return Facts(identity="store", generation=3, **changes)
+
+
+def planned(*findings: Finding, policy: Policy | None = None, **changes: Any) -> Plan:
+    return make(findings, facts(**changes), policy or Policy(), level="fast")
+
+
+def kinds(plan: Plan) -> list[str]:
+    return [step.kind for step in plan.steps]
+
+
+def restorable(**changes: Any) -> dict[str, Restorable]:
+    held: dict[str, Any] = {
+        "place": "git",
+        "hash": "bb",
+        "size_bytes": 5,
+        "diff": "+words",
+    } | changes
+    return {PATH: Restorable(**held)}
+
+
+SAFE = sorted(code for code, meant in CODES.items() if meant.safe)
+UNSAFE = sorted(code for code, meant in CODES.items() if not meant.safe)
+
+
+@pytest.mark.parametrize("code", SAFE)
+def test_every_safe_finding_has_a_step(code: str) -> None:
+    """What `sync` would mend is planned as a step that writes no file."""
+    plan = planned(Finding(code=code, path=PATH))
+    (step,) = plan.steps
+    assert step.codes == (code,)
+    assert not step.truth
+    assert plan.left == ()
+    assert plan.doable == plan.steps
+
+
+@pytest.mark.parametrize("code", UNSAFE)
+def test_every_other_finding_is_left_without_facts(code: str) -> None:
+    """Where nothing is known that could help, a person is told, unless it is a mere note."""
+    plan = planned(Finding(code=code, path=PATH), policy=Policy(truth=True))
+    assert plan.steps == ()
+    assert [left.finding.code for left in plan.left] == ([code] if _matters(code) else [])
+    assert all(left.reason for left in plan.left)
+
+
+def _matters(code: str) -> bool:
+    return CODES[code].severity != "I"
+
+
+def test_a_missing_file_is_forgotten_or_restored() -> None:
+    """Without leave to write it is forgotten, with it restored, where it can be."""
+    missing = Finding(code="missing", path=PATH)
+    assert kinds(planned(missing, restorable=restorable())) == ["forget"]
+    writing = Policy(truth=True)
+    (step,) = planned(missing, policy=writing, restorable=restorable()).steps
+    assert (step.kind, step.place, step.hash, step.diff) == ("restore", "git", "bb", "+words")
+    assert step.seen == {PATH: ABSENT}
+    (step,) = planned(missing, policy=writing).steps
+    assert step.kind == "forget"
+    assert "nothing of it is kept" in step.detail
+
+
+def test_a_mass_comes_back_whole_or_not_at_all() -> None:
+    """One file of a mass that cannot be restored leaves all of it to a person."""
+    mass, other = Finding(code="mass-missing", path="chunked"), "chunked/other.md"
+    writing = Policy(truth=True)
+    plan = planned(mass, policy=writing, gone=(PATH,), restorable=restorable())
+    assert kinds(plan) == ["restore"]
+    plan = planned(mass, policy=writing, gone=(PATH, other), restorable=restorable())
+    assert plan.steps == ()
+    assert len(plan.left) == 1
+    assert planned(mass, gone=(PATH,), restorable=restorable()).steps == ()
+
+
+def test_rot_waits_for_leave_to_write() -> None:
+    """The step is planned, and said to need leave; bytes that differ are said to."""
+    rotten = Finding(code="bit-rot", path=PATH)
+    plan = planned(rotten, restorable=restorable(differs=True), looks={PATH: Look(state=HERE)})
+    (step,) = plan.steps
+    assert plan.doable == ()
+    assert step.seen == {PATH: HERE}
+    assert "differs from what was recorded last" in step.detail
+    assert planned(rotten, policy=Policy(truth=True), restorable=restorable()).doable
+
+
+@pytest.mark.parametrize("code", sorted(WITHHELD))
+def test_a_file_is_withheld_once(code: str) -> None:
+    """An unusable file that the catalog does not know as such yet is a step, and left as well."""
+    finding = Finding(code=code, path=PATH)
+    fresh = planned(finding, looks={PATH: Look(state=HERE)})
+    assert kinds(fresh) == ["withhold"]
+    known = planned(finding, looks={PATH: Look(state=HERE, recorded=True)})
+    assert known.steps == ()
+    expected = [code] if _matters(code) else []
+    assert [left.finding.code for left in fresh.left] == expected
+    assert [left.finding.code for left in known.left] == expected
+
+
+def test_a_record_comes_back_instead_of_being_withheld() -> None:
+    """With leave to write, a usable text of the record makes any other step needless."""
+    finding = Finding(code="record-invalid", path=PATH)
+    given_facts: dict[str, Any] = {
+        "looks": {PATH: Look(state=HERE)},
+        "restorable": restorable(),
+    }
+    assert kinds(planned(finding, **given_facts)) == ["restore", "withhold"]
+    plan = planned(finding, policy=Policy(truth=True), **given_facts)
+    assert kinds(plan) == ["restore"]
+    assert plan.left == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [("source-missing", "remove"), ("chunker-changed", "reingest")]
+)
+def test_costly_repairs_are_asked_for_by_name(code: str, kind: str) -> None:
+    """What removes, or cuts everything anew, is planned only where its code was named."""
+    finding = Finding(code=code, path="../notes.md")
+    prepared = {(kind, "../notes.md"): Prepared(seen={"../notes.md": ABSENT}, detail="3 files")}
+    assert planned(finding, policy=Policy(truth=True), prepared=prepared).steps == ()
+    named = Policy(truth=True, only=frozenset({code}))
+    (step,) = planned(finding, policy=named, prepared=prepared).steps
+    assert (step.kind, step.detail) == (kind, "3 files")
+
+
+@pytest.mark.parametrize("choice", ["ours", "theirs"])
+def test_a_choice_resolves_its_conflict_alone(choice: str) -> None:
+    """A named file needs no more leave, and nothing else is planned beside it."""
+    policy = Policy(ours=(PATH,)) if choice == "ours" else Policy(theirs=(PATH,))
+    conflict = Finding(code="ingest-conflict", path=PATH)
+    other = Finding(code="modified", path="chunked/other.md")
+    prepared = {(f"resolve-{choice}", PATH): Prepared(seen={PATH: HERE})}
+    plan = planned(conflict, other, policy=policy, prepared=prepared)
+    assert kinds(plan) == [f"resolve-{choice}"]
+    assert plan.doable == plan.steps
+    assert planned(conflict, prepared=prepared).steps == ()
+
+
+def test_what_cannot_be_prepared_is_left_with_the_reason() -> None:
+    """A link whose target went nobody knows where stays, and the reason is told."""
+    prepared = {("relink", PATH): Prepared(seen={}, problem="nobody knows")}
+    plan = planned(Finding(code="link-dangling", path=PATH), prepared=prepared)
+    assert plan.steps == ()
+    assert [left.reason for left in plan.left] == ["nobody knows"]
+
+
+def test_findings_of_a_part_are_one_step() -> None:
+    """Three hundred texts without a vector are embedded in one go, each counted once."""
+    found = [Finding(code="vector-missing", path=f"chunked/{number}.md") for number in range(300)]
+    keys = tuple(bytes([number]) for number in range(100))
+    plan = planned(*found, unembedded=keys, embedded=frozenset(keys[:30]))
+    (step,) = plan.steps
+    assert (step.path, step.findings) == (PARTS["embed"], 300)
+    assert (plan.texts, plan.known) == (step.texts, step.known) == (70, 30)
+
+
+def test_a_new_catalog_embeds_along() -> None:
+    """Where all files are indexed anew, texts without a vector are no step of their own."""
+    plan = planned(
+        Finding(code="catalog-damaged", path=".sidecar/catalog.sqlite"),
+        Finding(code="vector-missing", path=PATH),
+        all_keys=(b"a", b"b"),
+        embedded=frozenset({b"a"}),
+    )
+    assert kinds(plan) == ["rebuild-catalog"]
+    assert (plan.texts, plan.known) == (1, 1)
+
+
+def test_texts_are_counted_once() -> None:
+    """Two files with the same text cost one embedding."""
+    looks = {
+        path: Look(state=HERE, keys=(b"same", path.encode()))
+        for path in ("chunked/a.md", "chunked/b.md")
+    }
+    found = [Finding(code="untracked", path=path) for path in looks]
+    plan = planned(*found, looks=looks, embedded=frozenset({b"chunked/a.md"}))
+    assert [step.texts for step in plan.steps] == [1, 2]
+    assert (plan.texts, plan.known) == (2, 1)
+
+
+def test_steps_come_in_the_order_of_their_kinds() -> None:
+    """Files are written before the sidecar follows, and neighbours stand together."""
+    found = [
+        Finding(code="modified", path="chunked/b.md"),
+        Finding(code="fulltext-missing", path=".sidecar/fulltext"),
+        Finding(code="modified", path="chunked/a.md"),
+        Finding(code="missing", path=PATH),
+    ]
+    plan = planned(*found, policy=Policy(truth=True), restorable=restorable())
+    assert kinds(plan) == ["restore", "reindex", "reindex", "rebuild-fulltext"]
+    assert [step.path for step in plan.steps[1:3]] == ["chunked/a.md", "chunked/b.md"]
+
+
+CODE = st.sampled_from(sorted(CODES))
+PLACE = st.sampled_from([PATH, "chunked/a.md", "chunked/b/c.md", ".sidecar", "../notes.md"])
+FINDINGS = st.lists(st.builds(Finding, code=CODE, path=PLACE), max_size=8)
+POLICY = st.builds(
+    Policy,
+    truth=st.booleans(),
+    only=st.frozensets(CODE, max_size=3),
+    paths=st.lists(PLACE, max_size=2).map(tuple),
+)
+
+
+@given(found=FINDINGS, policy=POLICY, has_bytes=st.booleans())
+def test_every_finding_is_mended_or_left(
+    found: list[Finding], policy: Policy, has_bytes: bool
+) -> None:
+    """Nothing that matters and was chosen drops out of a plan; nothing not chosen gets in."""
+    plan = planned(*found, policy=policy, restorable=restorable() if has_bytes else {})
+    chosen = {finding.code for finding in found if policy.concerns(finding)}
+    told = {code for step in plan.steps for code in step.codes}
+    told |= {left.finding.code for left in plan.left}
+    mattering = {code for code in chosen if _matters(code)}
+    # A new catalog embeds what has no vector.
+    assert mattering - told <= {"vector-missing", "vector-invalid"}
+    assert told <= chosen
+    keys = [step.key for step in plan.steps]
+    assert len(keys) == len(set(keys))
+    assert policy.truth or not any(step.truth for step in plan.doable)
+
+
+STATE = st.builds(
+    State,
+    stat=st.none() | st.tuples(*[st.integers(0, 2**40)] * 5),
+    hash=st.sampled_from(["", "aa", "bb"]),
+)
+TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
+STEP = st.builds(
+    Step,
+    kind=st.sampled_from([kind for kind in KINDS if kind not in PARTS]),
+    path=PLACE.filter(lambda path: path.startswith("chunked/")),
+    other=st.just("") | st.just("chunked/was.md"),
+    codes=st.lists(CODE, max_size=2).map(tuple),
+    detail=TEXT,
+    seen=st.dictionaries(PLACE, STATE, max_size=2),
+    hash=st.sampled_from(["", "cc"]),
+)
+
+
+@given(steps=st.lists(STEP, max_size=4), policy=POLICY, generation=st.integers(0, 2**60))
+def test_a_plan_survives_being_written(steps: list[Step], policy: Policy, generation: int) -> None:
+    """What a plan was made on, and what it does, is read back as it was written."""
+    plan = Plan(
+        identity="store",
+        generation=generation,
+        level="full",
+        policy=policy,
+        steps=tuple(steps),
+        left=(),
+        texts=1,
+        known=2,
+    )
+    data = orjson.dumps({"plan": serialize(plan)})
+    for written in (data, orjson.dumps(serialize(plan))):
+        saved = parse(written)
+        assert (saved.identity, saved.generation, saved.level) == ("store", generation, "full")
+        assert saved.policy == policy
+        for before, after in zip(steps, saved.steps, strict=True):
+            assert after.key == before.key
+            assert (after.codes, after.seen, after.hash) == (before.codes, before.seen, before.hash)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+
+
+@given(key=st.sampled_from(sorted(serialize(planned()))), value=JSON, data=st.binary(max_size=30))
+def test_whatever_is_no_plan_is_refused(key: str, value: Any, data: bytes) -> None:
+    """A plan with any value in any place is read or refused with a sentence, never a crash."""
+    table = serialize(planned(Finding(code="modified", path=PATH)))
+    for candidate in (orjson.dumps(table | {key: value}), data):
+        assert _refusal(candidate) != ""
+
+
+def _refusal(data: bytes) -> str | None:
+    """What is said of data that is no plan; None of a plan."""
+    try:
+        parse(data)
+    except (PlanInvalidError, PlanOutsideError) as error:
+        return error.message and error.remedy
+    return None
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "/etc/passwd", "chunked", "chunked/../x", "chunked//x", "chunked/./x", "x.md", "\0"],
+)
+def test_a_plan_stays_below_the_tree(path: str) -> None:
+    """A step about a file names one below `chunked/`, or the whole plan is refused."""
+    table = serialize(planned(Finding(code="modified", path=PATH)))
+    table["steps"][0]["path"] = path
+    with pytest.raises(PlanOutsideError):
+        parse(orjson.dumps(table))
+
+
+@given(planned_on=STATE, now=STATE)
+def test_a_state_holds_by_content_first(planned_on: State, now: State) -> None:
+    """Equal bytes are the same file whatever their stamps; unread files go by stamps alone."""
+    holds = planned_on.holds(now)
+    if planned_on.hash or now.hash:
+        assert holds == (planned_on.hash == now.hash)
+    else:
+        assert holds == (planned_on.stat == now.stat)
+    if not holds:
+        assert moved_on(PATH, planned_on, now)
+
+
+def test_below() -> None:
+    """A folder holds what is below it, and not what only begins like it."""
+    assert is_below("chunked/a/b.md", "chunked/a")
+    assert is_below("chunked/a", "chunked/a")
+    assert not is_below("chunked/ab.md", "chunked/a")
