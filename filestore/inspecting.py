@@ -61,7 +61,7 @@ def status(opening: Opening) -> Status:
             found = verify.status_findings(opening.subject(catalog, None))
             generation, files = catalog.generation, catalog.file_count()
             index = vector_file.describe(catalog)
-    except (CatalogMissingError, CatalogDamagedError, CatalogNewerError) as error:
+    except (CatalogMissingError, CatalogDamagedError) as error:
         found = list(_without_catalog(opening, error, "fast", verify.ALL, ignore).findings)
     return Status(
         clean=is_clean(found, opening.settings.accepted),

@@ -197,8 +197,7 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
         return
     if application != APPLICATION_ID:
         raise sqlite3.DatabaseError("it is not a filestore catalog")
-    has_our_tables = _tables(connection) == _OUR_TABLES
-    if version > SCHEMA_VERSION and not has_our_tables:
+    if version > SCHEMA_VERSION:
         raise CatalogNewerError(
             f"the catalog has schema {version}, this filestore knows {SCHEMA_VERSION}",
             remedy="upgrade filestore, or delete .sidecar/catalog.sqlite and run 'filestore sync'",
@@ -208,8 +207,7 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
             f"the catalog has schema {version}, this filestore writes {SCHEMA_VERSION}",
             remedy="'filestore sync' makes it again; known texts are not embedded again",
         )
-    if version != SCHEMA_VERSION or not has_our_tables:
-        # Another schema has other tables, so it is the number, or a table, that is damaged.
+    if _tables(connection) != _OUR_TABLES:
         raise sqlite3.DatabaseError("its tables are not those that were made")
     connection.execute("PRAGMA synchronous = FULL")
 

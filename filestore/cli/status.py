@@ -5,11 +5,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _output
-from filestore.errors import FilestoreError
 from filestore.findings import Finding
 
 if TYPE_CHECKING:
-    from filestore.inspecting import Status
     from filestore.store import Store
 
 EXAMPLE = "filestore status --json"
@@ -21,12 +19,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> int:
     """Print the drift; exit code 1 where there is any."""
-    try:
-        with _context.open_store(options) as store:
-            status = store.status()
-            embedder = _embedder(store)
-    except FilestoreError as error:
-        status, embedder = _refused(error), {"name": None, "fingerprint": None, "problem": None}
+    with _context.open_store(options) as store:
+        status = store.status()
+        embedder = _embedder(store)
     drift: dict[str, list[str]] = {}
     for finding in status.findings:
         drift.setdefault(finding.code, []).append(finding.path)
@@ -54,17 +49,6 @@ def _embedder(store: "Store") -> dict[str, Any]:
         "fingerprint": store.embedder.fingerprint if store.embedder else None,
         "problem": problem.message if problem else None,
     }
-
-
-def _refused(error: FilestoreError) -> "Status":
-    """What is said of a store that must not be opened; other errors pass."""
-    from filestore.inspecting import Status
-    from filestore.refusals import refusal
-
-    finding = refusal(error)
-    if finding is None:
-        raise error
-    return Status(clean=False, generation=0, files=0, findings=(finding,))
 
 
 def _words(findings: list[Finding], *, clean: bool, files: int) -> None:

@@ -426,12 +426,10 @@ def _check(connection: sqlite3.Connection, path: str) -> None:
         if made:
             raise EmbeddingsDamaged(path, "it is another program's database")
         return
-    has_our_tables = made >= _OUR_TABLES
     version = _pragma(connection, "user_version")
-    if version > _SCHEMA_VERSION and not has_our_tables:
+    if version > _SCHEMA_VERSION:
         raise EmbeddingsNewer(path, version)
-    if version != _SCHEMA_VERSION or not has_our_tables:
-        # Another format has other tables, so it is the number, or a table, that is damaged.
+    if version != _SCHEMA_VERSION or not made >= _OUR_TABLES:
         raise EmbeddingsDamaged(path, "its tables are not those that were made")
 
 

@@ -464,6 +464,11 @@ def examine(root: str, configuration: str) -> dict[str, Any]:
     said, unsaid = _attempt(lambda: answers(root, configuration))
     with Store(root, configuration=configuration) as store:
         report, unrepaired = _attempt(lambda: store.sync(full=True))
+    if newer := _called_newer(unrepaired):
+        # A version number that was hit is refused; the sentence says what to do, which is done.
+        os.unlink(os.path.join(root, ".sidecar", newer))
+        with Store(root, configuration=configuration) as store:
+            report, unrepaired = _attempt(lambda: store.sync(full=True))
     is_unchanged = report is not None and not report.applied and not (refused or unsaid)
     if is_unchanged and set(found) <= _TOLD:
         # Nothing was there to mend: what was found and said stands.
@@ -474,6 +479,12 @@ def examine(root: str, configuration: str) -> dict[str, Any]:
     unrepaired = [error for error in (unrepaired, unverified, unanswered) if error]
     embedded = report.embedded if report is not None else 0
     return _told(found, said, errors, after, again, unrepaired, embedded)
+
+
+def _called_newer(error: str) -> str:
+    """The file that is taken for one of a newer filestore, "" for none."""
+    names = {"CatalogNewerError": "catalog.sqlite", "EmbeddingsNewer": "embeddings.sqlite"}
+    return names.get(error.partition(":")[0], "")
 
 
 def _told(
