@@ -8,16 +8,28 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from filestore import adding, drift, links, records, resolving, syncing, truth, worktree
+from filestore import (
+    adding,
+    catching_up,
+    drift,
+    inspecting,
+    links,
+    records,
+    resolving,
+    syncing,
+    truth,
+    worktree,
+)
 from filestore.catalog import Catalog
 from filestore.errors import FilestoreError
-from filestore.fileio import FileSystemClock, WriteFailedError
+from filestore.fileio import WriteFailedError
 from filestore.findings import CODES, Finding, worst_first
 from filestore.gathering import Gathering, looks_at, source_state, state_of
 from filestore.observation import Observation
+from filestore.parts import Parts
 from filestore.plans import ABSENT, Plan, Policy, State, Step, moved_on
 from filestore.progress import OnProgress, ignore
-from filestore.repair import Hands, RepairReport
+from filestore.repair import RepairReport
 from filestore.restoring import Restoring
 
 if TYPE_CHECKING:
@@ -37,7 +49,7 @@ _FOLLOWING: Final = {
 }
 
 
-def apply(hands: Hands, chosen: Plan, *, on_progress: OnProgress = ignore) -> RepairReport:
+def apply(parts: Parts, chosen: Plan, *, on_progress: OnProgress = ignore) -> RepairReport:
     """Apply the steps of a plan that its policy allows, then verify again.
 
     Raises:
@@ -45,11 +57,11 @@ def apply(hands: Hands, chosen: Plan, *, on_progress: OnProgress = ignore) -> Re
         LockedError: Another writer holds the store.
         WriteFailedError: The disk refused; what was applied before stays, and can be undone.
     """
-    work = _Applying(hands, chosen, on_progress)
+    work = _Applying(parts, chosen, on_progress)
     work.run()
     remaining = chosen.findings
     if work.applied:
-        remaining = hands.verify(level=chosen.level, on_progress=on_progress).findings
+        remaining = inspecting.verified(parts, chosen.level, None, on_progress).findings
     return RepairReport(
         plan=chosen,
         applied=tuple(work.applied),
@@ -77,11 +89,11 @@ class _Changes:
 class _Applying:
     """One plan being applied."""
 
-    def __init__(self, hands: Hands, chosen: Plan, on_progress: OnProgress) -> None:
-        self._hands = hands
+    def __init__(self, parts: Parts, chosen: Plan, on_progress: OnProgress) -> None:
+        self._parts = parts
         self._plan = chosen
         self._on_progress = on_progress
-        self._clock = FileSystemClock(hands.places.clock)
+        self._clock = parts.clock()
         self.applied: list[Step] = []
         self.skipped: list[tuple[Step, str]] = []
         self.undo: list[str] = []
@@ -93,7 +105,7 @@ class _Applying:
         """Apply everything that still holds: files first, then the sidecar, then sources."""
         steps = self._plan.doable
         if any(step.truth for step in steps):
-            worktree.refuse_during_operation(self._hands.places.root)
+            worktree.refuse_during_operation(self._parts.places.root)
         steps = tuple(self._of_this_generation(steps))
         written = [step for step in steps if step.truth and step.kind != "reingest"]
         if written:
@@ -108,7 +120,7 @@ class _Applying:
 
     def _of_this_generation(self, steps: Iterable[Step]) -> Iterator[Step]:
         """What mends a part holds only for the generation in which it was found."""
-        with self._hands.reading(True) as (subject, has_catalog):
+        with self._parts.looking(sound=True) as (subject, has_catalog):
             now = (subject.catalog.identity, subject.catalog.generation) if has_catalog else ("", 0)
         planned = (self._plan.identity, self._plan.generation)
         for step in steps:
@@ -130,9 +142,9 @@ class _Applying:
     # Truth files
 
     def _write(self, steps: Sequence[Step]) -> None:
-        places = self._hands.places
-        with self._hands.writing() as (catalog, embeddings, _):
-            subject = self._hands.subject(catalog, embeddings)
+        places = self._parts.places
+        with self._parts.writing("repair") as (catalog, embeddings, _):
+            subject = self._parts.subject(catalog, embeddings)
             making = _Making(subject, self._plan.policy)
             changes = _Changes()
             for step in self._holding(subject, steps):
@@ -146,7 +158,7 @@ class _Applying:
             )
             self.undo += [batch] if batch is not None else []
             self.applied += changes.steps
-            self._index(subject, partial(self._hands.commit, catalog, embeddings), changes)
+            self._index(subject, partial(self._parts.commit, catalog, embeddings), changes)
 
     def _index(
         self, subject: "Subject", open_commit: "Callable[..., Commit]", changes: _Changes
@@ -176,7 +188,7 @@ class _Applying:
     def _follow(self, steps: Sequence[Step]) -> None:
         if not steps:
             return
-        with self._hands.reading(bool(self._plan.identity)) as (subject, _):
+        with self._parts.looking(sound=bool(self._plan.identity)) as (subject, _):
             holding = list(self._holding(subject, steps))
         codes = {code for step in holding if step.part for code in step.codes}
         broken = [
@@ -185,10 +197,12 @@ class _Applying:
             if finding.code in codes and self._plan.policy.concerns(finding)
         ]
         if broken:
-            self._hands.mend(broken, self._plan.unsound)
+            catching_up.mend(self._parts, broken, self._plan.unsound)
         if not holding:
             return
-        report = self._hands.sync(self._on_progress, _chooser(holding))
+        report = catching_up.follow(
+            self._parts, catching_up.Wanted(chosen=_chooser(holding)), self._on_progress
+        )
         done = {(found.code, found.path) for found in report.applied}
         for step in holding:
             if step.part or step.kind == "withhold" or (step.codes[0], step.path) in done:
@@ -201,8 +215,8 @@ class _Applying:
 
     def _take_in(self, steps: Sequence[Step]) -> None:
         """Take sources in again: those of steps, and those whose conflicts were resolved."""
-        with self._hands.writing() as (catalog, embeddings, _):
-            subject = self._hands.subject(catalog, embeddings)
+        with self._parts.writing("repair") as (catalog, embeddings, _):
+            subject = self._parts.subject(catalog, embeddings)
             holding = list(self._holding(subject, steps))
             gathering = Gathering(
                 subject, self._plan.policy, has_catalog=True, on_progress=self._on_progress
@@ -216,7 +230,7 @@ class _Applying:
                     wanted.setdefault(found[0], []).append(step)
             for path in self._resolved_records(catalog):
                 wanted.setdefault(path, [])
-            open_commit = partial(self._hands.commit, catalog, embeddings, embed=True)
+            open_commit = partial(self._parts.commit, catalog, embeddings, embed=True)
             for record_path, mended in wanted.items():
                 self._add(subject, open_commit, record_path, mended)
 
@@ -234,7 +248,7 @@ class _Applying:
         record_path: str,
         steps: Sequence[Step],
     ) -> None:
-        settings = self._hands.settings
+        settings = self._parts.settings
         try:
             sources = adding.recorded_sources(
                 subject.places,

@@ -4,27 +4,23 @@ One rule: where a part cannot be opened, that is the finding, and the rest is lo
 same. Changes nothing.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filestore import vector_file, verify
 from filestore.catalog import (
-    Catalog,
     CatalogDamagedError,
     CatalogMissingError,
     CatalogNewerError,
 )
 from filestore.errors import FilestoreError
 from filestore.findings import Finding, is_clean, worst_first
-from filestore.places import Places
+from filestore.parts import Parts
 from filestore.progress import OnProgress, ignore
-from filestore.settings import Settings
-from filestore.subject import Level, Sample, Subject
+from filestore.subject import Level, Sample
 from filestore.verify import Checked
 
 if TYPE_CHECKING:
-    from filestore.embed.cache import EmbeddingCache
     from filestore.index.building import Description
 
 
@@ -41,30 +37,19 @@ class Status:
     """The vector index as it was last written; None where there is none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
-    """How the parts of a store are opened to be read."""
-
-    places: Places
-    settings: Settings
-    catalog: Callable[[], Catalog]
-    embeddings: "Callable[[], EmbeddingCache | None]"
-    subject: "Callable[[Catalog, EmbeddingCache | None], Subject]"
-
-
-def status(opening: Opening) -> Status:
+def status(parts: Parts) -> Status:
     """Drift by stat, reading only files whose stat differs or cannot be relied on."""
     generation, files, index = 0, 0, None
     try:
-        catalog = opening.catalog()
+        catalog = parts.catalog()
         with catalog.snapshot():
-            found = verify.status_findings(opening.subject(catalog, None))
+            found = verify.status_findings(parts.subject(catalog, None))
             generation, files = catalog.generation, catalog.file_count()
             index = vector_file.describe(catalog)
     except (CatalogMissingError, CatalogDamagedError) as error:
-        found = list(_without_catalog(opening, error, "fast", verify.ALL, ignore).findings)
+        found = list(_without_catalog(parts, error, "fast", verify.ALL, ignore).findings)
     return Status(
-        clean=is_clean(found, opening.settings.accepted),
+        clean=is_clean(found, parts.settings.accepted),
         generation=generation,
         files=files,
         index=index,
@@ -72,13 +57,11 @@ def status(opening: Opening) -> Status:
     )
 
 
-def verified(
-    opening: Opening, level: Level, sample: Sample | None, on_progress: OnProgress
-) -> Checked:
+def verified(parts: Parts, level: Level, sample: Sample | None, on_progress: OnProgress) -> Checked:
     """Every drift and damage.
 
     Args:
-        opening: The store.
+        parts: The store's.
         level: How much is read.
         sample: The slice of files and vectors that is read; None for all of them.
         on_progress: Told how far it is.
@@ -87,24 +70,24 @@ def verified(
 
     chosen = sample or verify.ALL
     try:
-        catalog = opening.catalog()
+        catalog = parts.catalog()
         with catalog.snapshot():
-            subject = opening.subject(catalog, opening.embeddings())
+            subject = parts.subject(catalog, parts.embeddings())
             return verify.verify(subject, level=level, sample=chosen, on_progress=on_progress)
     except (CatalogMissingError, CatalogDamagedError, CatalogNewerError, EmbeddingsNewer) as error:
-        return _without_catalog(opening, error, level, chosen, on_progress)
+        return _without_catalog(parts, error, level, chosen, on_progress)
 
 
 def _without_catalog(
-    opening: Opening,
+    parts: Parts,
     error: FilestoreError,
     level: Level,
     sample: Sample,
     on_progress: OnProgress,
 ) -> Checked:
     return verify.without_catalog(
-        opening.places,
-        opening.settings.layout,
+        parts.places,
+        parts.settings.layout,
         error,
         level=level,
         sample=sample,

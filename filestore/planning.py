@@ -6,7 +6,7 @@ still holds; what no step mends is left for a person, with the reason.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from filestore.findings import CODES, Finding
 from filestore.plans import ABSENT, KINDS, PARTS, Left, Plan, Policy, State, Step, is_below
@@ -126,7 +126,13 @@ class Facts:
     """What embeds; "" where nothing can."""
 
 
-def make(findings: Iterable[Finding], facts: Facts, policy: Policy, *, level: str) -> Plan:
+def make(
+    findings: Iterable[Finding],
+    facts: Facts,
+    policy: Policy,
+    *,
+    level: Literal["fast", "full", "deep"],
+) -> Plan:
     """Plan what to do.
 
     Args:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from filestore.findings import Finding
 
@@ -164,7 +164,7 @@ class Plan:
 
     identity: str
     generation: int
-    level: str
+    level: Literal["fast", "full", "deep"]
     """How thoroughly was looked."""
     policy: Policy
     steps: tuple[Step, ...]

@@ -5,15 +5,15 @@ Changes nothing: `applying` does. What reads stands in `gathering`, what decides
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from filestore import drift, planning, worktree
+from filestore import drift, inspecting, planning, worktree
 from filestore.catalog import Catalog
 from filestore.errors import FilestoreError, UsageError
 from filestore.findings import CODES, Finding
 from filestore.gathering import Gathering
+from filestore.parts import Parts
 from filestore.places import Places
 from filestore.plans import ABSENT, CHANGED, Plan, Policy, Step, is_below, moved_on
 from filestore.progress import OnProgress, ignore
@@ -21,35 +21,7 @@ from filestore.saved_plans import OtherPlanError, PlanOutsideError, Saved
 from filestore.settings import Settings
 
 if TYPE_CHECKING:
-    from filestore.catalog import CatalogWriter
-    from filestore.embed.cache import EmbeddingCache
-    from filestore.indexing import Commit
     from filestore.subject import Level, Subject
-    from filestore.syncing import SyncReport
-    from filestore.verify import Checked
-
-    Parts = tuple[CatalogWriter, EmbeddingCache, tuple[Finding, ...]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hands:
-    """What repair needs of an open store."""
-
-    places: Places
-    settings: Settings
-    verify: "Callable[..., Checked]"
-    """As `Store.verify`."""
-    reading: "Callable[[bool], AbstractContextManager[tuple[Subject, bool]]]"
-    """The store's parts in one snapshot, and whether its catalog is there. False asks for an empty
-    stand-in, which is given too where the catalog cannot be opened."""
-    writing: "Callable[[], AbstractContextManager[Parts]]"
-    """Holds the writer's lock."""
-    subject: "Callable[[Catalog, EmbeddingCache | None], Subject]"
-    commit: "Callable[..., Commit]"
-    mend: "Callable[[Iterable[Finding], Sequence[bytes]], list[Finding]]"
-    """Puts aside what findings, and keys of wrong vectors, condemn."""
-    sync: "Callable[[OnProgress, Callable[[Finding], bool]], SyncReport]"
-    """Applies chosen findings that touch only the sidecar."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,29 +126,29 @@ def named(places: Places, path: str) -> str:
 
 
 def plan(
-    hands: Hands, policy: Policy, *, level: "Level" = "fast", on_progress: OnProgress = ignore
+    parts: Parts, policy: Policy, *, level: "Level" = "fast", on_progress: OnProgress = ignore
 ) -> Plan:
     """Verify, and say what a repair would do; changes nothing.
 
     Raises:
         UnknownRepairPathError: A path of the policy is none of the store.
     """
-    return _plan(hands, policy, level, on_progress, check=_check_paths)
+    return _plan(parts, policy, level, on_progress, check=_check_paths)
 
 
 def _plan(
-    hands: Hands,
+    parts: Parts,
     policy: Policy,
     level: "Level",
     on_progress: OnProgress,
     *,
     check: Callable[[Places, Catalog, Policy, Sequence[Finding]], None],
 ) -> Plan:
-    checked = hands.verify(level=level, on_progress=on_progress)
-    found = [one for one in checked.findings if not _is_accepted(one, hands.settings, policy)]
+    checked = inspecting.verified(parts, level, None, on_progress)
+    found = [one for one in checked.findings if not _is_accepted(one, parts.settings, policy)]
     is_sound = not {"catalog-missing", "catalog-damaged"} & {finding.code for finding in found}
-    with hands.reading(is_sound) as (subject, has_catalog):
-        check(hands.places, subject.catalog, policy, found)
+    with parts.looking(sound=is_sound) as (subject, has_catalog):
+        check(parts.places, subject.catalog, policy, found)
         if policy.truth and policy.paths and not policy.only:
             policy = replace(policy, lost=_lost(subject, policy, found))
         gathering = Gathering(subject, policy, has_catalog=has_catalog, on_progress=on_progress)
@@ -234,12 +206,12 @@ def _lost(subject: "Subject", policy: Policy, findings: Sequence[Finding]) -> tu
 
 
 def confirm(
-    hands: Hands, saved: Saved, *, truth: bool, on_progress: OnProgress = ignore
+    parts: Parts, saved: Saved, *, truth: bool, on_progress: OnProgress = ignore
 ) -> tuple[Plan, list[tuple[Step, str]]]:
     """What of a saved plan is planned now, too.
 
     Args:
-        hands: The store.
+        parts: The store's.
         saved: As it was read.
         truth: Whether files of the tree may be written now.
         on_progress: Told how far it is.
@@ -252,8 +224,8 @@ def confirm(
         PlanOutsideError: A path of it leads through a link.
     """
     for path in {name for step in saved.steps if not step.part for name in step.seen}:
-        _check_no_link(hands.places.root, path)
-    fresh = _plan(hands, saved.policy, saved.level, on_progress, check=lambda *_: None)
+        _check_no_link(parts.places.root, path)
+    fresh = _plan(parts, saved.policy, saved.level, on_progress, check=lambda *_: None)
     if fresh.identity != saved.identity:
         raise OtherPlanError(
             "the plan was made for another store, or for a catalog that was made anew since",

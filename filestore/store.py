@@ -1,37 +1,30 @@
-"""The store: opens a root, holds lock, settings and parts, and hands each request to its module."""
+"""The store: opens a root, and hands each request to the module that does it."""
 
 import contextlib
 import os
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from filestore import fileio, fulltext_file, settings
+from filestore import fileio, fulltext_file
 from filestore.catalog import (
     Catalog,
     CatalogDamagedError,
     CatalogMissingError,
-    catalog_errors,
 )
-from filestore.errors import FilestoreError
-from filestore.findings import Finding
-from filestore.locking import DEFAULT_WAIT_S, LockedError, writer_lock
+from filestore.locking import DEFAULT_WAIT_S, LockedError
+from filestore.parts import Parts
 from filestore.places import Places
 from filestore.progress import OnProgress, ignore
-from filestore.refusals import check_sidecar
-from filestore.roots import NoStoreError
-from filestore.worktree import deleted_paths, operation, unmerged
+from filestore.settings import ModelOptions, Settings
 
 if TYPE_CHECKING:
     from filestore.adding import AddReport
-    from filestore.catalog import CatalogWriter
     from filestore.embed.base import Embedder
-    from filestore.embed.cache import EmbeddingCache
     from filestore.evaluation import Question
-    from filestore.indexing import Commit, CommitReport
-    from filestore.inspecting import Opening, Status
+    from filestore.indexing import CommitReport
+    from filestore.inspecting import Status
     from filestore.measuring import Evaluation
     from filestore.model import StoreModel
     from filestore.originals import Batch, State
@@ -39,11 +32,11 @@ if TYPE_CHECKING:
     from filestore.reconstruction import Reconstruction
     from filestore.remodelling import ModelChange
     from filestore.removal import Removed
-    from filestore.repair import Hands, RepairReport
+    from filestore.repair import RepairReport
     from filestore.saved_plans import Saved
     from filestore.search import Answer, Filters, Mode, Searcher
     from filestore.sources import SourcePath
-    from filestore.subject import Level, Sample, Subject
+    from filestore.subject import Level, Sample
     from filestore.syncing import SyncReport
     from filestore.trusting import Reaches
     from filestore.undoing import Turned
@@ -77,25 +70,10 @@ class Store:
             SettingsError: The settings cannot be used.
             UnsafeSidecarError: The sidecar is not ours.
         """
-        root = os.path.abspath(root)
-        self.places = Places(
-            root=root,
-            sidecar=settings.sidecar_folder(root, configuration),
-            configuration=configuration,
-        )
-        try:
-            with open(self.places.settings, "rb") as file:
-                self.settings = settings.parse(file.read(), name=self.places.settings)
-        except FileNotFoundError as error:
-            raise NoStoreError(f"no store in {root}", remedy="filestore init") from error
-        check_sidecar(self.places.sidecar)
-        self._configuration = configuration
-        self._processes = processes
+        self._parts = Parts(root, configuration=configuration, processes=processes)
         self.chosen_because = ""
         """Why a store that was made just now has its embedder."""
         self._searcher: Searcher | None = None
-        self._catalog: Catalog | None = None
-        self._embeddings: EmbeddingCache | None = None
 
     @classmethod
     def init(
@@ -104,7 +82,7 @@ class Store:
         *,
         layout: str,
         embedder: str | None = None,
-        options: settings.ModelOptions | None = None,
+        options: ModelOptions | None = None,
         configuration: str,
     ) -> Self:
         """Make a store; see `making.make`, which says what is raised."""
@@ -115,12 +93,12 @@ class Store:
             root,
             layout=layout,
             embedder=embedder,
-            options=options or settings.ModelOptions(),
+            options=options or ModelOptions(),
             configuration=configuration,
         )
         store = cls(root, configuration=configuration)
         store.chosen_because = reason
-        with store._writing("init"):
+        with store._parts.writing("init"):
             return store
 
     def __enter__(self) -> Self:
@@ -131,93 +109,41 @@ class Store:
 
     def close(self) -> None:
         """Let go of every file."""
-        for part in (self._searcher, self._embeddings, self._catalog):
-            if part is not None:
-                part.close()
-        self._searcher = self._embeddings = self._catalog = None
+        if self._searcher is not None:
+            self._searcher.close()
+            self._searcher = None
+        self._parts.close()
+
+    @property
+    def places(self) -> Places:
+        """Where everything lies."""
+        return self._parts.places
+
+    @property
+    def settings(self) -> Settings:
+        """What the store was set to."""
+        return self._parts.settings
 
     @property
     def root(self) -> str:
         """The folder with `filestore.toml`."""
         return self.places.root
 
-    @cached_property
+    @property
     def model(self) -> "StoreModel":
         """The model that the settings name, opened as far as it can be here."""
-        from filestore.model import StoreModel
-
-        return StoreModel(self.root, self.settings, self._configuration)
+        return self._parts.model
 
     @property
     def embedder(self) -> "Embedder | None":
         """The embedder of the settings; None where it cannot be used here."""
         return self.model.embedder
 
-    def _same_model(self, catalog: Catalog) -> "Embedder | None":
-        """The embedder, if the catalog's vectors are its own: two models are never mixed."""
-        recorded = catalog.meta("fingerprint")
-        if self.embedder is None or recorded in (None, self.embedder.fingerprint):
-            return self.embedder
-        return None
-
-    def _why_no_model(self) -> str:
-        problem = self.model.why_not
-        return f"{problem.message} (try: {problem.remedy})"
-
-    def _reading(self) -> Catalog:
-        if self._catalog is None:
-            try:
-                self._catalog = Catalog.open(self.places.catalog)
-            except sqlite3.OperationalError as error:
-                raise FilestoreError(
-                    f"the catalog cannot be opened: {error}",
-                    remedy=f"make {self.places.sidecar} readable, or wait for its writer",
-                ) from error
-        return self._catalog
-
-    def _open_embeddings(self) -> "EmbeddingCache | None":
-        from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged, EmbeddingsMissing
-
-        if self._embeddings is None:
-            with contextlib.suppress(EmbeddingsMissing, EmbeddingsDamaged):
-                self._embeddings = EmbeddingCache.open(self.places.embeddings, read_only=True)
-        return self._embeddings
-
-    def _subject(self, catalog: Catalog, embeddings: "EmbeddingCache | None") -> "Subject":
-        from filestore.machine import SOURCES, read_machine
-        from filestore.subject import Subject
-
-        machine = read_machine(self._configuration, os.environ)
-        return Subject(
-            places=self.places,
-            layout=self.settings.layout,
-            catalog=catalog,
-            embeddings=embeddings,
-            embedder=self.embedder,
-            no_model=self._why_no_model() if self.model.problem else "",
-            deleted=partial(deleted_paths, self.places.chunked),
-            processes=self._processes,
-            settings=self.settings,
-            unmerged=frozenset(unmerged(self.places.chunked) if operation(self.root) else ()),
-            may_reach_sources=machine.trusts(self.root, SOURCES),
-        )
-
-    def _opening(self) -> "Opening":
-        from filestore.inspecting import Opening
-
-        return Opening(
-            places=self.places,
-            settings=self.settings,
-            catalog=self._reading,
-            embeddings=self._open_embeddings,
-            subject=self._subject,
-        )
-
     def status(self) -> "Status":
         """Drift by stat, reading only files whose stat differs or cannot be relied on."""
         from filestore import inspecting
 
-        return inspecting.status(self._opening())
+        return inspecting.status(self._parts)
 
     def verify(
         self,
@@ -229,7 +155,7 @@ class Store:
         """Every drift and damage; changes nothing. See `inspecting.verified`."""
         from filestore import inspecting
 
-        return inspecting.verified(self._opening(), level, sample, on_progress)
+        return inspecting.verified(self._parts, level, sample, on_progress)
 
     def sync(
         self,
@@ -255,52 +181,16 @@ class Store:
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused; the old generation stays.
         """
-        from filestore.embed.cache import EmbeddingsDamaged
-
-        mended: list[Finding] = []
-        if full or deep:
-            checked = self.verify(level="deep" if deep else "full", on_progress=on_progress)
-            mended = self._mend(checked.findings, wait_s, checked.unsound)
-        try:
-            report = self._sync(embed, forget_missing, wait_s, on_progress)
-        except (CatalogDamagedError, EmbeddingsDamaged) as error:
-            # Damage that opening did not show: put it aside, and follow the files afresh.
-            from filestore.without_catalog import part_finding
-
-            mended += self._mend([part_finding(error)], wait_s)
-            report = self._sync(embed, forget_missing, wait_s, on_progress)
-        return replace(report, applied=(*dict.fromkeys([*mended, *report.applied]),))
-
-    def _mend(
-        self, found: Iterable[Finding], wait_s: float, unsound: Sequence[bytes] = ()
-    ) -> list[Finding]:
-        from filestore import recovery
+        from filestore import catching_up
 
         self.close()
-        with writer_lock(self.places.lock, command="filestore sync", wait_s=wait_s):
-            return recovery.mend(self.places, self.embedder, found, unsound)
-
-    def _sync(
-        self,
-        embed: bool,
-        forget_missing: bool,
-        wait_s: float,
-        on_progress: OnProgress,
-        chosen: "Callable[[Finding], bool] | None" = None,
-    ) -> "SyncReport":
-        from filestore import syncing
-
-        with self._writing("sync", wait_s=wait_s) as (catalog, embeddings, mended):
-            with self._commit(catalog, embeddings, embed=embed) as commit:
-                report = syncing.sync(
-                    self._subject(catalog, embeddings),
-                    commit,
-                    clock=fileio.FileSystemClock(self.places.clock),
-                    forget_missing=forget_missing,
-                    on_progress=on_progress,
-                    chosen=chosen,
-                )
-            return replace(report, applied=(*mended, *report.applied))
+        wanted = catching_up.Wanted(
+            embed=embed,
+            forget_missing=forget_missing,
+            first="deep" if deep else "full" if full else None,
+            wait_s=wait_s,
+        )
+        return catching_up.catch_up(self._parts, wanted, on_progress)
 
     def plan_repair(
         self, policy: "Policy", *, level: "Level" = "fast", on_progress: OnProgress = ignore
@@ -308,7 +198,7 @@ class Store:
         """What a repair would do; see `repair.plan`."""
         from filestore import repair
 
-        return repair.plan(self._hands(), policy, level=level, on_progress=on_progress)
+        return repair.plan(self._parts, policy, level=level, on_progress=on_progress)
 
     def confirm_repair(
         self, saved: "Saved", *, truth: bool = False, on_progress: OnProgress = ignore
@@ -316,49 +206,21 @@ class Store:
         """What of a plan that was kept holds now; see `repair.confirm`."""
         from filestore import repair
 
-        return repair.confirm(self._hands(), saved, truth=truth, on_progress=on_progress)
+        return repair.confirm(self._parts, saved, truth=truth, on_progress=on_progress)
 
     def apply_repair(self, plan: "Plan", *, on_progress: OnProgress = ignore) -> "RepairReport":
         """Apply a plan as far as it still holds; see `applying.apply`."""
         from filestore import applying
 
-        return applying.apply(self._hands(), plan, on_progress=on_progress)
-
-    def _hands(self) -> "Hands":
-        from filestore.repair import Hands
-
-        return Hands(
-            places=self.places,
-            settings=self.settings,
-            verify=self.verify,
-            reading=self._looking,
-            writing=partial(self._writing, "repair"),
-            subject=self._subject,
-            commit=self._commit,
-            mend=lambda found, unsound: self._mend(found, DEFAULT_WAIT_S, unsound),
-            sync=partial(self._sync, True, False, DEFAULT_WAIT_S),
-        )
-
-    @contextlib.contextmanager
-    def _looking(self, sound: bool) -> "Iterator[tuple[Subject, bool]]":
-        """The parts in one snapshot; an empty catalog stands in for one that cannot be read."""
-        catalog = None
-        with contextlib.suppress(CatalogMissingError, CatalogDamagedError):
-            catalog = self._reading() if sound else None
-        used = catalog or Catalog.open(":memory:", create=True)
-        try:
-            with used.snapshot():
-                yield self._subject(used, self._open_embeddings()), catalog is not None
-        finally:
-            if catalog is None:
-                used.close()
+        self.close()
+        return applying.apply(self._parts, plan, on_progress=on_progress)
 
     def reaches(self) -> "Reaches":
         """What the store would reach outside itself."""
         from filestore import trusting
 
         try:
-            catalog = self._reading()
+            catalog = self._parts.catalog()
         except (CatalogMissingError, CatalogDamagedError):
             return trusting.reaches(self.places, self.model, None)
         with catalog.snapshot():
@@ -368,13 +230,13 @@ class Store:
         """Let the store reach what it names now; see `trusting.trust` for what is raised."""
         from filestore import trusting
 
-        trusting.trust(self._configuration, self.root, self.reaches())
+        trusting.trust(self._parts.configuration, self.root, self.reaches())
 
     def distrust(self) -> None:
         """Take back whatever this store was allowed."""
         from filestore import machine
 
-        machine.distrust(self._configuration, self.root)
+        machine.distrust(self._parts.configuration, self.root)
 
     def add(
         self,
@@ -397,13 +259,13 @@ class Store:
             for source in sources
             if not (source.implied and os.path.realpath(source.path) == root)
         ]
-        with self._writing("add", wait_s=wait_s) as (catalog, embeddings, _):
+        with self._parts.writing("add", wait_s=wait_s) as (catalog, embeddings, _):
             return adding.add_all(
-                self._subject(catalog, embeddings),
-                partial(self._commit, catalog, embeddings, embed=True),
+                self._parts.subject(catalog, embeddings),
+                partial(self._parts.commit, catalog, embeddings, embed=True),
                 self.settings,
                 sources,
-                clock=fileio.FileSystemClock(self.places.clock),
+                clock=self._parts.clock(),
                 on_progress=on_progress,
             )
 
@@ -416,9 +278,9 @@ class Store:
         """
         from filestore import removal
 
-        with self._writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
+        with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
             removed = removal.remove(self.places, catalog, self.resource_named(resource, catalog))
-            with self._commit(catalog, embeddings, embed=False) as commit:
+            with self._parts.commit(catalog, embeddings, embed=False) as commit:
                 commit.forget(removed.paths)
                 commit.finish()
         return removed
@@ -440,13 +302,17 @@ class Store:
     ) -> "Turned | None":
         from filestore import undoing
 
-        with self._writing("undo" if wanted == "before" else "redo") as (catalog, embeddings, _):
+        with self._parts.writing("undo" if wanted == "before" else "redo") as (
+            catalog,
+            embeddings,
+            _,
+        ):
             return undoing.turn(
-                self._subject(catalog, embeddings),
-                partial(self._commit, catalog, embeddings, embed=True),
+                self._parts.subject(catalog, embeddings),
+                partial(self._parts.commit, catalog, embeddings, embed=True),
                 identifier,
                 wanted,
-                clock=fileio.FileSystemClock(self.places.clock),
+                clock=self._parts.clock(),
                 on_progress=on_progress,
             )
 
@@ -478,7 +344,7 @@ class Store:
             CatalogMissingError: There is no catalog yet.
             ModelMissing: The reranker's model, or the library that runs it, is not here.
         """
-        catalog = self._reading()
+        catalog = self._parts.catalog()
         self._replay_fulltext(catalog)
         from filestore import reranking
 
@@ -499,8 +365,8 @@ class Store:
             return
         with (
             contextlib.suppress(LockedError, fileio.WriteFailedError),
-            self._writing("search", wait_s=0) as (writer, embeddings, _),
-            self._commit(writer, embeddings, embed=False) as commit,
+            self._parts.writing("search", wait_s=0) as (writer, embeddings, _),
+            self._parts.commit(writer, embeddings, embed=False) as commit,
         ):
             commit.replay()
 
@@ -514,9 +380,9 @@ class Store:
             self._searcher = Searcher(
                 places=self.places,
                 catalog=catalog,
-                embeddings=self._open_embeddings(),
-                embedder=self._same_model(catalog),
-                no_model=self._why_no_model(),
+                embeddings=self._parts.embeddings(),
+                embedder=self._parts.same_model(catalog),
+                no_model=self._parts.why_no_model(),
             )
         return self._searcher
 
@@ -526,7 +392,7 @@ class Store:
         """Ask questions whose answers are known; see `measuring.evaluate`."""
         from filestore import measuring
 
-        catalog = self._reading()
+        catalog = self._parts.catalog()
         self._replay_fulltext(catalog)
         with catalog.snapshot():
             return measuring.evaluate(
@@ -535,7 +401,7 @@ class Store:
 
     def resources(self) -> list[dict[str, Any]]:
         """Name, source and number of chunks of every resource."""
-        catalog = self._reading()
+        catalog = self._parts.catalog()
         with catalog.snapshot():
             found = catalog.resources()
         return [
@@ -547,7 +413,7 @@ class Store:
         """The indexed files of a resource, in reading order."""
         from filestore import browsing
 
-        catalog = self._reading()
+        catalog = self._parts.catalog()
         with catalog.snapshot():
             return browsing.chunks(catalog, self.resource_named(resource, catalog))
 
@@ -562,7 +428,7 @@ class Store:
         """
         from filestore import browsing
 
-        catalog = self._reading()
+        catalog = self._parts.catalog()
         with catalog.snapshot():
             return Shown(**browsing.show(self.places, catalog, path))
 
@@ -570,14 +436,14 @@ class Store:
         """The text of a resource from its chunk files as they are on disk."""
         from filestore import browsing
 
-        catalog = self._reading()
+        catalog = self._parts.catalog()
         with catalog.snapshot():
             name = self.resource_named(resource, catalog)
             return browsing.reconstruct_resource(self.places, catalog, name, self.settings.layout)
 
     def find_resource(self, name: str) -> str:
         """The resource meant by a name; see `resource_named`."""
-        catalog = self._reading()
+        catalog = self._parts.catalog()
         with catalog.snapshot():
             return self.resource_named(name, catalog)
 
@@ -591,19 +457,19 @@ class Store:
 
         return browsing.resource_named(catalog, name, self.places)
 
-    def plan_model(self, word: str, options: settings.ModelOptions) -> "ModelChange":
+    def plan_model(self, word: str, options: ModelOptions) -> "ModelChange":
         """What another model would cost; see `remodelling.plan`, which says what is raised."""
         from filestore import remodelling
 
-        catalog = self._reading()
+        catalog = self._parts.catalog()
         with catalog.snapshot():
             return remodelling.plan(
                 self.places,
                 word,
                 options,
-                configuration=self._configuration,
+                configuration=self._parts.configuration,
                 catalog=catalog,
-                embeddings=self._open_embeddings(),
+                embeddings=self._parts.embeddings(),
             )
 
     def change_model(
@@ -618,50 +484,8 @@ class Store:
         """
         from filestore import remodelling
 
-        with self._writing("embedder set") as (catalog, embeddings, _):
-            commit = self._commit(catalog, embeddings, embed=True, embedder=change.embedder)
+        with self._parts.writing("embedder set") as (catalog, embeddings, _):
+            commit = self._parts.commit(catalog, embeddings, embed=True, embedder=change.embedder)
             report = remodelling.embed_all(commit, change, on_progress)
-            remodelling.write_settings(self.places, change, self._configuration)
+            remodelling.write_settings(self.places, change, self._parts.configuration)
         return report
-
-    @contextlib.contextmanager
-    def _writing(
-        self, command: str, *, wait_s: float = DEFAULT_WAIT_S
-    ) -> "Iterator[tuple[CatalogWriter, EmbeddingCache, tuple[Finding, ...]]]":
-        """Hold the writer's lock, with catalog and embeddings open and mended."""
-        from filestore import recovery
-
-        recovery.make_sidecar(self.places)
-        with (
-            fileio.disk_errors(self.places.sidecar),
-            writer_lock(self.places.lock, command=f"filestore {command}", wait_s=wait_s),
-        ):
-            parts = recovery.open_parts(self.places, self.embedder)
-            try:
-                with catalog_errors(parts[0]):
-                    yield parts
-            finally:
-                parts[0].close()
-                parts[1].close()
-
-    def _commit(
-        self,
-        catalog: "CatalogWriter",
-        embeddings: "EmbeddingCache",
-        *,
-        embed: bool,
-        embedder: "Embedder | None" = None,
-    ) -> "Commit":
-        from filestore.indexing import Commit
-
-        return Commit(
-            places=self.places,
-            layout=self.settings.layout,
-            catalog=catalog,
-            embeddings=embeddings,
-            embedder=embedder or self._same_model(catalog),
-            embed=embed,
-            processes=self._processes,
-            no_embedder=self.model.why_not,
-            metric=self.settings.metric,
-        )
