@@ -30,6 +30,7 @@ from filestore.parts import Parts
 from filestore.plans import ABSENT, Plan, Policy, State, Step, moved_on
 from filestore.progress import OnProgress, ignore
 from filestore.repair import RepairReport
+from filestore.replacing import ChangedMeanwhile
 from filestore.restoring import Restoring
 
 if TYPE_CHECKING:
@@ -142,23 +143,45 @@ class _Applying:
     # Truth files
 
     def _write(self, steps: Sequence[Step]) -> None:
-        places = self._parts.places
         with self._parts.writing("repair") as (catalog, embeddings, _):
             subject = self._parts.subject(catalog, embeddings)
-            making = _Making(subject, self._plan.policy)
+            changes, batch = self._changed(subject, list(self._holding(subject, steps)))
+            if not changes.steps:
+                return
+            self.undo += [batch] if batch is not None else []
+            self.applied += changes.steps
+            self._index(subject, partial(self._parts.commit, catalog, embeddings), changes)
+
+    def _changed(self, subject: "Subject", steps: Sequence[Step]) -> tuple[_Changes, str | None]:
+        """Write what steps ask for; who edits a file in this moment is left alone, and it is said.
+
+        Returns:
+            What was written, and the batch with the originals.
+        """
+        making = _Making(subject, self._plan.policy)
+        while True:
             changes = _Changes()
-            for step in self._holding(subject, steps):
+            for step in steps:
                 reason = making.take(step, changes)
                 if reason:
                     self._skip(step, reason)
             if not changes.steps:
-                return
-            batch = truth.change(
-                places, changes.after, before=changes.before, command="repair", last=changes.last
-            )
-            self.undo += [batch] if batch is not None else []
-            self.applied += changes.steps
-            self._index(subject, partial(self._parts.commit, catalog, embeddings), changes)
+                return changes, None
+            try:
+                return changes, truth.change(
+                    subject.places,
+                    changes.after,
+                    before=changes.before,
+                    command="repair",
+                    last=changes.last,
+                )
+            except ChangedMeanwhile as error:
+                late = [step for step in changes.steps if set(step.seen) & set(error.paths)]
+                if not late:
+                    raise
+                for step in late:
+                    self._skip(step, "it changed in this moment")
+                steps = [step for step in changes.steps if step not in late]
 
     def _index(
         self, subject: "Subject", open_commit: "Callable[..., Commit]", changes: _Changes
@@ -208,7 +231,7 @@ class _Applying:
             if step.part or step.kind == "withhold" or (step.codes[0], step.path) in done:
                 self.applied.append(step)
             else:
-                self._skip(step, f"{step.path}: it was mended by then")
+                self._skip(step, "it was mended by then")
         self._count(report.embedded, report.reused, report.problem)
 
     # Sources

@@ -17,13 +17,18 @@ from filestore.subject import Said, Subject
 CATALOG: Final = ".sidecar/catalog.sqlite"
 
 
-def check(subject: Subject, said: Said) -> bool:
-    """Walk all pages and indexes, and hold what stands twice against each other.
+def check(subject: Subject, problem: str, said: Said) -> bool:
+    """Say what is wrong with pages, and hold what stands twice against each other.
+
+    Args:
+        subject: The store.
+        problem: What a walk through all pages and indexes found, or "".
+        said: Where findings go.
 
     Returns:
         Whether the rest of the catalog can be asked.
     """
-    if problem := subject.catalog.page_problem():
+    if problem:
         said.add([Finding(code="catalog-damaged", path=CATALOG, detail=problem)])
         said.not_checked.append("files, vectors and full text against a catalog that is damaged")
         return False

@@ -3,18 +3,18 @@
 One rule: what is damaged is not parsed, and what could then not be compared is said.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from filestore import drift, vector_file
 from filestore.catalog import Catalog
 from filestore.findings import Finding
 from filestore.hashing import vector_id
-from filestore.subject import Said, Sample, Subject
+from filestore.subject import Level, Said, Sample, Subject
 
 if TYPE_CHECKING:
-    from numpy import bool_, float32, int64
+    from numpy import float32, int64, intp, uint64
     from numpy.typing import NDArray
 
     from filestore.embed.base import Embedder
@@ -27,7 +27,7 @@ EMBEDDINGS: Final = ".sidecar/embeddings.sqlite"
 _NAMED: Final = 10
 """Files named one by one for each code; more are counted."""
 _BLOCK: Final = 4096
-_Read = Callable[[Sequence[bytes]], "tuple[NDArray[float32], NDArray[bool_]]"]
+_KEY_BYTES: Final = 32
 _FEW_OF: Final = 0.25
 """Below this share of all rows it is quicker to ask for each than to walk through all."""
 
@@ -35,7 +35,7 @@ Wrong = Mapping[int, str]
 """Vector id to what is wrong with it."""
 
 
-def check(subject: Subject, sample: Sample, said: Said) -> None:
+def check(subject: Subject, level: Level, sample: Sample, said: Said) -> None:
     """Hold embeddings and FAISS rows against the catalog's ids, and against each other."""
     fingerprint = subject.catalog.meta("fingerprint")
     if fingerprint is None or not vector_file.has_embedded(subject.catalog):
@@ -46,25 +46,75 @@ def check(subject: Subject, sample: Sample, said: Said) -> None:
         said.add(_why_none(subject))
         said.not_checked.append("vectors, since there are no embeddings to hold them against")
         return
-    _check_embeddings(subject, embeddings, fingerprint, sample, said)
-    if subject.embedder is None:
-        said.not_checked.append("FAISS rows, since the model of the store is not here")
-    elif subject.embedder.fingerprint != fingerprint:
-        said.not_checked.append("FAISS rows, since they come from another model")
-    else:
-        _try_rows(subject, embeddings, subject.embedder, sample, said)
-
-
-def _try_rows(
-    subject: Subject, embeddings: "EmbeddingCache", embedder: "Embedder", sample: Sample, said: Said
-) -> None:
     from filestore.embed.cache import EmbeddingsDamaged
 
+    keys = subject.catalog.vector_keys()
+    unread = "embeddings that SQLite cannot walk to"
     try:
-        _check_rows(subject, embeddings, embedder, sample, said)
+        index = _index(subject, embeddings, fingerprint, said)
+        if index is not None:
+            unread += ", and their FAISS rows"
+            said.add(_id_findings(subject.catalog, keys, index))
+        wanted = keys if sample.is_all else [one for one in keys if sample.has_vector(one[0])]
+        seen = _read(embeddings, fingerprint, wanted, index, level)
     except EmbeddingsDamaged as error:
         said.add([_damaged(error.detail)])
-        said.not_checked.append("FAISS rows whose embeddings SQLite cannot walk to")
+        said.not_checked.append(unread)
+        return
+    if sample.is_all:
+        seen.lost.update(embeddings.damaged_keys(fingerprint))
+    _tell_embeddings(subject.catalog, seen, sample, said)
+    if index is not None:
+        _tell_rows(subject.catalog, index, seen, level, sample, said)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What one walk through embeddings and FAISS rows found."""
+
+    lost: set[bytes] = field(default_factory=set)
+    """Keys without a sound row."""
+    invalid: dict[int, str] = field(default_factory=dict)
+    """Vectors that can be none."""
+    unsound: set[bytes] = field(default_factory=set)
+    """Their keys."""
+    differing: dict[int, str] = field(default_factory=dict)
+    """Vectors that FAISS holds otherwise, or where no search for them looks."""
+
+
+def _index(
+    subject: Subject, embeddings: "EmbeddingCache", fingerprint: str, said: Said
+) -> "VectorIndex | None":
+    """The FAISS index as it is searched; None where it is not opened, which is said."""
+    embedder = subject.embedder
+    if embedder is None:
+        said.not_checked.append("FAISS rows, since the model of the store is not here")
+        return None
+    if embedder.fingerprint != fingerprint:
+        said.not_checked.append("FAISS rows, since they come from another model")
+        return None
+    # What its size told already is not told again by its hash.
+    found = vector_file.findings(subject.places, subject.catalog, hashes=True)
+    said.add(finding for finding in found if finding.code not in said.codes())
+    unread = said.codes() & {"index-missing", "index-damaged", "index-foreign"}
+    if not unread and not _is_ours(subject):
+        unread = {"nobody can tell who wrote it"}
+    elif not unread and (reason := _unreadable(subject, embedder)):
+        said.add([Finding(code="index-damaged", path=file_of(subject.catalog), detail=reason)])
+        unread = {"index-damaged"}
+    if unread:
+        said.not_checked.append(f"FAISS rows, since the file is not opened ({', '.join(unread)})")
+        return None
+    return vector_file.load(subject.places, subject.catalog, embeddings, embedder)
+
+
+def _is_ours(subject: Subject) -> bool:
+    named = subject.catalog.index_file()
+    return named is None or vector_file.is_ours(subject.places, subject.catalog, named)
+
+
+def _unreadable(subject: Subject, embedder: "Embedder") -> str:
+    return vector_file.unreadable(subject.places, subject.catalog, embedder)
 
 
 def _why_none(subject: Subject) -> list[Finding]:
@@ -84,35 +134,81 @@ def _damaged(detail: str) -> Finding:
     return Finding(code="embeddings-damaged", path=EMBEDDINGS, detail=detail)
 
 
-def _check_embeddings(
-    subject: Subject, embeddings: "EmbeddingCache", fingerprint: str, sample: Sample, said: Said
-) -> None:
-    """Every checksum of a slice, and whether the vectors that hold it can be vectors at all."""
-    from filestore.embed.cache import EmbeddingsDamaged
+def _id_findings(
+    catalog: Catalog, keys: Sequence[tuple[int, bytes]], index: "VectorIndex"
+) -> Iterator[Finding]:
+    """Ids of the catalog against those of the FAISS file, both ways."""
+    import numpy
 
-    keys = dict(_in_slice(subject.catalog.vector_keys(), sample))
-    try:
-        # What no text has is walked through by itself: it is rare, and a second walk is not cheap.
-        others = sample.is_all and embeddings.count(fingerprint) > len(keys)
-        lost = dict.fromkeys(embeddings.verify(fingerprint) if others else (), "")
-        invalid: dict[int, str] = {}
-        for ids, vectors, present in _blocks(embeddings, fingerprint, keys):
-            lost |= dict.fromkeys((keys[one] for one in ids[~present].tolist()), "")
-            invalid |= _lengths(ids[present], vectors[present])
-    except EmbeddingsDamaged as error:
-        said.add([_damaged(error.detail)])
-        said.not_checked.append("embeddings that SQLite cannot walk to")
+    ids, held = numpy.array([one for one, _ in keys], numpy.int64), index.ids()
+    if numpy.array_equal(ids, held):
         return
+    file = file_of(catalog)
+    distinct, times = numpy.unique(held, return_counts=True)
+    orphans = dict.fromkeys(numpy.setdiff1d(distinct, ids).tolist(), "it belongs to no text")
+    orphans |= dict.fromkeys(distinct[times > 1].tolist(), "it is there more than once")
+    yield from findings(catalog, "vector-orphan", orphans, file)
+    missing = dict.fromkeys(numpy.setdiff1d(ids, held).tolist(), "it is not in the FAISS file")
+    yield from findings(catalog, "vector-missing", missing, file)
+
+
+def _read(
+    embeddings: "EmbeddingCache",
+    fingerprint: str,
+    wanted: Sequence[tuple[int, bytes]],
+    index: "VectorIndex | None",
+    level: Level,
+) -> _Seen:
+    """One walk: every checksum, whether it can be a vector, and its FAISS row.
+
+    An index that shortens vectors is held against the embeddings shortened in the same way.
+    """
+    import numpy
+
+    seen = _Seen()
+    there = numpy.zeros(len(wanted), numpy.bool_)
+    every = numpy.array([identifier for identifier, _ in wanted], numpy.int64)
+    held = numpy.empty(0, numpy.int64) if index is None else index.ids()
+    for places, vectors in _blocks(embeddings, fingerprint, wanted):
+        there[places] = True
+        ids = every[places]
+        invalid = _lengths(ids, vectors)
+        seen.invalid |= invalid
+        if index is None:
+            continue
+        same = index.holds(ids, vectors) if level == "deep" else index.holds_codes(ids, vectors)
+        if not same.all():
+            # What the file lacks is told as such, and an invalid one is no matter of bits.
+            away = ~same & numpy.isin(ids, held) & ~numpy.isin(ids, list(invalid))
+            seen.differing |= _differing(index, ids[away], vectors[away])
+    seen.lost.update(wanted[place][1] for place in numpy.flatnonzero(~there).tolist())
+    if seen.invalid:
+        seen.unsound.update(key for one, key in wanted if one in seen.invalid)
+    return seen
+
+
+def _tell_embeddings(catalog: Catalog, seen: _Seen, sample: Sample, said: Said) -> None:
     said.checked.append(
         "every stored embedding" if sample.is_all else f"embeddings of slice {sample}"
     )
     if not sample.is_all:
         said.not_checked.append(f"embeddings outside slice {sample}")
     detail = "its checksum does not hold, or its row is gone"
-    wrong = {vector_id(key): detail for key in lost}
-    said.add(findings(subject.catalog, "embeddings-damaged", wrong, EMBEDDINGS))
-    said.add(findings(subject.catalog, "vector-invalid", invalid, EMBEDDINGS))
-    said.unsound |= {keys[one] for one in invalid}
+    wrong = {vector_id(key): detail for key in seen.lost}
+    said.add(findings(catalog, "embeddings-damaged", wrong, EMBEDDINGS))
+    said.add(findings(catalog, "vector-invalid", seen.invalid, EMBEDDINGS))
+    said.unsound |= seen.unsound
+
+
+def _tell_rows(
+    catalog: Catalog, index: "VectorIndex", seen: _Seen, level: Level, sample: Sample, said: Said
+) -> None:
+    said.add(findings(catalog, "vector-mismatch", seen.differing, file_of(catalog)))
+    rows = "every FAISS row" if sample.is_all else f"FAISS rows of slice {sample}"
+    said.checked.append(f"{rows}, bit for bit")
+    if index.has_lists:
+        words = "whether each FAISS row is in the list where a search looks for it"
+        (said.checked if level == "deep" else said.not_checked).append(words)
 
 
 def invalid_keys(embeddings: "EmbeddingCache", fingerprint: str) -> set[bytes]:
@@ -127,48 +223,55 @@ def invalid_keys(embeddings: "EmbeddingCache", fingerprint: str) -> set[bytes]:
     return keys
 
 
-def _in_slice(keys: Iterable[tuple[int, bytes]], sample: Sample) -> Iterator[tuple[int, bytes]]:
-    return (pair for pair in keys if sample.has_vector(pair[0]))
-
-
 def _blocks(
-    embeddings: "EmbeddingCache", fingerprint: str, keys: Mapping[int, bytes]
-) -> Iterator["tuple[NDArray[int64], NDArray[float32], NDArray[bool_]]"]:
+    embeddings: "EmbeddingCache", fingerprint: str, wanted: Sequence[tuple[int, bytes]]
+) -> Iterator["tuple[NDArray[intp], NDArray[float32]]"]:
+    """Places in what is wanted, and the sound vectors that are stored for them."""
     import numpy
 
-    everything = sorted(keys)
-    # Ids are the beginnings of keys, so both are in one order.
-    ordered = [keys[one] for one in everything]
-    read: _Read = partial(embeddings.get, fingerprint)
-    if len(keys) >= _FEW_OF * embeddings.count(fingerprint):
-        read = _walked(embeddings, fingerprint)
-    for start in range(0, len(everything), _BLOCK):
-        vectors, present = read(ordered[start : start + _BLOCK])
-        yield numpy.array(everything[start : start + _BLOCK], numpy.int64), vectors, present
+    found = numpy.zeros(len(wanted), numpy.bool_)
+    few = len(wanted) < _FEW_OF * embeddings.count(fingerprint)
+    if not few and {len(key) for _, key in wanted} == {_KEY_BYTES}:
+        for places, vectors in _walked(embeddings, fingerprint, wanted):
+            found[places] = True
+            yield places, vectors
+    # One by one what the walk did not come by, or where there are few.
+    others = numpy.flatnonzero(~found)
+    for start in range(0, len(others), _BLOCK):
+        block = others[start : start + _BLOCK]
+        vectors, sound = embeddings.get(fingerprint, [wanted[one][1] for one in block.tolist()])
+        if sound.any():
+            yield block[sound], vectors[sound]
 
 
-def _walked(embeddings: "EmbeddingCache", fingerprint: str) -> _Read:
-    """As `EmbeddingCache.get`, in one walk through all rows: for keys that only ascend."""
+def _walked(
+    embeddings: "EmbeddingCache", fingerprint: str, wanted: Sequence[tuple[int, bytes]]
+) -> Iterator["tuple[NDArray[intp], NDArray[float32]]"]:
+    """As `_blocks`, in one walk through all rows, wanted or not."""
     import numpy
 
-    rows = embeddings.rows(fingerprint)
-    nothing, _ = embeddings.get(fingerprint, [b""])
-    absent = nothing.tobytes()
-    ahead = next(rows, None)
+    words = _as_words([key for _, key in wanted])
+    order = numpy.argsort(words[:, 0], kind="stable")
+    ascending = words[order, 0]
+    for keys, raw in embeddings.walk(fingerprint, _BLOCK):
+        if set(map(len, keys)) != {_KEY_BYTES}:
+            continue
+        stored = _as_words(keys)
+        at = numpy.minimum(numpy.searchsorted(ascending, stored[:, 0]), len(order) - 1)
+        places = order[at]
+        ours = (words[places] == stored).all(axis=1)
+        vectors = numpy.frombuffer(b"".join(raw), "<f4").reshape(len(raw), -1)
+        if ours.all():
+            yield places, vectors.astype(numpy.float32, copy=False)
+        elif ours.any():
+            yield places[ours], vectors[ours].astype(numpy.float32, copy=False)
 
-    def read(keys: Sequence[bytes]) -> "tuple[NDArray[float32], NDArray[bool_]]":
-        nonlocal ahead
-        raw, present = [absent] * len(keys), numpy.zeros(len(keys), numpy.bool_)
-        for place, key in enumerate(keys):
-            while ahead is not None and ahead[0] < key:
-                ahead = next(rows, None)
-            if ahead is not None and ahead[0] == key:
-                raw[place] = ahead[1]
-                present[place] = True
-        vectors = numpy.frombuffer(b"".join(raw), "<f4").reshape(len(keys), nothing.shape[1])
-        return vectors.astype(numpy.float32, copy=False), present
 
-    return read
+def _as_words(keys: Sequence[bytes]) -> "NDArray[uint64]":
+    """Keys as (n, 4) uint64, so that they are compared at once and ordered by the first."""
+    import numpy
+
+    return numpy.frombuffer(b"".join(keys), ">u8").reshape(len(keys), -1).astype(numpy.uint64)
 
 
 def _lengths(ids: "NDArray[int64]", vectors: "NDArray[float32]") -> dict[int, str]:
@@ -180,73 +283,6 @@ def _lengths(ids: "NDArray[int64]", vectors: "NDArray[float32]") -> dict[int, st
     wrong = ~(numpy.abs(lengths - 1) < TOLERANCE)
     pairs = zip(ids[wrong].tolist(), lengths[wrong].tolist(), strict=True)
     return {identifier: f"its length is {length:.4g}, expected 1" for identifier, length in pairs}
-
-
-def _check_rows(
-    subject: Subject, embeddings: "EmbeddingCache", embedder: "Embedder", sample: Sample, said: Said
-) -> None:
-    # What its size told already is not told again by its hash.
-    found = vector_file.findings(subject.places, subject.catalog, hashes=True)
-    said.add(finding for finding in found if finding.code not in said.codes())
-    unread = said.codes() & {"index-missing", "index-damaged", "index-foreign"}
-    if not unread and not _is_ours(subject):
-        unread = {"nobody can tell who wrote it"}
-    elif not unread and (reason := _unreadable(subject, embedder)):
-        said.add([Finding(code="index-damaged", path=file_of(subject.catalog), detail=reason)])
-        unread = {"index-damaged"}
-    if unread:
-        said.not_checked.append(f"FAISS rows, since the file is not opened ({', '.join(unread)})")
-        return
-    index = vector_file.load(subject.places, subject.catalog, embeddings, embedder)
-    _compare(subject.catalog, index, embeddings, embedder.fingerprint, sample, said)
-    rows = "every FAISS row" if sample.is_all else f"FAISS rows of slice {sample}"
-    said.checked.append(f"{rows}, bit for bit")
-
-
-def _is_ours(subject: Subject) -> bool:
-    named = subject.catalog.index_file()
-    return named is None or vector_file.is_ours(subject.places, subject.catalog, named)
-
-
-def _unreadable(subject: Subject, embedder: "Embedder") -> str:
-    return vector_file.unreadable(subject.places, subject.catalog, embedder)
-
-
-def _compare(
-    catalog: Catalog,
-    index: "VectorIndex",
-    embeddings: "EmbeddingCache",
-    fingerprint: str,
-    sample: Sample,
-    said: Said,
-) -> None:
-    """Ids both ways for all, and bits for a slice.
-
-    An index that shortens vectors is held against the embeddings shortened in the same way.
-    """
-    import numpy
-
-    keys = dict(catalog.vector_keys())
-    ids = numpy.array(list(keys), dtype=numpy.int64)
-    held = index.ids()
-    file = file_of(catalog)
-    distinct, times = numpy.unique(held, return_counts=True)
-    orphans = dict.fromkeys(numpy.setdiff1d(distinct, ids).tolist(), "it belongs to no text")
-    orphans |= dict.fromkeys(distinct[times > 1].tolist(), "it is there more than once")
-    said.add(findings(catalog, "vector-orphan", orphans, file))
-    missing = dict.fromkeys(numpy.setdiff1d(ids, held).tolist(), "it is not in the FAISS file")
-    wrong: dict[int, str] = {}
-    held_too = numpy.intersect1d(ids, held).tolist()
-    both = dict(_in_slice([(one, keys[one]) for one in held_too], sample))
-    for block, vectors, present in _blocks(embeddings, fingerprint, both):
-        if present.any():
-            same = index.holds(block[present], vectors[present])
-            wrong |= _differing(index, block[present][~same], vectors[present][~same])
-    # A vector that should not be there at all is no matter of bits.
-    invalid = {vector_id(key) for key in said.unsound}
-    wrong = {one: detail for one, detail in wrong.items() if one not in invalid}
-    said.add(findings(catalog, "vector-missing", missing, file))
-    said.add(findings(catalog, "vector-mismatch", wrong, file))
 
 
 def _differing(

@@ -307,6 +307,12 @@ def missing_findings(drift: Drift) -> list[Finding]:
     ]
 
 
+def withheld_moves(drift: Drift) -> list[Finding]:
+    """Why moved files that were withheld before are withheld under their new names, too."""
+    found = (classify(None, look) for _, look in drift.moves)
+    return [finding for finding in found if finding and finding.code != "untracked"]
+
+
 def is_as_recorded(row: FileRow, look: Observation) -> bool:
     """Whether only stamps differ between a row and what was seen."""
     return row.file_hash == look.file_hash and row.state == look.state

@@ -19,8 +19,9 @@ MAX_UNITS: Final = 255
 _FORBIDDEN: Final = re.compile(r'[<>:"|?*\\]')
 _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\..*)?")
 _PLAIN: Final = bytes(set(range(32, 127)) - set(b'<>:"|?*\\')) + b"\0"
-_ENDS: Final = (b".\0", b" \0")
-_STARTS: Final = (b"\0con", b"\0prn", b"\0aux", b"\0nul", b"\0com", b"\0lpt")
+_LETTERS: Final = bytes(set(b"conprnauxnulcomlpt" + b"CONPRNAUXNULCOMLPT"))
+_ALIKE: Final = bytes.maketrans(_LETTERS + b" ", b"x" * len(_LETTERS) + b".")
+"""Every letter of a device's name becomes x, so that one search finds what may begin like one."""
 
 
 def why_unportable(name: str) -> str:
@@ -55,10 +56,12 @@ def unportable(folders: Mapping[str, PackedFolder]) -> Iterator[Finding]:
     Args:
         folders: As the catalog has them: folder below `chunked/` to its entries.
     """
-    for path in _folder_paths(folders):
+    for path in () if _all_plain_folders(folders) else _folder_paths(folders):
         reason = why_unportable(path.rpartition("/")[2])
         if reason:
             yield _finding("unportable-name", path, f"the folder's name: {reason}")
+    if _all_plain(b"\0".join(packed.names for packed in folders.values())):
+        return
     for folder, packed in folders.items():
         if _all_plain(packed.names):
             continue
@@ -68,12 +71,20 @@ def unportable(folders: Mapping[str, PackedFolder]) -> Iterator[Finding]:
                 yield _finding("unportable-name", _join(folder, name), reason)
 
 
+def _all_plain_folders(folders: Iterable[str]) -> bool:
+    """Whether none of the folders on any way can be one to look at."""
+    joined = "\0".join(folders)
+    if not joined.isascii() or max(map(len, joined.split("\0"))) > MAX_UNITS:
+        return False
+    return _all_plain(joined.replace("/", "\0").encode())
+
+
 def _all_plain(names: bytes) -> bool:
     """Whether none of the names between NULs can be one to look at."""
     if names.translate(None, _PLAIN):
         return False
-    folded = b"\0" + names.lower() + b"\0"
-    return not any(mark in folded for mark in (*_ENDS, *_STARTS))
+    alike = b"\0%b\0" % names.translate(_ALIKE)
+    return b".\0" not in alike and b"\0xxx" not in alike
 
 
 def collisions(folders: Mapping[str, PackedFolder]) -> Iterator[Finding]:

@@ -102,6 +102,13 @@ class Said:
         known = set(self.findings)
         self.findings += [found for found in dict.fromkeys(findings) if found not in known]
 
+    def join(self, other: "Said") -> None:
+        """Take all that was said aside."""
+        self.add(other.findings)
+        self.checked += other.checked
+        self.not_checked += other.not_checked
+        self.unsound |= other.unsound
+
     def codes(self) -> set[str]:
         """The codes of what was found so far."""
         return {found.code for found in self.findings}

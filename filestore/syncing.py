@@ -178,11 +178,7 @@ def _follow_moves(seen: drift.Drift, commit: Commit, clock: FileSystemClock, wor
     commit.move(seen.moves, clock.wait_past(max(stamps, default=0)))
     commit.repoint(seen.edited_moves)
     work.applied += [finding for finding in drift.missing_findings(seen) if finding.code == "moved"]
-    for _, look in seen.moves:
-        finding = drift.classify(None, look)
-        if finding is not None and finding.code != "untracked":
-            # It is withheld under its new name too.
-            work.remaining.append(finding)
+    work.remaining += drift.withheld_moves(seen)
     work.written = True
 
 

@@ -7,7 +7,7 @@ too. One rule: a cause hides its consequences, and what was not looked at is sai
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from filestore import (
     catalog_findings,
@@ -25,6 +25,9 @@ from filestore.places import Places
 from filestore.progress import OnProgress, ignore
 from filestore.settings import Layout
 from filestore.subject import Level, Said, Sample, Subject
+
+if TYPE_CHECKING:
+    from filestore.catalog_rows import Judged
 
 ALL: Final = Sample()
 
@@ -94,36 +97,54 @@ def verify(
         sample: The slice of files and vectors that is read; what a stat tells is told of all.
         on_progress: Told how many files were read.
     """
-    from filestore import checking_sources
-
-    if level != "fast":
-        # Git also has files as unmerged when nothing is under way: after 'git stash pop', say.
-        unmerged = frozenset(worktree.unmerged(subject.places.chunked))
-        subject = replace(subject, unmerged=unmerged)
     said = Said(checked=["names and stats of all files", "sizes of all accelerator files"])
-    said.add(fast_findings(subject))
-    catalog_findings.check(subject, said)
-    checking_sources.check(subject, level, said)
     if level == "fast":
+        _compare_stats(subject, level, said)
         said.not_checked += ["contents of files with unchanged stats"]
         said.not_checked += ["vectors", "full-text entries", "the model"]
-    else:
-        _read_everything(subject, level, sample, said, on_progress)
+        return result(level, said)
+    from filestore import catalog_rows
+
+    # Git also has files as unmerged when nothing is under way: after 'git stash pop', say.
+    unmerged = frozenset(worktree.unmerged(subject.places.chunked))
+    subject = replace(subject, unmerged=unmerged)
+    catalog = subject.catalog
+    apart = subject.processes > 1 and catalog.file_count() > drift.PARALLEL_FILES
+    with catalog_rows.checked(catalog, subject.places.catalog, sample, apart=apart) as judged:
+        _compare_stats(subject, level, said)
+        _read_everything(subject, judged, level, sample, said, on_progress)
     return result(level, said)
 
 
+def _compare_stats(subject: Subject, level: Level, said: Said) -> None:
+    from filestore import checking_sources
+
+    said.add(fast_findings(subject))
+    catalog_findings.check(subject, said)
+    checking_sources.check(subject, level, said)
+
+
 def _read_everything(
-    subject: Subject, level: Level, sample: Sample, said: Said, on_progress: OnProgress
+    subject: Subject,
+    judged: "Judged",
+    level: Level,
+    sample: Sample,
+    said: Said,
+    on_progress: OnProgress,
 ) -> None:
     from filestore import checking_catalog, checking_files, checking_fulltext, checking_vectors
 
-    with checking_files.begun(subject, sample, on_progress) as finish:
-        if not checking_catalog.check(subject, said):
+    with checking_files.begun(subject, sample, on_progress) as differing:
+        # The pages take a while: what is found meanwhile counts only if they are sound.
+        vectors = Said(findings=[*said.findings])
+        checking_vectors.check(subject, level, sample, vectors)
+        if not checking_catalog.check(subject, judged.page_problem(), said):
             return
         told = checking_files.told(said)
-        checking_vectors.check(subject, sample, said)
+        said.join(vectors)
         checking_fulltext.check(subject, level, sample, said)
-        finish(said, told)
+        checking_files.check(subject, judged, differing(), told, said)
+        checking_files.say_what_was_read(said, sample)
     if level == "deep":
         from filestore import checking_model
 
@@ -153,7 +174,7 @@ def fast_findings(subject: Subject) -> list[Finding]:
         processes=subject.processes,
         unmerged=subject.unmerged,
     )
-    found = [*seen.findings, *drift.missing_findings(seen)]
+    found = [*seen.findings, *drift.missing_findings(seen), *drift.withheld_moves(seen)]
     moved = {new: old for old, new in seen.edited_moves}
     looked_at = {*seen.look, *seen.gone, *(old for old, _ in seen.moves), *moved.values()}
     found += drift.standing_findings(catalog, looked_at)

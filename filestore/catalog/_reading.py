@@ -73,6 +73,9 @@ class Catalog:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        self._folders: dict[str, PackedFolder] | None = None
+        """The stat cache as the running snapshot has it, once it was asked for."""
+        self._in_snapshot = False
 
     @classmethod
     def open(cls, path: str, *, create: bool = False) -> Self:
@@ -99,8 +102,10 @@ class Catalog:
             self.connection.execute("BEGIN")
             try:
                 self.connection.execute("SELECT 1 FROM meta").fetchone()
+                self._in_snapshot = True
                 yield
             finally:
+                self._in_snapshot, self._folders = False, None
                 self.connection.execute("ROLLBACK")
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -193,9 +198,14 @@ class Catalog:
         )
 
     def folders(self) -> dict[str, PackedFolder]:
-        """The stat cache: folder path to its packed entries."""
+        """The stat cache: folder path to its packed entries; not to be changed."""
+        if self._folders is not None:
+            return self._folders
         found = self.connection.execute("SELECT path, names, stats FROM folders")
-        return {decode_path(path): PackedFolder(names, stats) for path, names, stats in found}
+        folders = {decode_path(path): PackedFolder(names, stats) for path, names, stats in found}
+        if self._in_snapshot:
+            self._folders = folders
+        return folders
 
     def count(self, table: str) -> int:
         """How many rows a table has."""
@@ -382,9 +392,10 @@ class Catalog:
 
     def dangling_links(self) -> list[LinkRow]:
         """Links to files that are not there, by path."""
+        # Links are few and lead: SQLite, left to choose, walks all files.
         found = self.rows(
             "SELECT files.path, links.target, there.path FROM links"
-            " JOIN files ON files.id = links.file"
+            " CROSS JOIN files ON files.id = links.file"
             " LEFT JOIN files AS meant ON meant.path = links.target"
             " LEFT JOIN renamed ON renamed.old = links.target"
             " LEFT JOIN files AS there ON there.path = renamed.new"
@@ -456,7 +467,7 @@ class Catalog:
 
     def hand_edited_paths(self) -> list[str]:
         """Indexed files whose body a person changed."""
-        found = self.rows("SELECT path FROM files WHERE edited = 1 AND state = '' ORDER BY path")
+        found = self.rows("SELECT path FROM files WHERE edited <> 0 AND state = '' ORDER BY path")
         return [decode_path(row[0]) for row in found]
 
     def originals(self) -> dict[str, str]:

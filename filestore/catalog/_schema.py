@@ -29,6 +29,7 @@ CREATE TABLE files (
   checksum BLOB NOT NULL
 );
 CREATE INDEX files_by_state ON files (state, path) WHERE state <> '';
+CREATE INDEX files_edited ON files (path) WHERE edited <> 0;
 CREATE INDEX files_by_resource ON files (resource);
 CREATE TABLE contents (file INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE generated (origin TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;

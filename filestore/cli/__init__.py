@@ -3,6 +3,7 @@
 One file a command; only the one that is asked for is imported. stdout is data, stderr the rest.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -33,10 +34,14 @@ COMMANDS: Final = {
 """Every command with its one line of help; each is a module of this package."""
 
 EXIT_INTERRUPTED: Final = 130
+_COLLECTED_AFTER: Final = (100_000, 20, 100)
+"""Objects made between two searches for garbage cycles: values of a large store form none, and
+looking through them again and again costs more than all the rest of a short command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    gc.set_threshold(*_COLLECTED_AFTER)
     words = list(sys.argv[1:] if arguments is None else arguments)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:

@@ -37,7 +37,7 @@ def parse(words: Sequence[str]) -> Any:
         usage="filestore [--store DIR] [--json] COMMAND …",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_formatter,
     )
     parser.add_argument("--version", "-V", action="store_true", help="print the version")
     parser.add_argument("--store", metavar="DIR", help="the store, or a folder with file_index/")
@@ -53,7 +53,7 @@ def parse(words: Sequence[str]) -> Any:
         prog=f"filestore {command}",
         description=textwrap.fill(module.__doc__ or "", _COLUMNS),
         epilog=f"example:\n  {module.EXAMPLE}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_formatter,
     )
     own.add_argument("--store", metavar="DIR", default=options.store, help="the store to use")
     own.add_argument(
@@ -63,6 +63,11 @@ def parse(words: Sequence[str]) -> Any:
     chosen = own.parse_args(list(words[position + 1 :]))
     chosen.run = module.run
     return chosen
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    # Asked for at every option; left to find the width by itself, it loads a good deal for that.
+    return argparse.RawDescriptionHelpFormatter(prog, width=_COLUMNS)
 
 
 def _command_in(words: Sequence[str]) -> tuple[str | None, int]:

@@ -233,7 +233,8 @@ def _tell(report: "RepairReport", skipped: list[tuple[Step, str]], *, clean: boo
         texts = _output.count(report.embedded, "text")
         _output.line(f"{texts} embedded, {report.reused:,} known already")
     for step, why in skipped:
-        _output.line(f"skipped: {shown_path(step.path)}: {why}")
+        head = "" if why.startswith(step.path) else f"{shown_path(step.path)}: "
+        _output.line(f"skipped: {head}{why}")
     for identifier in report.undo:
         _output.line(f"to take it back: filestore undo {identifier}")
     remaining = [finding for finding in report.remaining if finding.severity != "I"]

@@ -7,6 +7,7 @@ seeded by the model's fingerprint, so that no row passes for another model's.
 import os
 import sqlite3
 import urllib.parse
+from collections.abc import Sequence
 
 from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
@@ -40,6 +41,16 @@ def model_checksum(seed: int, dimension: object) -> bytes:
 def row_checksum(seed: int, key: bytes, vector: bytes) -> bytes:
     """The checksum beside a vector."""
     return xxh3_64_digest(key + vector, seed)
+
+
+def are_sound(seed: int, rows: Sequence[tuple[bytes, bytes, bytes]]) -> bool:
+    """Whether the checksums of all rows hold, of key, checksum and vector; quicker than each."""
+    try:
+        return all(
+            [checksum == xxh3_64_digest(key + vector, seed) for key, checksum, vector in rows]
+        )
+    except TypeError:
+        return False
 
 
 def is_sound(seed: int, key: bytes, checksum: bytes, vector: bytes) -> bool:

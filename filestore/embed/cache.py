@@ -16,9 +16,11 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import compress
+from operator import not_
 from typing import TYPE_CHECKING, Final, Self
 
-from filestore.embed._database import connect, is_sound, model_checksum, row_checksum, seed_of
+from filestore.embed._database import are_sound, connect, is_sound, model_checksum, row_checksum, seed_of
 from filestore.embed._salvage import open_damaged, salvaged_rows
 from filestore.errors import FilestoreError
 
@@ -113,6 +115,11 @@ class _Model:
     def sound(self, key: bytes, checksum: bytes, vector: bytes) -> bool:
         """Whether a row is what was once written."""
         return is_sound(self.seed, key, checksum, vector) and len(vector) == self.vector_bytes
+
+    def all_sound(self, rows: Sequence[tuple[bytes, bytes, bytes]]) -> bool:
+        """Whether all rows are what was once written."""
+        lengths = {len(vector) for _, _, vector in rows} if are_sound(self.seed, rows) else set()
+        return lengths == {self.vector_bytes}
 
 
 class EmbeddingCache:
@@ -227,11 +234,35 @@ class EmbeddingCache:
                 else:
                     self._damaged.add((fingerprint, key))
 
+    def walk(
+        self, fingerprint: str, size: int
+    ) -> Iterator[tuple[tuple[bytes, ...], tuple[bytes, ...]]]:
+        """As `rows`, up to so many at a time: their keys, and their raw vectors."""
+        model = self._model(fingerprint)
+        if model is None:
+            return
+        query = "SELECT key, checksum, vector FROM vectors WHERE model = ? ORDER BY key"
+        with _explained(self._path):
+            rows = self._connection.execute(query, (model.identifier,))
+            while some := rows.fetchmany(size):
+                if not model.all_sound(some):
+                    holds = [model.sound(*row) for row in some]
+                    wrong = compress(some, map(not_, holds))
+                    self._damaged.update((fingerprint, key) for key, _, _ in wrong)
+                    some = list(compress(some, holds))
+                if some:
+                    keys, _, vectors = zip(*some, strict=True)
+                    yield keys, vectors
+
+    def damaged_keys(self, fingerprint: str) -> list[bytes]:
+        """The keys of the rows that were found damaged so far, sorted."""
+        return sorted(key for owner, key in self._damaged if owner == fingerprint)
+
     def verify(self, fingerprint: str) -> list[bytes]:
         """The keys of the rows whose checksum does not hold, sorted; reads every row."""
         for _ in self.rows(fingerprint):
             pass
-        return sorted(key for owner, key in self._damaged if owner == fingerprint)
+        return self.damaged_keys(fingerprint)
 
     def put(self, fingerprint: str, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> int:
         """Keep embeddings, in one transaction; a sound row that is there already stays.

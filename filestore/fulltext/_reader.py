@@ -94,8 +94,11 @@ class Reader:
         import tantivy
 
         with self._guard:
-            hits = self._top(tantivy.Query.all_query(), max(1, self._live().num_docs))
-        return {file_id for file_id, _ in hits}
+            searcher = self._live()
+            query, most = tantivy.Query.all_query(), max(1, searcher.num_docs)
+            hits = searcher.search(query, most, count=False).hits
+            found = searcher.fast_field_values("id", [address for _, address in hits])
+        return {file_id for file_id in found if isinstance(file_id, int)}
 
     def holds(self, file_id: int, texts: Iterable[str]) -> bool:
         """Whether a document is held with the words of some texts; for verification."""

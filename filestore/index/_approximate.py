@@ -115,12 +115,17 @@ class ApproximateIndex(VectorIndex):
         """See the contract."""
         return self._located().ids
 
+    @property
+    def has_lists(self) -> bool:
+        """See the contract."""
+        return True
+
     def holds(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
         """See the contract. A vector must also be in the list of its centre, or none finds it."""
         return self.holds_codes(ids, vectors) & self._is_listed_well(ids, vectors)
 
     def holds_codes(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
-        """As `holds`, without looking whether a search would find them."""
+        """See the contract."""
         import numpy
 
         self._check(ids, vectors)

@@ -50,6 +50,16 @@ class OverlaidIndex(VectorIndex):
         below = self._lower.holds(ids, vectors) & ~self._is_hidden(ids)
         return below | self._upper.holds(ids, vectors)
 
+    @property
+    def has_lists(self) -> bool:
+        """See the contract."""
+        return self._lower.has_lists
+
+    def holds_codes(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
+        """See the contract."""
+        below = self._lower.holds_codes(ids, vectors) & ~self._is_hidden(ids)
+        return below | self._upper.holds_codes(ids, vectors)
+
     def add(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
         """See the contract."""
         self._upper.add(ids, vectors)

@@ -36,6 +36,15 @@ class VectorIndex(ABC):
         Compared are the bits that the index keeps of a vector: all, or what it shortens it to.
         """
 
+    @property
+    def has_lists(self) -> bool:
+        """Whether a vector can lie where no search for it looks."""
+        return False
+
+    def holds_codes(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
+        """As `holds`, without looking whether a search would find them."""
+        return self.holds(ids, vectors)
+
     @abstractmethod
     def add(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
         """Hold vectors: (n,) int64 distinct ids and (n, dimension) float32 rows of length 1.

@@ -56,8 +56,9 @@ def found(path, *, apart=False, sample=Sample()):  # noqa: B008
     """The paths whose rows do not belong together."""
     catalog = Catalog.open(path)
     try:
-        with catalog.snapshot(), checked(catalog, path, sample, apart=apart) as answer:
-            return [name for name, _ in answer()]
+        with catalog.snapshot(), checked(catalog, path, sample, apart=apart) as judged:
+            assert judged.page_problem() == ""
+            return [name for name, _ in judged.unsound()]
     finally:
         catalog.close()
 
@@ -86,8 +87,10 @@ def test_a_catalog_that_moved_on_is_checked_here(catalog_path):
     catalog = Catalog.open(catalog_path)
     with catalog.snapshot():
         damage(catalog_path, "UPDATE meta SET value = value + 1 WHERE key = 'generation' AND :file")
-        with checked(catalog, catalog_path, Sample(), apart=True) as answer:
-            assert answer() == []
+        with checked(catalog, catalog_path, Sample(), apart=True) as judged:
+            assert judged.page_problem() == ""
+            assert judged.unsound() == []
+            assert judged.loose_ends() == []
     catalog.close()
 
 
@@ -105,4 +108,44 @@ def test_a_sound_row_is_not_named_beside_a_damaged_one(catalog_path):
     assert list(unsound(catalog, Sample())) == [
         ("b.md", "its last seen text is not what the file holds")
     ]
+    catalog.close()
+
+
+LOOSE_ENDS = {
+    "texts belong to no file": "INSERT INTO parts SELECT 999, 0, vector FROM parts LIMIT 1",
+    "texts have no vector id that is known": "UPDATE parts SET vector = 7 WHERE file = :file",
+    "vector ids belong to no text": "INSERT INTO vectors VALUES (7, zeroblob(32), 1)",
+    "vector ids are not those of their keys": "UPDATE vectors SET key = zeroblob(32) WHERE :file",
+}
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("words", LOOSE_ENDS)
+def test_ids_that_lead_nowhere_are_told(catalog_path, words, apart):
+    """Whichever end of an id hangs loose is said, by whichever process looked."""
+    damage(catalog_path, LOOSE_ENDS[words])
+    catalog = Catalog.open(catalog_path)
+    with catalog.snapshot(), checked(catalog, catalog_path, Sample(), apart=apart) as judged:
+        judged.page_problem()
+        judged.unsound()
+        assert any(words in detail for detail in judged.loose_ends())
+    catalog.close()
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_an_index_that_lost_its_pages_is_told(catalog_path, apart):
+    """An index that stands on other pages than its own is damage, whoever looks."""
+    connection = sqlite3.connect(catalog_path, isolation_level=None)
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute("CREATE TABLE other AS SELECT vector, file, part FROM parts LIMIT 0")
+    connection.execute("CREATE INDEX other_index ON other (vector, file, part)")
+    ((root,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'other_index'")
+    connection.execute(
+        "UPDATE sqlite_master SET rootpage = ? WHERE name = 'parts_by_vector'", (root,)
+    )
+    connection.execute("DELETE FROM sqlite_master WHERE name IN ('other', 'other_index')")
+    connection.close()
+    catalog = Catalog.open(catalog_path)
+    with catalog.snapshot(), checked(catalog, catalog_path, Sample(), apart=apart) as judged:
+        assert judged.page_problem()
     catalog.close()

@@ -1,9 +1,10 @@
 """Reported drift against a simple oracle, whatever a person, git or a crash did to the files.
 
-The oracle knows two sets of bytes: the files as they were when the store last followed them, and the
-files as they are. It pairs, names and counts by plain comparison; what `status` and `verify` say has
-to be the same. Then the store is repaired: nothing is left but what needs a person, repairing again
-does nothing, and the sidecar is what one made from scratch would be: ids, hits and scores.
+The oracle knows two sets of bytes: the files as they were when the store last followed them, and
+the files as they are. It pairs, names and counts by plain comparison; what `status` and `verify`
+say has to be the same. Then the store is repaired: nothing is left but what needs a person,
+repairing again does nothing, and the sidecar is what one made from scratch would be: ids, hits and
+scores.
 
 ``FILESTORE_EXAMPLES=20000 pytest tests/system/test_drift_oracle.py`` runs the long version.
 """
@@ -25,6 +26,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from filestore import chunkfile
 from filestore.catalog import Catalog
 from filestore.errors import FilestoreError
+from filestore.plans import Policy
 from filestore.search import Filters
 from filestore.store import Store
 
@@ -38,7 +40,9 @@ BROKEN = {
     b"---\noverlap: many\n---\nWords.\n": "invalid-metadata",
     b"caf\xe9\n": "bad-encoding",
     b" \n": "empty",
-    b"---\norigin: \"sha256:" + b"0" * 64 + b"\"\n---\nOne.\n<<<<<<< ours\nTwo.\n=======\nThree.\n>>>>>>> theirs\n": "conflict-markers",
+    b'---\norigin: "sha256:'
+    + b"0" * 64
+    + b'"\n---\nOne.\n<<<<<<< ours\nTwo.\n=======\nThree.\n>>>>>>> theirs\n': "conflict-markers",
 }
 TREE_CODES = {
     "modified", "metadata-modified", "untracked", "missing", "moved", *BROKEN.values(),
@@ -102,14 +106,14 @@ def paired(gone: dict[str, bytes], new: dict[str, bytes]) -> dict[str, str]:
 class Oracle(RuleBasedStateMachine):
     """Files as a person, git and crashes change them, beside what was followed last."""
 
-    template: Path
+    layout = "tree"
 
     @initialize()
     def make(self) -> None:
         """A store in a git work tree, followed once."""
         self.folder = Path(tempfile.mkdtemp(prefix="filestore-oracle-"))
         self.tree = self.folder / "tree"
-        shutil.copytree(template(), self.tree, symlinks=True)
+        shutil.copytree(template(self.layout), self.tree, symlinks=True)
         self.chunked = self.tree / "file_index" / "chunked"
         self.lost: set[str] = set()
         with self.open() as store:
@@ -290,12 +294,14 @@ class Oracle(RuleBasedStateMachine):
         with self.open() as store:
             self.compare(store, truth)
             assert self.truth() == truth
-            report = store.sync(forget_missing=True)
+            report = store.apply_repair(store.plan_repair(Policy()))
             assert self.truth() == truth
             assert told(report.remaining) == withheld
             assert told(store.status().findings) == withheld
-            generation = store.status().generation
-            again = store.sync(forget_missing=True)
+            assert store.plan_repair(Policy()).doable == ()
+            # What was only touched is read once more, and that is remembered.
+            generation = store.sync().generation
+            again = store.sync()
             assert (again.applied, again.generation) == ((), generation)
             assert told(store.verify(level="full").findings) == withheld
         self.recorded, self.lost = truth, set()
@@ -385,16 +391,16 @@ def git(folder: Path, *words: str, check: bool = True) -> "subprocess.CompletedP
     return subprocess.run(["git", *names, *words], cwd=folder, capture_output=True, check=check)
 
 
-_TEMPLATES: list[Path] = []
+_TEMPLATES: dict[str, Path] = {}
 
 
-def template() -> Path:
+def template(layout: str) -> Path:
     """A work tree with two branches, made once."""
-    if not _TEMPLATES:
+    if layout not in _TEMPLATES:
         folder = Path(tempfile.mkdtemp(prefix="filestore-oracle-template-"))
         root = folder / "file_index"
         Store.init(
-            str(root), layout="tree", embedder="builtin", configuration=str(folder / "unused")
+            str(root), layout=layout, embedder="builtin", configuration=str(folder / "unused")
         ).close()
         chunked = root / "chunked"
         (chunked / "stones").mkdir(parents=True)
@@ -405,15 +411,24 @@ def template() -> Path:
         git(folder, "add", "-A")
         git(folder, "commit", "-qm", "First")
         git(folder, "branch", "other")
-        _TEMPLATES.append(folder)
-    return _TEMPLATES[0]
+        _TEMPLATES[layout] = folder
+    return _TEMPLATES[layout]
 
 
-Oracle.TestCase.settings = settings(
-    max_examples=EXAMPLES,
+class FlatOracle(Oracle):
+    """The same in the other layout."""
+
+    layout = "flat"
+
+
+EACH = settings(
+    max_examples=EXAMPLES // 2,
     stateful_step_count=10,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 TestOracle = Oracle.TestCase
-TestOracle.runTest.__doc__ = "Reported drift is the oracle's, and repair ends it for good."
+TestFlatOracle = FlatOracle.TestCase
+for case in (TestOracle, TestFlatOracle):
+    case.settings = EACH
+    case.runTest.__doc__ = "Reported drift is the oracle's, and repair ends it for good."

@@ -136,7 +136,7 @@ class Shelf:
             deleted=lambda paths: set(),
         )
         said = Said()
-        checking_vectors.check(subject, Sample(), said)
+        checking_vectors.check(subject, "full", Sample(), said)
         return {found.code: found.detail for found in said.findings}
 
     def file(self) -> str:

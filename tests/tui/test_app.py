@@ -164,7 +164,7 @@ def test_drift_is_shown(store_root):
         assert "error: modified (1)" in drift
         assert os.path.relpath(path, store_root) in drift
         assert "index the file again" in drift
-        assert "1 finding" in said(inspector, "summary")
+        assert "2 findings" in said(inspector, "summary")
         marked = [label for label in labels(resources(inspector)[0].children) if "[" in label]
         assert marked == [f"{os.path.basename(path)}  [modified]"]
         await press(pilot, "d")
