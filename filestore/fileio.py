@@ -10,8 +10,7 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from filestore.errors import FilestoreError
@@ -23,8 +22,6 @@ FULL_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
 _ATTEMPTS: Final = 3
-_FEW_FILES: Final = 8
-_SYNCED_AT_ONCE: Final = 16
 _CLOCK_STEP_S: Final = 0.001
 _COARSEST_TICK_S: Final = 2.1
 _MOST: Final = 2**63 - 1
@@ -150,55 +147,15 @@ def write_at(handle: int, name: str, data: bytes) -> None:
     Raises:
         WriteFailedError: The disk refused; the old file is untouched.
     """
-    write_all_at(handle, {name: data})
-
-
-def write_all_at(handle: int, files: Mapping[str, bytes]) -> None:
-    """`write_at` for several files of one folder: all are on disk before the first is renamed.
-
-    Raises:
-        WriteFailedError: The disk refused; no file was touched.
-    """
-    staged: dict[str, str] = {}
+    temporary = ""
     try:
-        with contextlib.closing(_begin_staging(handle, files)) as stagings:
-            for name, staging in stagings:
-                staged[name] = staging()
-        for name in files:
-            os.rename(staged[name], name, src_dir_fd=handle, dst_dir_fd=handle)
-            del staged[name]
+        temporary = _stage(handle, name, data)
+        os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
     except OSError as error:
-        raise write_failed(name, error) from error
-    finally:
-        for temporary in staged.values():
+        if temporary:
             with contextlib.suppress(OSError):
                 os.unlink(temporary, dir_fd=handle)
-
-
-def _begin_staging(
-    handle: int, files: Mapping[str, bytes]
-) -> Generator[tuple[str, Callable[[], str]], None, None]:
-    """Each name with a call that gives its temporary file, on disk, or raises.
-
-    Many files are staged side by side: a disk syncs several at once in the time of one.
-    """
-    if len(files) <= _FEW_FILES:
-        yield from ((name, partial(_stage, handle, name, data)) for name, data in files.items())
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(_SYNCED_AT_ONCE) as threads:
-        pending = {name: threads.submit(_stage, handle, name, data) for name, data in files.items()}
-        try:
-            while pending:
-                name = next(iter(pending))
-                yield name, pending.pop(name).result
-        finally:
-            # Whoever asked gave up: what is staged beyond the failure is in nobody's way.
-            for staging in pending.values():
-                if not staging.cancel() and staging.exception() is None:
-                    with contextlib.suppress(OSError):
-                        os.unlink(staging.result(), dir_fd=handle)
+        raise write_failed(name, error) from error
 
 
 def _stage(handle: int, name: str, data: bytes) -> str:
@@ -216,7 +173,7 @@ def _stage(handle: int, name: str, data: bytes) -> str:
     try:
         if mode is not None:
             os.fchmod(descriptor, mode)
-        _write_all(descriptor, data)
+        write_all(descriptor, data)
         os.fsync(descriptor)
     except OSError:
         with contextlib.suppress(OSError):
@@ -227,7 +184,8 @@ def _stage(handle: int, name: str, data: bytes) -> str:
     return temporary
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of some bytes, however few a call takes."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]

@@ -327,7 +327,7 @@ def _stage(root: int, contents: Mapping[str, Content], staged: dict[str, str], p
         mode = 0o666 if wanted.mode is None else 0o600
         descriptor = os.open(temporary, _STAGE_FLAGS, mode, dir_fd=handle)
         try:
-            _write(descriptor, data)
+            fileio.write_all(descriptor, data)
             if wanted.mode is not None:
                 os.fchmod(descriptor, wanted.mode)
             os.fsync(descriptor)
@@ -338,12 +338,6 @@ def _stage(root: int, contents: Mapping[str, Content], staged: dict[str, str], p
         finally:
             os.close(descriptor)
     staged[path] = temporary
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def _why_not(seen: Seen | None, expected: Content | None) -> str:

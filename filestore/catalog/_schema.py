@@ -131,7 +131,10 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
                     raise
         # No shared memory can be made: the folder is read-only, or the disk is full.
         return _open_unwritable(path)
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+            # Not trouble of the moment: its header asks for a format that SQLite never had.
+            raise damaged(error) from error
         raise
     except sqlite3.DatabaseError as error:
         raise damaged(error) from error

@@ -18,9 +18,8 @@ from filestore import fileio
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 handle = os.open(".", os.O_RDONLY)
-files = {"a.md": b"new a", "b.md": b"b" * 200_000, "c.md": b"new c"}
 try:
-    fileio.write_all_at(handle, files)
+    fileio.write_at(handle, "b.md", b"b" * 200_000)
 except fileio.WriteFailedError as error:
     json.dump({"message": error.message, "remedy": error.remedy}, sys.stdout)
 """
@@ -46,12 +45,13 @@ def test_files_are_written_whole_and_nothing_is_left_beside_them(tmp_path, handl
     """New and replaced files hold their bytes, and no temporary file remains."""
     (tmp_path / "old.md").write_bytes(b"old")
     files = {"old.md": b"new", "new.md": b"\0\xff" * 70_000, "empty.md": b""}
-    fileio.write_all_at(handle, files)
+    for name, data in files.items():
+        fileio.write_at(handle, name, data)
     assert contents(tmp_path) == files
 
 
-def test_a_write_that_fails_in_the_middle_changes_no_file(tmp_path, script):
-    """Where the disk refuses one of several files, all are as before and nothing is left over."""
+def test_a_write_that_fails_in_the_middle_changes_nothing(tmp_path, script):
+    """Where the disk refuses a file, it is as before and nothing is left over."""
     before = {"a.md": b"old a", "b.md": b"old b"}
     for name, data in before.items():
         (tmp_path / name).write_bytes(data)
@@ -61,15 +61,6 @@ def test_a_write_that_fails_in_the_middle_changes_no_file(tmp_path, script):
     assert contents(tmp_path) == before
     assert "b.md" in told["message"]
     assert told["remedy"]
-
-
-def test_a_folder_in_the_place_of_a_later_file_changes_no_file(tmp_path, handle):
-    """What stands in the way of one file keeps the whole batch from being written."""
-    (tmp_path / "a.md").write_bytes(b"old")
-    (tmp_path / "b.md").mkdir()
-    with pytest.raises(fileio.WriteFailedError):
-        fileio.write_all_at(handle, {"a.md": b"new", "b.md": b"new"})
-    assert (tmp_path / "a.md").read_bytes() == b"old"
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
@@ -108,10 +99,10 @@ def test_readers_see_the_old_or_the_new_file_whole(tmp_path, handle):
 
 
 def test_a_folder_in_the_way_is_told_and_nothing_is_left(tmp_path, handle):
-    """A file cannot replace a folder; no other file of the batch before it is lost."""
+    """A file cannot replace a folder."""
     (tmp_path / "a.md").mkdir()
     with pytest.raises(fileio.WriteFailedError, match=r"a\.md") as caught:
-        fileio.write_all_at(handle, {"a.md": b"new", "b.md": b"new"})
+        fileio.write_at(handle, "a.md", b"new")
     assert caught.value.remedy
     assert [path.name for path in tmp_path.iterdir()] == ["a.md"]
 

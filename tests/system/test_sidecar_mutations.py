@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 PROGRAM = Path(__file__).with_name("sidecar_mutations.py")
 
 
@@ -41,11 +43,6 @@ def test_a_record_that_is_no_json(workspace: Any) -> None:
 def test_a_table_of_another_shape(workspace: Any) -> None:
     """A table that has not the columns it was made with is damage."""
     _damage_catalog(workspace, "ALTER TABLE parts RENAME COLUMN vector TO sector")
-
-
-def test_a_version_that_never_was(workspace: Any) -> None:
-    """A version number from the future over tables of today is damage, not a newer format."""
-    _damage_catalog(workspace, "PRAGMA user_version = 77")
 
 
 def test_a_fact_that_no_record_says(workspace: Any) -> None:
@@ -107,4 +104,19 @@ def test_lost_embeddings_beside_others(workspace: Any) -> None:
     connection.close()
     report = workspace.json("sync", "--full")
     assert report["embedded"] == 1
+    workspace.assert_settled()
+
+
+@pytest.mark.parametrize("name", ["catalog.sqlite", "embeddings.sqlite"])
+def test_a_file_format_that_never_was(workspace: Any, name: str) -> None:
+    """A database whose header names an unknown format is damage, and made again."""
+    workspace.write("note.md", "# Note\n\nSome words.\n")
+    workspace("add", "note.md")
+    path = workspace.sidecar / name
+    data = bytearray(path.read_bytes())
+    data[44:48] = (200).to_bytes(4, "big")
+    path.write_bytes(data)
+    codes = {one["code"] for one in workspace.json("verify", "--level", "full", code=1)["findings"]}
+    assert codes & {"catalog-damaged", "embeddings-damaged"}
+    workspace("sync", "--full")
     workspace.assert_settled()
