@@ -9,23 +9,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from filestore import syncing, worktree
-from filestore.catalog import Conflict
-from filestore.drift import folded_path
+from filestore import checking_sources, source_drift, syncing, worktree
+from filestore.catalog import Conflict, Deleted, FileRow
+from filestore.drift import folded_path, is_as_recorded
 from filestore.errors import FilestoreError, RefusedError
 from filestore.extraction import Extraction
 from filestore.fileio import FileSystemClock
-from filestore.hashing import content_hash
 from filestore.indexing import Commit
-from filestore.ingest import UNCHANGED, Begun, Ingest, Outcome
+from filestore.ingest import Begun, Ingest, Outcome
 from filestore.lineage import Lineage
 from filestore.naming import Naming
+from filestore.observation import Observation
 from filestore.places import Places
 from filestore.progress import OnProgress, Progress
+from filestore.regeneration import Lost
 from filestore.settings import Layout, Settings
 from filestore.sources import SourceError, SourcePath, inside
 from filestore.subject import Subject
-from filestore.truth import chunk_files, look_at_existing
+from filestore.truth import chunk_files, collect_leftovers, is_clean, is_gone, look_at_existing
 
 COMMIT_FILES: Final = 20_000
 """Chunk files written before they are committed to the sidecar."""
@@ -77,20 +78,28 @@ def add_all(
     *,
     clock: FileSystemClock,
     on_progress: OnProgress,
+    group: str = "",
 ) -> AddReport:
     """Add sources and index what they wrote, as far as their model can be had.
+
+    What it changes is undone together, and with what `group` names, a batch of originals.
 
     Raises:
         GitBusyError: Git is in the middle of an operation.
     """
     worktree.refuse_during_operation(subject.places.root)
     os.makedirs(subject.places.chunked, exist_ok=True)
+    collect_leftovers(subject.places)
     naming = Naming(
         subject.places,
         settings.layout,
         originals=subject.catalog.originals(),
         owners=subject.catalog.sources_of_resources(),
     )
+    if any(_has_lost(subject, naming, source) for source in sources):
+        # What was moved was not deleted.
+        with open_commit() as commit:
+            syncing.follow_moves(subject, commit, clock=clock)
     extraction = Extraction(workers=subject.processes)
     ingest = Ingest(
         subject.places,
@@ -99,6 +108,7 @@ def add_all(
         naming=naming,
         extraction=extraction,
         lineage=Lineage(subject.places, settings.layout, subject.catalog),
+        group=group,
     )
     report = AddReport()
     waiting: list[Outcome] = []
@@ -112,6 +122,22 @@ def add_all(
     finally:
         extraction.close()
     return report
+
+
+def _has_lost(subject: Subject, naming: Naming, source: SourcePath) -> bool:
+    """Whether catalogued files of a source's resource are gone."""
+    try:
+        named = naming.name(source)
+    except (FilestoreError, OSError):
+        return False
+    documents = named.before.documents if named.before is not None else ()
+    rows = _rows(subject, named.prefix, [document.source for document in documents])
+    return any(is_gone(subject.places, row.path) for row in rows)
+
+
+def _rows(subject: Subject, folder: str, sources: Sequence[str]) -> list[FileRow]:
+    """The catalogued files of a resource: by its folder, in the flat layout by its documents."""
+    return subject.catalog.files_of(folder) if folder else subject.catalog.files_from(sources)
 
 
 def recorded_sources(
@@ -208,14 +234,12 @@ def _index(
     on_progress: OnProgress,
     report: AddReport,
 ) -> None:
-    changes = [_changes(subject, outcome) for outcome in outcomes]
-    written = [path for paths, _ in changes for path in paths]
-    removed = [path for _, paths in changes for path in paths]
+    changes = _changes(subject, outcomes)
     known = {conflict.path: conflict for conflict in subject.catalog.conflicts()}
-    waiting = [conflict for outcome in outcomes for conflict in _waiting(outcome)]
+    waiting = [conflict for outcome in outcomes for conflict in _waiting(subject, outcome)]
     fresh = [conflict for conflict in waiting if known.get(conflict.path) != conflict]
     settled = _settled(subject.places, outcomes, known)
-    if not (written or removed or settled or fresh):
+    if not (changes or settled or fresh):
         return
     with open_commit() as commit:
         for outcome in outcomes:
@@ -223,9 +247,12 @@ def _index(
                 commit.keep_generated(origin, body)
             if outcome.original is not None:
                 commit.note_original(outcome.source, outcome.original)
-        commit.forget(removed)
+        commit.forget(list(changes.gone))
+        commit.forget(list(changes.lost), by_hand=True)
         commit.settle_conflicts(settled, fresh)
-        syncing.put_settled(subject, commit, list(dict.fromkeys(written)), clock, on_progress)
+        syncing.put_settled(subject, commit, list(changes.put), clock, on_progress)
+        for outcome in outcomes:
+            commit.stay_deleted(outcome.record_path, map(_deleted, outcome.deleted.values()))
         syncing.note_sources(subject, commit, clock, on_progress)
         done = commit.finish()
     report.embedded += done.embedded
@@ -233,8 +260,13 @@ def _index(
     report.problem = report.problem or done.problem
 
 
-def _waiting(outcome: Outcome) -> Iterator[Conflict]:
+def _waiting(subject: Subject, outcome: Outcome) -> Iterator[Conflict]:
+    where = checking_sources.reachable(subject)
     for path, kept in outcome.kept.items():
+        document = outcome.documents.get(kept.source)
+        if document is None:
+            # It is no document of its folder any more, and may lie there all the same.
+            document = source_drift.found_now(subject.catalog, where, kept.source)
         yield Conflict(
             path=path,
             base=kept.base,
@@ -243,7 +275,13 @@ def _waiting(outcome: Outcome) -> Iterator[Conflict]:
             headings=kept.headings,
             pages=kept.pages,
             detail=kept.detail,
+            source=kept.source,
+            document=document or "",
         )
+
+
+def _deleted(lost: Lost) -> Deleted:
+    return Deleted(path=lost.path, origin=lost.origin, source=lost.source)
 
 
 def _settled(
@@ -260,18 +298,71 @@ def _settled(
     ]
 
 
-def _changes(subject: Subject, outcome: Outcome) -> tuple[list[str], list[str]]:
-    """What a source wrote and removed; or an `add` that was interrupted before it was indexed."""
-    if outcome.status != UNCHANGED or _is_indexed(subject, outcome.record_path):
-        return outcome.written, outcome.removed
+@dataclass(slots=True)
+class _Changes:
+    """Files whose rows have to change, below `chunked/`."""
+
+    put: dict[str, None] = field(default_factory=dict)
+    gone: dict[str, None] = field(default_factory=dict)
+    """Removed by what was added."""
+    lost: dict[str, None] = field(default_factory=dict)
+    """Deleted by a person."""
+
+    def __bool__(self) -> bool:
+        return bool(self.put or self.gone or self.lost)
+
+
+def _changes(subject: Subject, outcomes: Sequence[Outcome]) -> _Changes:
+    """What sources wrote and removed, and what else of their resources is not as it is known.
+
+    An `add` that was killed before it indexed leaves such files, and so does an edit.
+    """
+    done = _Changes()
+    for outcome in outcomes:
+        done.put |= dict.fromkeys(outcome.written)
+        done.gone |= dict.fromkeys(outcome.removed)
+    others: dict[str, None] = {}
+    for outcome in outcomes:
+        if outcome.status != "failed":
+            there = _there(subject.places, outcome)
+            others |= dict.fromkeys(there)
+            done.lost |= dict.fromkeys(_lost(subject, outcome, set(there)))
+    left = [path for path in others if path not in done.put and path not in done.gone]
+    for look in _unlike(subject, left):
+        done.put[look.path] = None
+    done.lost = {path: None for path in done.lost if path not in done.gone}
+    return done
+
+
+def _there(places: Places, outcome: Outcome) -> list[str]:
+    """The files of a resource: its record, what is in its folder, and what was moved out of it."""
     folder = outcome.record_path.rpartition("/")[0]
-    found = chunk_files(os.path.join(subject.places.chunked, folder))
-    there = [outcome.record_path, *(f"{folder}/{name}" if folder else name for name in found)]
-    known = {row.path for row in subject.catalog.files_of(outcome.resource)} if folder else set()
-    return there, sorted(known.difference(there))
+    names = chunk_files(os.path.join(places.chunked, folder)) if folder else ()
+    inside = [f"{folder}/{name}" for name in names]
+    return [outcome.record_path, *inside, *outcome.looked_at]
 
 
-def _is_indexed(subject: Subject, record_path: str) -> bool:
-    row = subject.catalog.files([record_path]).get(record_path)
-    with open(os.path.join(subject.places.chunked, record_path), "rb") as file:
-        return row is not None and row.file_hash == content_hash(file.read())
+def _lost(subject: Subject, outcome: Outcome, there: set[str]) -> Iterator[str]:
+    """Catalogued files of a resource that are gone."""
+    folder = outcome.record_path.rpartition("/")[0]
+    for row in _rows(subject, folder, list(outcome.documents)):
+        if row.path not in there and is_gone(subject.places, row.path):
+            yield row.path
+
+
+def _unlike(subject: Subject, paths: Sequence[str]) -> Iterator[Observation]:
+    """Those of some files that are not as the catalog has them, read where their stat differs."""
+    folders = subject.catalog.folders()
+    entries: dict[str, dict[str, bytes]] = {}
+    unsure = []
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if folder not in entries:
+            entries[folder] = folders[folder].entries() if folder in folders else {}
+        if not is_clean(subject.places, path, entries[folder].get(name)):
+            unsure.append(path)
+    known = subject.catalog.files(unsure)
+    for look in look_at_existing(subject.places, unsure, subject.layout):
+        row = known.get(look.path)
+        if row is None or not is_as_recorded(row, look):
+            yield look

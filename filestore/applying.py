@@ -11,20 +11,24 @@ from typing import TYPE_CHECKING, Final
 from filestore import (
     adding,
     catching_up,
+    checking_sources,
+    chunkfile,
     drift,
     inspecting,
     links,
     records,
     resolving,
+    source_drift,
     syncing,
     truth,
     worktree,
 )
-from filestore.catalog import Catalog
+from filestore.catalog import Catalog, Conflict
 from filestore.errors import FilestoreError
 from filestore.fileio import WriteFailedError
 from filestore.findings import CODES, Finding, worst_first
 from filestore.gathering import Gathering, looks_at, source_state, state_of
+from filestore.hashing import content_hash
 from filestore.observation import Observation
 from filestore.parts import Parts
 from filestore.plans import ABSENT, Plan, Policy, State, Step, moved_on
@@ -68,7 +72,7 @@ def apply(parts: Parts, chosen: Plan, *, on_progress: OnProgress = ignore) -> Re
         applied=tuple(work.applied),
         skipped=tuple(work.skipped),
         remaining=tuple(worst_first(list(remaining))),
-        undo=tuple(work.undo),
+        undo=(work.group,) if work.group else (),
         embedded=work.embedded,
         reused=work.reused,
         problem=work.problem,
@@ -97,7 +101,8 @@ class _Applying:
         self._clock = parts.clock()
         self.applied: list[Step] = []
         self.skipped: list[tuple[Step, str]] = []
-        self.undo: list[str] = []
+        self.group = ""
+        """Under which name all originals are kept."""
         self.embedded = 0
         self.reused = 0
         self.problem: FilestoreError | None = None
@@ -148,7 +153,7 @@ class _Applying:
             changes, batch = self._changed(subject, list(self._holding(subject, steps)))
             if not changes.steps:
                 return
-            self.undo += [batch] if batch is not None else []
+            self.group = self.group or batch or ""
             self.applied += changes.steps
             self._index(subject, partial(self._parts.commit, catalog, embeddings), changes)
 
@@ -174,6 +179,7 @@ class _Applying:
                     before=changes.before,
                     command="repair",
                     last=changes.last,
+                    group=self.group,
                 )
             except ChangedMeanwhile as error:
                 late = [step for step in changes.steps if set(step.seen) & set(error.paths)]
@@ -286,6 +292,7 @@ class _Applying:
                 sources,
                 clock=self._clock,
                 on_progress=self._on_progress,
+                group=self.group,
             )
         except WriteFailedError:
             raise
@@ -299,7 +306,8 @@ class _Applying:
                 self._skip(step, errors[0].message)
             else:
                 self.applied.append(step)
-        self.undo += [outcome.undo for outcome in report.outcomes if outcome.undo is not None]
+        kept = (outcome.undo for outcome in report.outcomes if outcome.undo is not None)
+        self.group = self.group or next(kept, "")
         self._count(report.embedded, report.reused, report.problem)
 
 
@@ -353,8 +361,20 @@ class _Making:
         conflict, data = self._conflicts.get(_below(step.path)), self._before(step, step.path)
         if conflict is None or data is None:
             raise _MovedOnError("nothing waits for a choice there any more")
+        if not self._is_open(conflict, data):
+            raise _MovedOnError(
+                "the file or its source moved on since the conflict was found: add the source again"
+            )
         choice: resolving.Choice = "ours" if step.kind == "resolve-ours" else "theirs"
-        return {step.path: resolving.resolve(data, conflict, choice)}
+        made = resolving.resolve(data, conflict, choice)
+        if step.hash != (content_hash(made).hex() if made is not None else ""):
+            raise _MovedOnError("the source was added again since the plan was made")
+        return {step.path: made}
+
+    def _is_open(self, conflict: Conflict, data: bytes) -> bool:
+        where = checking_sources.reachable(self._subject)
+        found = source_drift.found_now(self._subject.catalog, where, conflict.source)
+        return resolving.still_open(conflict, chunkfile.parse(data), found)
 
     def _removed(self, step: Step, changes: _Changes) -> dict[str, bytes | None]:
         record_path, record, document = self._gathering.record_of(step.path) or ("", None, None)

@@ -9,8 +9,10 @@ the vectors' keys give the text key of that row, and the last seen bytes give it
 import contextlib
 import gc
 import json
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Self
 
 from filestore.catalog import FILE_COLUMNS, Catalog, decode_path
 from filestore.children import Child, own_streams, read_message, write_message
@@ -21,18 +23,48 @@ from filestore.subject import Sample
 DAMAGED: Final = "its row in the catalog fails its checksum"
 
 _COLUMNS: Final = tuple(FILE_COLUMNS.replace(",", "").split())
-_EDITED: Final = _COLUMNS.index("edited")
+_PATH, _STATE, _FILE_HASH, _TEXT_KEY, _EDITED = map(
+    _COLUMNS.index, ("path", "state", "file_hash", "text_key", "edited")
+)
 _FILES: Final = (
     f"SELECT {FILE_COLUMNS}, checksum, data FROM files"
     " LEFT JOIN contents ON contents.file = files.id ORDER BY id"
 )
 _PARTS: Final = "SELECT file, part, vector FROM parts ORDER BY file, part"
-_LAST: Final = (2**63, 0, 0)
-"""Stands behind the last text: no file has this id."""
-
+_MISSING: Final = "its vector ids or its last seen text are missing"
 
 Unsound = list[tuple[str, str]]
 """Paths below `chunked/`, and what is wrong with their rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Which texts files have, and which keys these have."""
+
+    parts: list[tuple[int, int, int]]
+    """File, part and vector id, in this order."""
+    keys: dict[int, bytes]
+    """Vector id to embedding key."""
+
+    @classmethod
+    def of(cls, catalog: Catalog) -> Self:
+        """All of a catalog."""
+        keys = catalog.connection.execute("SELECT id, key FROM vectors")
+        return cls(catalog.rows(_PARTS), dict(keys))
+
+    def keys_of_files(self) -> dict[int, Any]:
+        """The keys of each file's texts, joined; None where a part is missing."""
+        key_of = self.keys.get
+        found: dict[int, Any] = {
+            file: key_of(vector) for file, part, vector in self.parts if not part
+        }
+        after: dict[int, int] = {}
+        for file, part, vector in self.parts:
+            if part:
+                after[file] = after.get(file, 0) + 1
+                before, key = found.get(file), key_of(vector) if part == after[file] else None
+                found[file] = None if before is None or key is None else before + key
+        return found
 
 
 @contextlib.contextmanager
@@ -69,17 +101,23 @@ class Judged:
         self._sample = sample
         self._child = child
 
+    @cached_property
+    def _ids(self) -> Ids:
+        return Ids.of(self._catalog)
+
     def page_problem(self) -> str:
         """What is wrong with the pages and indexes, or ""; else the rest is not to be asked."""
         return "" if self._is_clean("pages") else self._catalog.page_problem()
 
     def unsound(self) -> Unsound:
         """Files whose rows do not belong together."""
-        return [] if self._is_clean("rows") else list(unsound(self._catalog, self._sample))
+        return (
+            [] if self._is_clean("rows") else list(unsound(self._catalog, self._ids, self._sample))
+        )
 
     def loose_ends(self) -> list[str]:
         """What is wrong with ids."""
-        return [] if self._is_clean("ids") else list(loose_ends(self._catalog))
+        return [] if self._is_clean("ids") else list(loose_ends(self._catalog, self._ids))
 
     def _is_clean(self, what: str) -> bool:
         if self._child is not None:
@@ -88,46 +126,40 @@ class Judged:
         return False
 
 
-def unsound(catalog: Catalog, sample: Sample) -> Iterator[tuple[str, str]]:
+def unsound(catalog: Catalog, ids: Ids, sample: Sample) -> Iterator[tuple[str, str]]:
     """Files whose rows do not belong together, with the reason.
 
     Args:
         catalog: Inside a snapshot.
+        ids: Its ids.
         sample: The slice of files that are checked.
     """
-    key_of = dict(catalog.connection.execute("SELECT id, key FROM vectors")).get
-    # Both in the order of files: one walk through each.
-    parts = catalog.connection.execute(_PARTS)
-    part = next(parts, _LAST)
-    for *row, checksum, data in catalog.connection.execute(_FILES):
-        identifier = row[0]
-        while part[0] < identifier:
-            part = next(parts, _LAST)
-        keys: list[Any] = []
-        while part[0] == identifier:
-            keys.append(key_of(part[2]) if part[1] == len(keys) else None)
-            part = next(parts, _LAST)
-        if not isinstance(row[1], bytes):
-            yield str(row[1]), DAMAGED
+    keys_of = ids.keys_of_files()
+    for row in catalog.connection.execute(_FILES):
+        if not isinstance(row[_PATH], bytes):
+            yield str(row[_PATH]), DAMAGED
             continue
-        path = row[1] = decode_path(row[1])
-        if sample.has_path(path) and (reason := _problem(row, checksum, keys, data)):
+        path = decode_path(row[_PATH])
+        if sample.of > 1 and not sample.has_path(path):
+            continue
+        if reason := _problem(row, path, keys_of.get(row[0], b"")):
             yield path, reason
 
 
-def loose_ends(catalog: Catalog) -> Iterator[str]:
+def loose_ends(catalog: Catalog, ids: Ids) -> Iterator[str]:
     """Ids that lead nowhere, or to the wrong text."""
-    connection = catalog.connection
-    files = {one for (one,) in connection.execute("SELECT id FROM files WHERE state = ''")}
-    parts = connection.execute("SELECT file, vector FROM parts").fetchall()
-    keys = connection.execute("SELECT id, key FROM vectors").fetchall()
-    vectors = {one for one, _ in keys}
-    used = {one for _, one in parts}
-    wrong = [one for one, key in keys if not isinstance(key, bytes) or vector_id(key) != one]
-    yield from _counted({one for one, _ in parts} - files, "texts belong to no file")
-    yield from _counted(used - vectors, "texts have no vector id that is known")
-    yield from _counted(vectors - used, "vector ids belong to no text")
+    keys = ids.keys
+    used = {vector for _, _, vector in ids.parts}
+    files = {file for file, _, _ in ids.parts}.difference(catalog.indexed_ids())
+    wrong = [one for one, key in keys.items() if not _is_of(one, key)]
+    yield from _counted(files, "texts belong to no file")
+    yield from _counted(used - keys.keys(), "texts have no vector id that is known")
+    yield from _counted(keys.keys() - used, "vector ids belong to no text")
     yield from _counted(wrong, "vector ids are not those of their keys")
+
+
+def _is_of(identifier: int, key: Any) -> bool:
+    return isinstance(key, bytes) and vector_id(key) == identifier
 
 
 def _counted(ids: Collection[int], what: str) -> Iterator[str]:
@@ -135,22 +167,23 @@ def _counted(ids: Collection[int], what: str) -> Iterator[str]:
         yield f"{len(ids):,} {what}, first {min(ids)}"
 
 
-def _problem(row: list[Any], checksum: bytes, keys: Sequence[Any], data: Any) -> str:
-    _, _, state, _, file_hash, text_key, *_ = row
-    row[_EDITED] = bool(row[_EDITED])
-    # As `FileRow.checksum` has it.
-    if content_hash(repr(tuple(row)).encode("utf-8", "surrogatepass")) != checksum:
+def _problem(row: tuple[Any, ...], path: str, keys: Any) -> str:
+    *_, checksum, data = row
+    # As `FileRow.checksum` has it: the identifier and the path lead, the generation follows.
+    values = (row[0], path, *row[2:_EDITED], bool(row[_EDITED]), row[_EDITED + 1])
+    if content_hash(repr(values).encode("utf-8", "surrogatepass")) != checksum:
         return DAMAGED
-    if state != INDEXED:
+    if row[_STATE] != INDEXED:
         return ""
+    if not isinstance(keys, bytes) or data is None:
+        return _MISSING
+    if content_hash(keys) != row[_TEXT_KEY]:
+        return "its vector ids are not those of its texts"
     try:
-        if content_hash(b"".join(keys)) != text_key:
-            return "its vector ids are not those of its texts"
-        if content_hash(data) != file_hash:
-            return "its last seen text is not what the file holds"
-    except TypeError:  # None where a row is missing, and whatever a flipped type byte made
-        return "its vector ids or its last seen text are missing"
-    return ""
+        is_last_seen = content_hash(data) == row[_FILE_HASH]
+    except TypeError:  # whatever a flipped type byte made
+        return _MISSING
+    return "" if is_last_seen else "its last seen text is not what the file holds"
 
 
 def main() -> None:
@@ -162,10 +195,11 @@ def main() -> None:
     catalog = Catalog.open(path)
     with catalog.snapshot():
         is_same = (catalog.identity, catalog.generation) == (identity, generation)
-        found = unsound(catalog, Sample(number=number, of=of))
         write_message(answers, b"pages" if is_same and not catalog.page_problem() else b"")
+        ids = Ids.of(catalog)
+        found = unsound(catalog, ids, Sample(number=number, of=of))
         write_message(answers, b"rows" if is_same and next(found, None) is None else b"")
-        write_message(answers, b"ids" if is_same and not any(loose_ends(catalog)) else b"")
+        write_message(answers, b"ids" if is_same and not any(loose_ends(catalog, ids)) else b"")
 
 
 if __name__ == "__main__":

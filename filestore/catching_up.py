@@ -6,7 +6,7 @@ commit, a part that is damaged, is put aside first. Writes no truth file.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from filestore import inspecting, recovery, syncing
 from filestore.catalog import CatalogDamagedError
@@ -19,6 +19,7 @@ from filestore.syncing import SyncReport
 if TYPE_CHECKING:
     from filestore.subject import Level
 
+EMBEDDINGS: Final = ".sidecar/embeddings.sqlite"
 Chosen = Callable[[Finding], bool]
 
 
@@ -59,7 +60,16 @@ def catch_up(parts: Parts, wanted: Wanted, on_progress: OnProgress = ignore) -> 
 
         mended += mend(parts, [part_finding(error)], wait_s=wanted.wait_s)
         report = follow(parts, wanted, on_progress)
-    return replace(report, applied=(*dict.fromkeys([*mended, *report.applied]),))
+    return replace(report, applied=_once([*mended, *report.applied]))
+
+
+def _once(applied: Iterable[Finding]) -> tuple[Finding, ...]:
+    """What was applied, the embeddings as a whole once: opening them and counting them tell it."""
+    seen: dict[Finding | tuple[str, str], Finding] = {}
+    for finding in applied:
+        is_file = finding.code == "embeddings-damaged" and finding.path == EMBEDDINGS
+        seen.setdefault((finding.code, finding.path) if is_file else finding, finding)
+    return tuple(seen.values())
 
 
 def follow(parts: Parts, wanted: Wanted, on_progress: OnProgress = ignore) -> SyncReport:
@@ -86,5 +96,7 @@ def mend(
 ) -> list[Finding]:
     """Put aside what findings, and keys of wrong vectors, condemn; see `recovery.mend`."""
     parts.close()
-    with writer_lock(parts.places.lock, command="filestore sync", wait_s=wait_s):
+    with writer_lock(
+        parts.places.lock, command="filestore sync", wait_s=wait_s, on_wait=parts.on_wait
+    ):
         return recovery.mend(parts.places, parts.model.embedder, found, unsound)

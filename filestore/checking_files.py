@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from filestore import catalog_rows, drift, rereading
+from filestore.catalog import decode_path
 from filestore.catalog_rows import Judged
 from filestore.findings import Finding
 from filestore.observation import Observation
@@ -38,7 +39,9 @@ def begun(
     Yields:
         What ends it, and gives the paths that do not hold what was recorded.
     """
-    files = [file for file in subject.catalog.file_hashes() if sample.has_path(file[0])]
+    files = subject.catalog.file_hashes()
+    if not sample.is_all:
+        files = [file for file in files if sample.has_path(decode_path(file[0]))]
     if not os.path.isdir(subject.places.chunked):
         files = []
     told_of = partial(Progress, stage="reading files", total=len(files))
@@ -66,10 +69,21 @@ def check(
     wrong = dict(judged.unsound())
     # Of a row that is damaged itself nobody knows what the file should hold.
     held = [path for path in differing if wrong.get(path) != catalog_rows.DAMAGED]
-    found = [*_rotten(subject, held), *_mismatches(wrong)]
+    found = [*_rotten(subject, _out_of_sight(held, said)), *_mismatches(wrong)]
     said.add(finding for finding in found if finding.path not in told)
     ends = judged.loose_ends()
     said.add(Finding(code="map-mismatch", path=CATALOG, detail=detail) for detail in ends)
+
+
+def _out_of_sight(paths: list[str], said: Said) -> list[str]:
+    """The paths without those below a folder that cannot be read, which is told once, of it."""
+    closed = [one.path for one in said.findings if one.code == "unreadable"]
+    below = tuple(f"{path}/" for path in closed)
+    seen = [path for path in paths if not drift.root_path(path).startswith(below)]
+    if len(seen) < len(paths):
+        number = len(paths) - len(seen)
+        said.not_checked.append(f"contents of {number:,} files below what is unreadable")
+    return seen
 
 
 def _mismatches(wrong: Mapping[str, str]) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 One rule: nothing of it is parsed before every byte matched the stamp.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from filestore import chunkfile, drift, fulltext_file
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from filestore.fulltext import Reader
 
 FULLTEXT: Final = ".sidecar/fulltext"
-MOST_FILES: Final = 200
+MOST_FILES: Final = 100
 """So many files are looked up by their words below the deepest level."""
 _NAMED: Final = 10
 
@@ -49,23 +49,25 @@ def check(subject: Subject, level: Level, sample: Sample, said: Said) -> None:
 def _check_entries(
     catalog: Catalog, reader: "Reader", level: Level, sample: Sample, said: Said
 ) -> None:
-    paths = catalog.indexed_files()
-    held = reader.ids()
-    if lacking := paths.keys() - held:
-        said.add(_told([paths[one] for one in sorted(lacking)], "it is not in the index"))
-    if foreign := held - paths.keys():
+    ids, held = catalog.indexed_ids(), reader.ids()
+    if lacking := [one for one in ids if one not in held]:
+        said.add(_told(catalog, lacking, "it is not in the index"))
+    if foreign := held.difference(ids):
         detail = f"{len(foreign):,} of its ids are no file's, first {min(foreign)}"
         said.add([Finding(code="fulltext-mismatch", path=FULLTEXT, detail=detail)])
     said.checked.append("every full-text id")
-    looked_up = [one for one, path in paths.items() if one in held and sample.has_path(path)]
+    looked_up = [one for one in ids if one in held]
+    if not sample.is_all:
+        paths = catalog.indexed_paths(looked_up)
+        looked_up = [one for one in looked_up if sample.has_path(paths[one])]
     if level != "deep":
         looked_up = looked_up[:: -(-len(looked_up) // MOST_FILES) or 1]
-    silent = [paths[one] for one in looked_up if not _answers(catalog, reader, one)]
-    said.add(_told(silent, "its own words do not find it"))
-    number, among = len(looked_up), f"{len(paths):,} files in the full-text index"
+    silent = [one for one in looked_up if not _answers(catalog, reader, one)]
+    said.add(_told(catalog, silent, "its own words do not find it"))
+    number, among = len(looked_up), f"{len(ids):,} files in the full-text index"
     said.checked.append(f"the words of {number:,} of {among}")
-    if number < len(paths):
-        said.not_checked.append(f"the words of {len(paths) - number:,} of {among}")
+    if number < len(ids):
+        said.not_checked.append(f"the words of {len(ids) - number:,} of {among}")
 
 
 def _answers(catalog: Catalog, reader: "Reader", file: int) -> bool:
@@ -79,7 +81,8 @@ def _answers(catalog: Catalog, reader: "Reader", file: int) -> bool:
     return reader.holds(made.id, (made.title, made.text))
 
 
-def _told(paths: list[str], detail: str) -> Iterator[Finding]:
+def _told(catalog: Catalog, files: Sequence[int], detail: str) -> Iterator[Finding]:
+    paths = sorted(catalog.indexed_paths(files).values())
     if len(paths) > _NAMED:
         some = ", ".join(map(drift.root_path, paths[:3]))
         counted = f"{len(paths):,} files ({some}, …): {detail}"

@@ -81,8 +81,10 @@ def detect(
         unmerged: Paths that git has as unmerged.
     """
     known = catalog.file_count()
-    tree = walk(places, processes=processes if known > PARALLEL_FILES else 1)
-    found = scan.differences(tree, catalog.folders())
+    recorded = catalog.folders()
+    many = processes if known > PARALLEL_FILES else 1
+    tree = walk(places, processes=many, recorded=recorded)
+    found = scan.differences(tree, recorded)
     arrivals = _Arrivals(places, catalog, found, layout, unmerged)
     moves = arrivals.moves() if found.gone and found.added else []
     edited_moves = arrivals.edited_moves(moves) if found.gone and found.added else []
@@ -107,10 +109,12 @@ def detect(
     )
 
 
-def walk(places: Places, *, processes: int) -> scan.TreeScan:
+def walk(
+    places: Places, *, processes: int, recorded: Mapping[str, scan.PackedFolder] | None = None
+) -> scan.TreeScan:
     """The tree as it is: empty where there is none, a problem where it cannot be read."""
     try:
-        return scan.scan_tree(places.chunked, processes=processes)
+        return scan.scan_tree(places.chunked, processes=processes, recorded=recorded)
     except FileNotFoundError:
         return scan.TreeScan()
     except OSError as error:

@@ -95,7 +95,10 @@ CODES: Final[dict[str, Code]] = {
     "source-untracked": Code("I", "'filestore add' it", False),
     "hand-edited": Code("I", "nothing: it is merged, not overwritten, at the next add", False),
     "ingest-conflict": Code(
-        "W", "'filestore repair --ours PATH' keeps the edit, '--theirs PATH' the new text", False
+        "W",
+        "'filestore repair --ours PATH' keeps the edit, '--theirs PATH' takes the new text, or"
+        " deletes the file where its text is gone",
+        False,
     ),
     "link-dangling": Code(
         "W", "mend the link; 'filestore repair --truth' does where the file has moved", False
@@ -117,12 +120,18 @@ CODES: Final[dict[str, Code]] = {
     "fulltext-behind": Code("W", "replay what it has not seen", True),
     "fulltext-mismatch": Code("E", "build the full-text index again", True),
     "bit-rot": Code(
-        "E", "'filestore repair --truth' restores it; it is not indexed as it is", False
+        "E",
+        "'filestore repair --level full --truth' restores it; it is not indexed as it is",
+        False,
     ),
     "model-changed": Code(
         "E", "name the old model again, or 'filestore embedder set NAME' to embed all anew", False
     ),
-    "model-missing": Code("W", "install the model; until then only keyword search answers", False),
+    "model-missing": Code(
+        "W",
+        "install the model, or 'filestore trust' its service; until then keywords alone answer",
+        False,
+    ),
     "model-drift": Code(
         "E", "restore the model's old version, or 'filestore embedder set' to embed all anew", False
     ),

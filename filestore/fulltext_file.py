@@ -1,8 +1,10 @@
 """The files of the full-text index against its stamp and the catalog; loads no tantivy."""
 
+import os
+
 from filestore.catalog import Catalog
 from filestore.findings import Finding
-from filestore.fulltext import ANALYSIS, Stamp, check_files, read_stamp
+from filestore.fulltext import ANALYSIS, STAMP_NAME, Stamp, check_files, read_stamp
 from filestore.places import Places
 
 
@@ -14,11 +16,20 @@ def own_stamp(places: Places, catalog: Catalog) -> Stamp | None:
     return stamp
 
 
+def _is_garbled(places: Places) -> bool:
+    """Whether a stamp is there that says nothing; one of another catalog is as good as none."""
+    there = os.path.lexists(os.path.join(places.fulltext, STAMP_NAME))
+    return there and read_stamp(places.fulltext) is None
+
+
 def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]:
     """What is wrong with the full-text index, without parsing it."""
     path = ".sidecar/fulltext"
     stamp = own_stamp(places, catalog)
     if stamp is None:
+        if _is_garbled(places):
+            detail = f"{STAMP_NAME} is there and cannot be read as a stamp"
+            return [Finding(code="fulltext-damaged", path=path, detail=detail)]
         if catalog.count("vectors") == 0 and catalog.generation == 0:
             return []
         return [Finding(code="fulltext-missing", path=path, detail="no usable stamp")]

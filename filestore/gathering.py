@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from filestore import drift, links, records
+from filestore import catalog_findings, drift, links, records
 from filestore.catalog import Catalog, Conflict, FileRow, LinkRow
 from filestore.errors import FilestoreError
 from filestore.fileio import stat_values
 from filestore.findings import Finding
-from filestore.hashing import source_hash
+from filestore.hashing import content_hash, source_hash
 from filestore.observation import INDEXED, Observation
+from filestore.observe import conflict_lines, interpret
 from filestore.planning import Facts, Look, Prepared, Restorable
 from filestore.plans import ABSENT, Policy, State
 from filestore.progress import OnProgress, Progress
@@ -73,9 +74,11 @@ class Gathering:
         self._look(_chunk_paths(found, self._policy))
         restorable = self._restorable(found, gone)
         prepared = dict(self._prepared(found))
+        reasons = dict(self._reasons(found))
         everything = self._all_keys() if codes & _CATALOG_CODES else ()
         unembedded = self._unembedded(codes)
         keys = {key for look in self._looks.values() for key in look.keys}
+        keys |= {key for one in prepared.values() for key in one.keys or ()}
         return Facts(
             identity=self._catalog.identity if self._has_catalog else "",
             generation=self._catalog.generation if self._has_catalog else 0,
@@ -83,6 +86,7 @@ class Gathering:
             restorable=restorable,
             gone=gone,
             prepared=prepared,
+            reasons=reasons,
             unembedded=unembedded,
             unsound=tuple(unsound),
             all_keys=everything,
@@ -232,7 +236,11 @@ class Gathering:
         if made == data:
             return Prepared(seen={}, problem="mend the link: nobody knows where its target went")
         return Prepared(
-            seen={path: self._looks[path].state}, read_bytes=len(data), write_bytes=len(made)
+            seen={path: self._looks[path].state},
+            read_bytes=len(data),
+            write_bytes=len(made),
+            diff=difference(path, data, made),
+            keys=self._keys(path, made),
         )
 
     def moved_targets(self, path: str) -> dict[str, str]:
@@ -252,22 +260,64 @@ class Gathering:
 
     @cached_property
     def _conflicts(self) -> dict[str, Conflict]:
-        return {drift.root_path(one.path): one for one in self._catalog.conflicts()}
+        found = catalog_findings.open_conflicts(self._subject)
+        return {drift.root_path(one.path): one for one in found}
+
+    def _reasons(self, findings: Iterable[Finding]) -> Iterable[tuple[tuple[str, str], str]]:
+        """What a person can do about findings that no step mends, where it is a matter of facts."""
+        for finding in findings:
+            code, path = finding.code, finding.path
+            conflict = self._conflicts.get(path) if code == "ingest-conflict" else None
+            if conflict is not None and conflict.theirs is None:
+                yield (
+                    (code, path),
+                    "'filestore repair --ours PATH' keeps the file, '--theirs PATH' deletes it, as"
+                    " its text is gone from the source",
+                )
+            elif code == "model-changed" and self._subject.embedder is not None:
+                yield (code, path), f"{finding.repair}: {self._price_of_all()}"
+
+    def _price_of_all(self) -> str:
+        """What it costs to embed every text with the model that the settings name."""
+        keys = {key for one in (True, False) for _, key in self._catalog.vector_keys(embedded=one)}
+        known = len(self._embedded(keys))
+        return f"{len(keys) - known:,} texts to embed, {known:,} known already"
 
     def _resolve(self, path: str, kind: str) -> Prepared:
         conflict, data = self._conflicts.get(path), self._held(path)
         if conflict is None:
-            return Prepared(seen={}, problem="nothing waits for a choice here any more")
+            return Prepared(seen={}, problem="the source changed again: 'filestore add' it first")
+        marks = conflict_lines(data)
+        if marks is not None and self._is_withheld(path):
+            where = f"its marks are in lines {marks[0]}, {marks[1]} and {marks[2]}"
+            return Prepared(seen={}, problem=f"resolve git's conflict in it first: {where}")
         try:
             made = resolve(data, conflict, "ours" if kind == "resolve-ours" else "theirs")
         except FilestoreError as error:
             return Prepared(seen={}, problem=error.message)
+        done = "the file goes, as its text went from the source; " if made is None else ""
         return Prepared(
             seen={path: self._looks[path].state},
-            detail="the file goes, as its text went from the source" if made is None else "",
+            detail=f"{done}then its source is taken in again",
             read_bytes=len(data),
             write_bytes=len(made or b""),
+            hash=content_hash(made).hex() if made is not None else "",
+            # Whoever gives an edit up has to see all of it.
+            diff=difference(path, data, made or b"", most=None),
+            keys=self._keys(path, made) if made is not None else (),
         )
+
+    def _is_withheld(self, path: str) -> bool:
+        """Whether a file is out of answers as it is."""
+        for _, seen in looks_at(self._subject, [_below(path)]):
+            return isinstance(seen, Observation) and seen.state != INDEXED
+        return False
+
+    def _keys(self, path: str, data: bytes) -> tuple[bytes, ...]:
+        """Of the texts that would be embedded of a chunk file with these bytes."""
+        seen = Observation(path=path, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
+        interpret(seen, os.path.basename(path), layout=self._subject.layout)
+        return seen.keys
 
     @cached_property
     def _records(self) -> list[tuple[str, Record]]:
@@ -302,8 +352,18 @@ class Gathering:
             return Prepared(seen={}, problem="its copy is as it was: 'filestore add' the original")
         return Prepared(
             seen=seen,
+            detail=self._told(record, documents),
             read_bytes=sum(_size(os.path.join(self._places.root, one.source)) for one in documents),
+            keys=None,
         )
+
+    def _told(self, record: Record, documents: Sequence[SourceDocument]) -> str:
+        """Which files may change where documents are taken in again."""
+        rows = [row for document in documents for row in self.made_of(record, document)]
+        edited = sum(row.edited for row in rows)
+        files = "1 chunk file" if len(rows) == 1 else f"{len(rows):,} chunk files"
+        hand = f" ({edited:,} edited by hand)" if edited else ""
+        return f"up to {files}{hand} may change, others come; texts are counted once it is read"
 
     @cached_property
     def _waiting(self) -> set[str]:

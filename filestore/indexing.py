@@ -14,6 +14,7 @@ from filestore.catalog import (
     Catalog,
     CatalogWriter,
     Conflict,
+    Deleted,
     FileRow,
     Forgotten,
     in_batches,
@@ -273,11 +274,20 @@ class Commit:
         self._catalog.set_embedded(lost, embedded=False)
         return bool(lost)
 
-    def forget(self, paths: Sequence[str]) -> None:
-        """Forget files that are gone."""
+    def forget(self, paths: Sequence[str], *, by_hand: bool = False) -> None:
+        """Forget files that are gone.
+
+        Args:
+            paths: Below `chunked/`.
+            by_hand: A person deleted them: what their records still describe is to stay deleted.
+        """
         entries = _EntriesOf(self._catalog)
         for batch in in_batches(paths):
             rows = list(self._catalog.files(batch).values())
+            for row in rows if by_hand else ():
+                version = self._catalog.record_version(row) if row.origin else None
+                if version is not None:
+                    self._catalog.note_deleted(version, [_deleted(row)])
             kept = self._before_replacing(rows)
             self._catalog.remember_forgotten(
                 Forgotten(
@@ -293,6 +303,12 @@ class Commit:
             self._delete(rows)
             for path in batch:
                 self._note_stat(path, None)
+
+    def stay_deleted(self, record_path: str, deleted: Iterable[Deleted]) -> None:
+        """Remember what a person deleted for the record that was put just now, too."""
+        data = self._catalog.record_data(record_path)
+        if data is not None:
+            self._catalog.note_deleted(content_hash(data), deleted)
 
     def _delete(self, rows: Sequence[FileRow]) -> None:
         for row in rows:
@@ -481,6 +497,10 @@ def owner(source: str, owners: dict[str, str]) -> str:
 def _same_text(row: FileRow, look: Observation) -> bool:
     """Whether the row's id may stay: nothing that the accelerators hold differs."""
     return row.state == look.state and (look.state != INDEXED or row.text_key == look.text_key)
+
+
+def _deleted(row: FileRow) -> Deleted:
+    return Deleted(path=row.path, origin=row.origin or "", source=row.source)
 
 
 def _texts(look: Observation) -> Iterator[tuple[bytes, str]]:

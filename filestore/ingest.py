@@ -25,6 +25,7 @@ from filestore.records import Record, SourceDocument
 from filestore.regeneration import (
     Existing,
     Kept,
+    Lost,
     NewChunk,
     NewDocument,
     Regeneration,
@@ -64,6 +65,10 @@ class Outcome:
     """Hand-edited files in which they could not: they stay until a person chooses."""
     looked_at: list[str] = field(default_factory=list)
     """The resource's chunk files that were there before; what of them is not kept is settled."""
+    deleted: dict[str, Lost] = field(default_factory=dict)
+    """Files that a person deleted and that are not made again, as their text did not change."""
+    documents: dict[str, str] = field(default_factory=dict)
+    """The hashes of its documents as they are now."""
     generated: dict[str, str] = field(default_factory=dict)
     """Origin to text of what was generated for hand-edited files."""
     ignored: int = 0
@@ -110,6 +115,7 @@ class Ingest:
         naming: Naming,
         extraction: Extraction,
         lineage: Lineage,
+        group: str = "",
     ) -> None:
         """Prepare.
 
@@ -120,7 +126,9 @@ class Ingest:
             naming: Names its sources.
             extraction: Reads them.
             lineage: Knows what the chunk files that are there came from.
+            group: The first batch of originals of the same command, if there is one already.
         """
+        self._group = group
         self._places = places
         self._settings = settings
         self._naming = naming
@@ -147,6 +155,7 @@ class Ingest:
             outcome.source, outcome.resource = named.reference, named.resource
             outcome.original, outcome.record_path = named.original, named.record_path
             begun.fresh = self._read(source, outcome)
+            outcome.documents = {path: one.hash for path, one in begun.fresh.items()}
             begun.named = named
             unchanged = self._is_unchanged(named.before, begun.fresh)
             existing = self._existing(named) if unchanged or self._lineage.conflicts else []
@@ -334,6 +343,10 @@ class Ingest:
         """What is to be written, and the bytes of the chunk files that are there."""
         prefix = named.prefix
         existing = self._existing(named) if named.before is not None or prefix else []
+        lost: list[Lost] = []
+        if named.before is not None:
+            sources = [document.source for document in named.before.documents]
+            lost = self._lineage.lost(prefix, named.record_path, sources)
 
         def planned(there: Sequence[Existing], taken: Iterable[str]) -> Regeneration:
             return regenerate(
@@ -345,6 +358,7 @@ class Ingest:
                 past=self._lineage,
                 folder=prefix,
                 taken=taken,
+                lost=lost,
             )
 
         held = {file.path: file.data for file in existing}
@@ -442,10 +456,13 @@ class Ingest:
             changes[last] = records.serialize(record)
             outcome.written.append(named.record_path)
         command = f"add {named.resource}"
-        outcome.undo = change(self._places, changes, before=before, command=command, last=[last])
+        outcome.undo = change(
+            self._places, changes, before=before, command=command, last=[last], group=self._group
+        )
+        self._group = self._group or outcome.undo or ""
         outcome.removed = list(done.deletions)
         outcome.merged = list(done.merged)
-        outcome.kept = dict(done.kept)
+        outcome.kept, outcome.deleted = dict(done.kept), dict(done.deleted)
         outcome.generated = done.generated
         outcome.looked_at = list(held)
 

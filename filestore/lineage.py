@@ -13,12 +13,12 @@ from typing import Final
 from filestore import chunkfile, worktree
 from filestore.catalog import Catalog
 from filestore.errors import FilestoreError
-from filestore.hashing import origin_hash
+from filestore.hashing import content_hash, origin_hash
 from filestore.observation import Observation
 from filestore.places import RECORD_NAME, Places
-from filestore.regeneration import Existing
+from filestore.regeneration import Existing, Lost
 from filestore.settings import Layout
-from filestore.truth import chunk_files, look_at_existing
+from filestore.truth import chunk_files, is_gone, look_at_existing
 
 COMMITS: Final = 200
 """So many commits of a file are searched for the text it was made from."""
@@ -125,11 +125,13 @@ class Lineage:
     def _as_found(
         self, look: Observation, chunk: chunkfile.Chunk, *, withheld: str = ""
     ) -> Existing:
+        # A name that says where the file stands tells more than any that it had before.
+        numbered = chunkfile.number_of_name(look.path) is not None
         return Existing(
             path=look.path,
             data=look.data,
             chunk=chunk,
-            name=next(iter(self._earlier_names(look.path)), ""),
+            name="" if numbered else next(iter(self._earlier_names(look.path)), ""),
             withheld=withheld,
         )
 
@@ -142,6 +144,30 @@ class Lineage:
         row = self._catalog.files([path]).get(path)
         data = self._catalog.content(row.id) if row is not None else None
         return None if data is None else _parsed(data)
+
+    # Which files are gone
+
+    def lost(self, prefix: str, record_path: str, sources: Sequence[str]) -> list[Lost]:
+        """The files of a resource that a person deleted since its record was written.
+
+        Those that went with the record, as by a change of branch, are none of them.
+
+        Args:
+            prefix: The resource's folder below `chunked/`, "" in the flat layout.
+            record_path: Of its record, which is there.
+            sources: Its documents.
+        """
+        (record,) = self._looks([record_path])
+        known = {one.path: one for one in self._catalog.deleted(content_hash(record.data))}
+        found = {path: (one.origin, one.source) for path, one in known.items()}
+        if self._catalog.record_data(record_path) == record.data:
+            rows = self._catalog.files_of(prefix) if prefix else self._catalog.files_from(sources)
+            found |= {row.path: (row.origin, row.source) for row in rows if row.origin}
+        return [
+            Lost(path=path, origin=origin or "", source=source)
+            for path, (origin, source) in sorted(found.items())
+            if is_gone(self._places, path)
+        ]
 
     # What they were made from
 

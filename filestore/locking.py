@@ -8,7 +8,7 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import orjson
@@ -17,6 +17,8 @@ from filestore.errors import FilestoreError
 
 DEFAULT_WAIT_S: Final = 10.0
 _STEP_S: Final = 0.05
+_PATIENCE_S: Final = 1.0
+"""Who waits longer is told for whom."""
 _BUSY: Final = frozenset({errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES})
 
 
@@ -29,13 +31,20 @@ class NoLocksError(FilestoreError, OSError):
 
 
 @contextlib.contextmanager
-def writer_lock(path: str, *, command: str, wait_s: float = DEFAULT_WAIT_S) -> Iterator[None]:
+def writer_lock(
+    path: str,
+    *,
+    command: str,
+    wait_s: float = DEFAULT_WAIT_S,
+    on_wait: Callable[[str], None] = lambda _: None,
+) -> Iterator[None]:
     """Hold the store's one writer lock.
 
     Args:
         path: The lock file; made where it is missing, never removed.
         command: What the holder does, shown to others who wait.
         wait_s: How long to wait for another writer.
+        on_wait: Told once who holds it, where that takes more than a moment.
 
     Raises:
         LockedError: It was still held after that time.
@@ -44,15 +53,17 @@ def writer_lock(path: str, *, command: str, wait_s: float = DEFAULT_WAIT_S) -> I
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)
     try:
-        _acquire(descriptor, path, wait_s)
+        _acquire(descriptor, path, wait_s, on_wait)
         _sign(descriptor, command)
         yield
     finally:
         os.close(descriptor)
 
 
-def _acquire(descriptor: int, path: str, wait_s: float) -> None:
-    deadline = time.monotonic() + wait_s
+def _acquire(descriptor: int, path: str, wait_s: float, on_wait: Callable[[str], None]) -> None:
+    started = time.monotonic()
+    deadline = started + wait_s
+    told = False
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -68,6 +79,9 @@ def _acquire(descriptor: int, path: str, wait_s: float) -> None:
                     f"another writer holds the store: {holder(path)}",
                     remedy="wait for it to end, or end it, then run the command again",
                 ) from error
+            if not told and time.monotonic() - started > _PATIENCE_S:
+                on_wait(holder(path))
+                told = True
             time.sleep(_STEP_S)
         else:
             return

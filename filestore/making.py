@@ -10,7 +10,7 @@ from filestore.errors import RefusedError
 from filestore.model import best_installed, chosen_by, open_model, reaches_out
 from filestore.roots import ancestors
 
-_IGNORED: Final = b".sidecar/\n.undo/\n"
+_IGNORED: Final = b".sidecar/\n.undo/\n.filestore-tmp-*\n"
 _ATTRIBUTES: Final = b"*.toml text eol=lf\nchunked/** text eol=lf\nsource/** -text\n"
 
 

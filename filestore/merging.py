@@ -15,7 +15,8 @@ _TIMEOUT_S: Final = 30
 _MOST_CONFLICTS: Final = 127
 """Git counts conflicts in its exit status, up to this; what is above is an error."""
 _SHORTEST_MARKER: Final = 32
-_QUOTED: Final = 40
+_QUOTED: Final = 60
+_CONTEXT: Final = 20
 _BYTE_ORDER_MARK: Final = "\ufeff"
 _MARKERS: Final = re.compile(r"<{32,}|\|{32,}|={32,}|>{32,}")
 _SIDES: Final = ("ours", "base", "theirs")
@@ -73,6 +74,20 @@ def merge(base: str, ours: str, theirs: str) -> Merged | Overlap:
         return found
     ending = new.ending if mine.ending == old.ending else mine.ending
     return Merged(text=_restored(replace(mine, text=found.text, ending=ending)))
+
+
+def with_line_ends(text: str, body: str, head: bytes = b"") -> str:
+    """A text with the line ends of the body whose place it takes.
+
+    Args:
+        text: The new body.
+        body: The one that is there. One without line ends has those of `head`.
+        head: What stands above it in the file.
+    """
+    lines = body.encode("utf-8", "surrogatepass") if "\n" in body else head
+    if b"\r\n" in lines and lines.count(b"\r\n") == lines.count(b"\n"):
+        return text.replace("\r\n", "\n").replace("\n", "\r\n")
+    return text
 
 
 def _body(text: str) -> _Body:
@@ -144,7 +159,7 @@ def _overlap(output: str, ours: str, width: int) -> Overlap:
     line = _line_of(mine, ours.split("\n"))
     more = f", and {len(hunks) - 1} more" if len(hunks) > 1 else ""
     return Overlap(
-        detail=f"yours {_quoted(mine)}, the source now {_quoted(new)}{more}",
+        detail=f"{_told(mine, new)}{more}",
         line=line,
         last_line=line + max(0, len(mine) - 1) if line else 0,
     )
@@ -175,8 +190,24 @@ def _line_of(hunk: list[str], lines: list[str]) -> int:
     return next((at + 1 for at in starts if lines[at : at + len(hunk)] == hunk), 0)
 
 
-def _quoted(lines: list[str]) -> str:
-    text = " ".join(" ".join(lines).split())
+def _told(mine: list[str], new: list[str]) -> str:
+    """Both sides, short, so that what differs is to be seen."""
+    ours, theirs = (" ".join(" ".join(lines).split()) for lines in (mine, new))
+    pairs = enumerate(zip(ours, theirs, strict=False))
+    shorter = min(len(ours), len(theirs))
+    same = next((place for place, (one, other) in pairs if one != other), shorter)
+    return f"yours {_quoted(ours, same)}, the source now {_quoted(theirs, same)}"
+
+
+def _quoted(text: str, place: int) -> str:
+    """So much of a text as is quoted, with what stands at a place in it."""
     if not text:
         return "nothing"
-    return f'"{text}"' if len(text) <= _QUOTED else f'"{text[: _QUOTED - 1]}…"'
+    start = 0
+    if len(text) > _QUOTED and place > _QUOTED - _CONTEXT:
+        # From a word on, if one begins there.
+        start = min(place - _CONTEXT, len(text) - _QUOTED)
+        start = text.rfind(" ", max(0, start - _CONTEXT), start + 1) + 1 or start
+    part = text[start : start + _QUOTED]
+    after = "…" if start + _QUOTED < len(text) else ""
+    return f'"{"…" if start else ""}{part}{after}"'

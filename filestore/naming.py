@@ -74,7 +74,7 @@ class Naming:
         prefix, record_path = self._places_of(resource, reference)
         before = self._read_record(record_path)
         if before is not None and before.source != reference:
-            raise _in_use(source.resource, before.source)
+            raise _in_use(source.resource, f"{before.source}, as chunked/{record_path} says")
         if before is None:
             self._check_collision(resource)
         original = self._original(source, reference, is_there=before is not None)

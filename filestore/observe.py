@@ -4,6 +4,7 @@ Reads files; decides nothing about drift. One rule: a file that cannot be used b
 observation with the code that says why, never an exception.
 """
 
+import contextlib
 import os
 import re
 import stat
@@ -21,6 +22,14 @@ MAX_CHUNK_BYTES: Final = 16 * 1024 * 1024
 
 _MARKS: Final = re.compile(rb"^(?:<{7}(?: .*)?|={7}|>{7}(?: .*)?)\r?$", re.MULTILINE)
 _FENCE: Final = re.compile(rb"\n---[ \t]*(?:\r?\n|\Z)")
+_CODE_FENCE: Final = re.compile(rb"^ {0,3}(`{3,}|~{3,})([^\r\n]*)", re.MULTILINE)
+_KINDS: Final = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a block device",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFDIR: "a folder",
+}
 
 
 def observe(
@@ -70,7 +79,8 @@ def observe_entry(handle: int, path: str, name: str, *, layout: Layout) -> Obser
     status = os.stat(name, dir_fd=handle, follow_symlinks=False)
     values = fileio.stat_values(status)
     if code := unread_code(name, status.st_mode, status.st_size, layout):
-        return Observation(path=path, values=values, state=code)
+        detail = _unread_detail(code, handle, name, status)
+        return Observation(path=path, values=values, state=code, detail=detail)
     data, status = fileio.read_at(handle, name)
     seen = Observation(
         path=path,
@@ -99,6 +109,37 @@ def unread_code(name: str, mode: int, size: int, layout: Layout) -> str:
     if name.startswith(".") or not (name.endswith(".md") or is_record(name, layout)):
         return "litter"
     return "oversized" if size > MAX_CHUNK_BYTES else ""
+
+
+def describe_unread(code: str, name: str, mode: int, size: int, target: bytes = b"") -> str:
+    """What stands where a chunk file was expected, in words; pure.
+
+    Args:
+        code: As `unread_code` gave it.
+        name: The entry's.
+        mode: Of its stat.
+        size: Of its stat, in bytes.
+        target: Where a symbolic link leads.
+    """
+    if code == "symlink":
+        where = f" to {target.decode('utf-8', 'backslashreplace')}" if target else ""
+        return f"a symbolic link{where}; it is not followed"
+    if code == "special-file":
+        return f"{_KINDS.get(stat.S_IFMT(mode), 'no regular file')}; it is never opened"
+    if code == "oversized":
+        return f"found {size:,} bytes, expected {MAX_CHUNK_BYTES:,} or smaller"
+    if code == "leftovers":
+        return f"{size:,} bytes that a writer left which did not end"
+    if name.startswith("."):
+        return f"a hidden file of {size:,} bytes"
+    return f"a file of {size:,} bytes; the names of chunk files end in .md"
+
+
+def _unread_detail(code: str, handle: int, name: str, status: os.stat_result) -> str:
+    target = b""
+    with contextlib.suppress(OSError):
+        target = os.readlink(os.fsencode(name), dir_fd=handle) if code == "symlink" else b""
+    return describe_unread(code, name, status.st_mode, status.st_size, target)
 
 
 def interpret(seen: Observation, name: str, *, layout: Layout) -> None:
@@ -136,13 +177,19 @@ def interpret_chunk(seen: Observation) -> None:
     else:
         lines = _conflict_in_body(seen.data, chunk) if b"<<<<<<<" in seen.data else None
         if not chunk.body.strip():
-            seen.state = "empty"
+            seen.state, seen.detail = "empty", _what_is_empty(seen.data)
         elif lines is not None:
             _refuse(seen, "conflict-markers", "", lines)
         else:
             seen.chunk = chunk
             seen.texts = chunkfile.texts(chunk)
             seen.keys = tuple(embedding_key(text) for text in seen.texts)
+
+
+def _what_is_empty(data: bytes) -> str:
+    if not data:
+        return "found 0 bytes, expected a text"
+    return f"found {len(data):,} bytes, of which none is text below the frontmatter"
 
 
 def _refuse(seen: Observation, code: str, reason: str, lines: tuple[int, int, int] | None) -> None:
@@ -164,10 +211,16 @@ def _conflict_in_head(data: bytes) -> tuple[int, int, int] | None:
 
 
 def _conflict_in_body(data: bytes, chunk: chunkfile.Chunk) -> tuple[int, int, int] | None:
-    """The lines of a conflict in a body that is not as generated, or that takes up the file."""
+    """The lines of a conflict in a body that is not as generated, or that takes up the file.
+
+    A person's own file has no generated text to be held against: what it shows as code is no
+    conflict of its own.
+    """
+    head = len(data) - len(chunk.body.encode())
     if chunkfile.hand_edited(chunk):
-        head = len(data) - len(chunk.body.encode())
         return conflict_lines(data, head)
+    if chunk.origin is None and (found := _outside_code(data, head)) is not None:
+        return found
     # One that begins before the frontmatter leaves none to tell what was generated.
     has_fence = _FENCE.search(data) is not None
     return conflict_lines(data) if data.startswith(b"<<<<<<<") and has_fence else None
@@ -180,6 +233,37 @@ def conflict_lines(data: bytes, start: int = 0) -> tuple[int, int, int] | None:
         data: A file.
         start: Where to begin; lines are counted from the beginning of the file all the same.
     """
+    return next((_lines(data, triple) for triple in _triples(data, start)), None)
+
+
+def _outside_code(data: bytes, start: int) -> tuple[int, int, int] | None:
+    """As `conflict_lines`, of a conflict that does not stand in one fenced block of code whole."""
+    blocks = list(_fenced(data, start))
+    for triple in _triples(data, start):
+        first, _, last = triple
+        if not any(begin < first and last < end for begin, end in blocks):
+            return _lines(data, triple)
+    return None
+
+
+def _fenced(data: bytes, start: int) -> Iterator[tuple[int, int]]:
+    """Where blocks of fenced code begin and end; one that is never closed ends with the file."""
+    opened: re.Match[bytes] | None = None
+    for match in _CODE_FENCE.finditer(data, start):
+        mark, words = match[1], match[2]
+        if opened is None:
+            # Backticks after backticks are a span of code on one line, not a fence.
+            if not (mark[:1] == b"`" and b"`" in words):
+                opened = match
+        elif mark.startswith(opened[1]) and not words.strip():
+            yield opened.start(), match.end()
+            opened = None
+    if opened is not None:
+        yield opened.start(), len(data)
+
+
+def _triples(data: bytes, start: int) -> Iterator[tuple[int, int, int]]:
+    """Where the three marks of each conflict stand."""
     found: list[int] = []
     for match in _MARKS.finditer(data, start):
         mark = match[0][:1]
@@ -188,6 +272,12 @@ def conflict_lines(data: bytes, start: int = 0) -> tuple[int, int, int] | None:
         elif mark == b"<=>"[len(found) : len(found) + 1]:
             found.append(match.start())
         if len(found) == 3:
-            first, middle, last = (data.count(b"\n", 0, place) + 1 for place in found)
-            return first, middle, last
-    return None
+            first, middle, last = found
+            yield first, middle, last
+            found = []
+
+
+def _lines(data: bytes, triple: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The lines, 1-based, of three places."""
+    first, middle, last = (data.count(b"\n", 0, place) + 1 for place in triple)
+    return first, middle, last

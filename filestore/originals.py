@@ -10,194 +10,43 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, Self
-
-import orjson
+from dataclasses import replace
+from typing import Final, Self
 
 from filestore import fileio, replacing
+from filestore.batches import (
+    BATCH_NAME,
+    KEPT_BYTES,
+    KEPT_S,
+    NUMBERED,
+    Batch,
+    BatchInvalidError,
+    Entry,
+    Group,
+    Kept,
+    State,
+    expired,
+    grouped,
+    invalid,
+    parse,
+    serialize,
+)
 from filestore.errors import FilestoreError
 from filestore.hashing import content_hash
 from filestore.replacing import Content
-from filestore.safe_text import shown_path
-
-BATCH_NAME: Final = "batch.json"
-BATCH_FORMAT: Final = 2
-KEPT_S: Final = 90 * 24 * 3600
-KEPT_BYTES: Final = 1 << 30
-TRUTH_FOLDERS: Final = frozenset({"chunked", "source"})
-"""Where a batch may put files back; its record may come from a stranger."""
 
 _UNDERWAY: Final = "underway"
-_NUMBERED: Final = re.compile(r"[0-9]{6,}")
 _OURS: Final = re.compile(
     rf"[0-9]+\.(before|after)|{re.escape(BATCH_NAME)}|{_UNDERWAY}"
     rf"|{re.escape(fileio.TEMPORARY_PREFIX)}[0-9a-f]+"
 )
 _MARK_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-_LATEST_S: Final = 1 << 36
 _FEW_BATCHES: Final = 128
 _LARGE_SHARE: Final = 256
-
-State = Literal["after", "before"]
-
-
-class BatchInvalidError(FilestoreError, ValueError):
-    """A record under `.undo/` cannot be used."""
 
 
 class BatchMissingError(FilestoreError, LookupError):
     """There is no batch of this name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    """What a file held at one time."""
-
-    digest: bytes
-    """`content_hash` of its bytes."""
-    mode: int | None = None
-    """Its permissions; None where its bytes are not kept."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One file of a batch; None is no file."""
-
-    path: str
-    """Relative to the store root."""
-    before: Version | None
-    after: Version | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """One change of truth files, and where it stands."""
-
-    identifier: str
-    what: str
-    """The command, for the list."""
-    made_s: int
-    """When, in seconds since 1970."""
-    entries: tuple[Entry, ...]
-    """In the order in which they were changed."""
-    wanted: State = "after"
-    """Which side the files were brought to last."""
-    sequence: int = 0
-    """Orders what was undone and redone; 0 where neither happened."""
-    underway: bool = False
-    """Whether the last writer died before it was done."""
-    size_bytes: int = 0
-    """What it takes under `.undo/`."""
-    problem: str = ""
-    """Why its record cannot be used."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """A batch as the cap sees it."""
-
-    identifier: str
-    used_s: float
-    """When it was made, undone or redone last."""
-    size_bytes: int
-
-
-def serialize(batch: Batch) -> bytes:
-    """The record of a batch."""
-    record = {
-        "format": BATCH_FORMAT,
-        "what": shown_path(batch.what),
-        "made": batch.made_s,
-        "wanted": batch.wanted,
-        "sequence": batch.sequence,
-        "files": [
-            {
-                "path": _encode_path(entry.path),
-                "before": _encode_version(entry.before, f"{number}.before"),
-                "after": _encode_version(entry.after, f"{number}.after"),
-            }
-            for number, entry in enumerate(batch.entries)
-        ],
-    }
-    return orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-def parse(data: bytes, *, identifier: str) -> Batch:
-    """Read the record of a batch.
-
-    Raises:
-        BatchInvalidError: It is damaged, newer, or would put files where no truth is.
-    """
-    try:
-        record = orjson.loads(data)
-        found = record["format"]
-        if found != BATCH_FORMAT:
-            raise _invalid(identifier, f"it has format {found!r}, expected {BATCH_FORMAT}")
-        batch = Batch(
-            identifier=identifier,
-            what=str(record["what"]),
-            made_s=min(max(int(record["made"]), 0), _LATEST_S),
-            wanted="before" if record["wanted"] == "before" else "after",
-            sequence=int(record["sequence"]),
-            entries=tuple(_parse_entry(entry) for entry in record["files"]),
-        )
-    except BatchInvalidError:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _invalid(identifier, f"{type(error).__name__}: {error}") from error
-    for entry in batch.entries:
-        if not is_truth(entry.path):
-            raise _invalid(identifier, f"{shown_path(entry.path)} is no place for a truth file")
-    return batch
-
-
-def is_truth(path: str) -> bool:
-    """Whether a path relative to the store root is one of a truth file."""
-    parts = path.split("/")
-    plain = not any(part in ("", ".", "..") or "\0" in part for part in parts)
-    return plain and len(parts) > 1 and parts[0] in TRUTH_FOLDERS
-
-
-def _encode_path(path: str) -> str:
-    """A path of any bytes as text that JSON can hold."""
-    return path.encode("utf-8", "surrogateescape").decode("latin-1")
-
-
-def _encode_version(version: Version | None, blob: str) -> dict[str, Any] | None:
-    if version is None:
-        return None
-    kept = version.mode is not None
-    return {
-        "hash": version.digest.hex(),
-        "mode": version.mode,
-        "blob": blob if kept else None,
-    }
-
-
-def _parse_entry(entry: Mapping[str, Any]) -> Entry:
-    return Entry(
-        path=entry["path"].encode("latin-1").decode("utf-8", "surrogateescape"),
-        before=_parse_version(entry["before"]),
-        after=_parse_version(entry["after"]),
-    )
-
-
-def _parse_version(record: Mapping[str, Any] | None) -> Version | None:
-    if record is None:
-        return None
-    mode = record["mode"]
-    # No more than permissions: nothing that makes a file run as somebody else.
-    return Version(
-        digest=bytes.fromhex(record["hash"]), mode=None if mode is None else int(mode) & 0o777
-    )
-
-
-def _invalid(identifier: str, reason: str) -> BatchInvalidError:
-    return BatchInvalidError(
-        f".undo/{identifier} cannot be used: {reason}",
-        remedy="'filestore undo --list' shows the others",
-    )
 
 
 def list_batches(folder: str) -> list[Batch]:
@@ -212,24 +61,18 @@ def list_batches(folder: str) -> list[Batch]:
         return originals.batches()
 
 
-def expired(
-    kept: Sequence[Kept], *, now_s: float, most_s: float = KEPT_S, most_bytes: int = KEPT_BYTES
-) -> list[str]:
-    """Which batches are to go: those too old, then the oldest until the rest fits; pure.
+def list_groups(folder: str) -> list[Group]:
+    """The same, by command."""
+    return grouped(list_batches(folder))
 
-    Args:
-        kept: Oldest first; the last one always stays.
-        now_s: Seconds since 1970.
-        most_s: How long a batch is kept after it was used last.
-        most_bytes: How much all may take.
-    """
-    total = sum(one.size_bytes for one in kept)
-    gone = []
-    for one in kept[:-1]:
-        if now_s - one.used_s > most_s or total > most_bytes:
-            gone.append(one.identifier)
-            total -= one.size_bytes
-    return gone
+
+def broken_off(folder: str) -> list[Group]:
+    """What a writer was at that died, or that is at it now; nothing where none can be read."""
+    with contextlib.suppress(OSError):
+        names = [name for name in os.listdir(folder) if NUMBERED.fullmatch(name)]
+        if any(os.path.lexists(os.path.join(folder, name, _UNDERWAY)) for name in names):
+            return [group for group in list_groups(folder) if group.underway]
+    return []
 
 
 class Originals:
@@ -257,7 +100,13 @@ class Originals:
             os.close(handle)
 
     def keep(
-        self, what: str, entries: Sequence[Entry], before: Mapping[str, Content], *, now_s: float
+        self,
+        what: str,
+        entries: Sequence[Entry],
+        before: Mapping[str, Content],
+        *,
+        now_s: float,
+        group: str = "",
     ) -> Batch:
         """Keep what some files hold, before they change.
 
@@ -266,12 +115,19 @@ class Originals:
             entries: The files, in the order in which they are to change.
             before: What those that are there hold.
             now_s: Seconds since 1970.
+            group: The first batch of the command; "" where this is it.
 
         Raises:
             WriteFailedError: The disk refused; nothing is left of the batch.
         """
         identifier = self._begin()
-        batch = Batch(identifier=identifier, what=what, made_s=int(now_s), entries=tuple(entries))
+        batch = Batch(
+            identifier=identifier,
+            what=what,
+            made_s=int(now_s),
+            entries=tuple(entries),
+            group=group,
+        )
         blobs = {
             f"{number}.before": replace(before[entry.path], mode=0o600)
             for number, entry in enumerate(entries)
@@ -285,31 +141,31 @@ class Originals:
         return batch
 
     def _begin(self) -> str:
-        numbers = [int(name) for name in os.listdir(self._handle) if _NUMBERED.fullmatch(name)]
+        numbers = [int(name) for name in os.listdir(self._handle) if NUMBERED.fullmatch(name)]
         identifier = f"{max(numbers, default=0) + 1:06d}"
         with replacing.told(f".undo/{identifier}"):
             os.mkdir(identifier, 0o700, dir_fd=self._handle)
         return identifier
 
-    def turn(self, batch: Batch, wanted: State, blobs: Mapping[str, Content]) -> Batch:
+    def turn(
+        self, batch: Batch, wanted: State, sequence: int, blobs: Mapping[int, Content]
+    ) -> None:
         """Note that a batch is being undone or redone, before its files change.
 
         Args:
             batch: With what its files hold now.
             wanted: The side they are brought to.
-            blobs: Path to what the files hold that are not kept yet.
+            sequence: Higher than that of what was turned before.
+            blobs: Number of an entry to what its file holds that is not kept yet.
 
         Raises:
             WriteFailedError: The disk refused; the batch is as it was.
         """
-        numbers = {entry.path: number for number, entry in enumerate(batch.entries)}
-        sequence = max((other.sequence for other in self.batches()), default=0) + 1
         turned = replace(batch, wanted=wanted, sequence=sequence, underway=True)
         self._write(
             turned,
-            {f"{numbers[path]}.after": replace(one, mode=0o600) for path, one in blobs.items()},
+            {f"{number}.after": replace(one, mode=0o600) for number, one in blobs.items()},
         )
-        return turned
 
     def _write(self, batch: Batch, blobs: Mapping[str, Content]) -> None:
         """Blobs first, then the record, which makes the batch."""
@@ -368,7 +224,7 @@ class Originals:
         missing = BatchMissingError(
             f"no batch {identifier!r}", remedy="'filestore undo --list' shows what is there"
         )
-        if not _NUMBERED.fullmatch(identifier):
+        if not NUMBERED.fullmatch(identifier):
             raise missing
         try:
             with fileio.folder(self._handle, identifier) as handle:
@@ -377,7 +233,7 @@ class Originals:
         except FileNotFoundError as error:
             raise missing from error
         except OSError as error:
-            raise _invalid(identifier, error.strerror or str(error)) from error
+            raise invalid(identifier, error.strerror or str(error)) from error
         batch = parse(data, identifier=identifier)
         return replace(batch, underway=_UNDERWAY in sizes, size_bytes=sum(sizes.values()))
 
@@ -390,9 +246,9 @@ class Originals:
         try:
             data, _ = fileio.read_below(self._handle, f"{identifier}/{name}")
         except OSError as error:
-            raise _invalid(identifier, f"{name}: {error.strerror or error}") from error
+            raise invalid(identifier, f"{name}: {error.strerror or error}") from error
         if content_hash(data) != digest:
-            raise _invalid(identifier, f"{name} does not hold what was kept in it")
+            raise invalid(identifier, f"{name} does not hold what was kept in it")
         return data
 
     def collect(
@@ -408,7 +264,7 @@ class Originals:
         A look at every batch takes time where there are thousands, so that then only each so many
         changes pay for it, and those that weigh something.
         """
-        names = [name for name in os.listdir(self._handle) if _NUMBERED.fullmatch(name)]
+        names = [name for name in os.listdir(self._handle) if NUMBERED.fullmatch(name)]
         large = newest.size_bytes * _LARGE_SHARE > most_bytes
         if len(names) > _FEW_BATCHES and int(newest.identifier) % _FEW_BATCHES and not large:
             return
@@ -426,13 +282,17 @@ class Originals:
         """A batch as the cap sees it; None for what a dead writer left."""
         try:
             with fileio.folder(self._handle, name) as handle:
-                used_s = os.stat(BATCH_NAME, dir_fd=handle, follow_symlinks=False).st_mtime
-                return Kept(identifier=name, used_s=used_s, size_bytes=sum(_sizes(handle).values()))
+                data, status = fileio.read_at(handle, BATCH_NAME)
+                size = sum(_sizes(handle).values())
         except OSError:
             return None
+        group = ""
+        with contextlib.suppress(BatchInvalidError):
+            group = parse(data, identifier=name).group
+        return Kept(identifier=name, used_s=status.st_mtime, size_bytes=size, group=group)
 
     def _names(self) -> Iterable[str]:
-        names = [name for name in os.listdir(self._handle) if _NUMBERED.fullmatch(name)]
+        names = [name for name in os.listdir(self._handle) if NUMBERED.fullmatch(name)]
         return sorted(names, key=int)
 
 

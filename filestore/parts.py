@@ -7,7 +7,7 @@ never mixed, so an embedder is given only for vectors that are its own.
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,8 @@ class Parts:
             raise NoStoreError(f"no store in {root}", remedy="filestore init") from error
         check_sidecar(self.places.sidecar)
         self.configuration = configuration
+        self.on_wait: Callable[[str], None] = lambda _: None
+        """Told who holds the writer's lock, where that is waited for."""
         self._processes = processes
         self._catalog: Catalog | None = None
         self._embeddings: EmbeddingCache | None = None
@@ -164,7 +166,12 @@ class Parts:
         recovery.make_sidecar(self.places)
         with (
             fileio.disk_errors(self.places.sidecar),
-            writer_lock(self.places.lock, command=f"filestore {command}", wait_s=wait_s),
+            writer_lock(
+                self.places.lock,
+                command=f"filestore {command}",
+                wait_s=wait_s,
+                on_wait=self.on_wait,
+            ),
         ):
             opened = recovery.open_parts(self.places, self.model.embedder)
             try:

@@ -5,7 +5,7 @@ still holds; what no step mends is left for a person, with the reason.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from filestore.findings import CODES, Finding
@@ -97,6 +97,11 @@ class Prepared:
     write_bytes: int = 0
     problem: str = ""
     """Why it cannot be made after all."""
+    hash: str = ""
+    """Of what the file is to hold, where that is known."""
+    diff: str = ""
+    keys: tuple[bytes, ...] | None = ()
+    """Of the texts that are embedded of it then; None where that shows only when it is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +117,8 @@ class Facts:
     """What a mass of missing files consists of."""
     prepared: Mapping[tuple[str, str], Prepared] = field(default_factory=dict)
     """Kind and path of what writes truth files otherwise."""
+    reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Code and path to what a person can do, where that is more than the code tells."""
     unembedded: tuple[bytes, ...] = ()
     """Keys of texts that the catalog knows to have no vector."""
     unsound: tuple[bytes, ...] = ()
@@ -173,8 +180,10 @@ class _Planner:
         self._policy = policy
         self._steps: dict[tuple[str, str, str], Step] = {}
         self._parts: dict[str, list[Finding]] = {}
+        self._keys: dict[tuple[str, str, str], set[bytes]] = {}
         self.left: list[Left] = []
         self.keys: set[bytes] = set()
+        """Of the texts of all steps, once they are finished."""
 
     def take(self, finding: Finding) -> None:
         """Plan what one finding asks for."""
@@ -189,7 +198,7 @@ class _Planner:
             self._take_withheld(finding)
         elif code in _TRUTH_KINDS:
             self._take_truth(finding)
-        elif not finding.safe:
+        elif not finding.safe or path.startswith(_KEPT):
             self._leave(finding)
         elif KINDS[kind].part:
             self._parts.setdefault(kind, []).append(finding)
@@ -198,13 +207,14 @@ class _Planner:
 
     def _leave(self, finding: Finding, reason: str = "") -> None:
         if finding.severity != "I":
-            self.left.append(Left(finding=finding, reason=reason or finding.repair))
+            known = self._facts.reasons.get((finding.code, finding.path))
+            self.left.append(Left(finding=finding, reason=reason or known or finding.repair))
 
     def _add(self, step: Step, keys: Iterable[bytes] = ()) -> None:
         before = self._steps.get(step.key)
         if before is None:
             self._steps[step.key] = step
-        self.keys.update(keys)
+        self._keys.setdefault(step.key, set()).update(keys)
 
     def _add_file(self, kind: str, finding: Finding, detail: str = "") -> None:
         look = self._facts.looks.get(finding.path, _NOTHING)
@@ -291,6 +301,7 @@ class _Planner:
         if prepared is None or prepared.problem:
             self._leave(finding, prepared.problem if prepared else "")
             return
+        keys = set(prepared.keys or ())
         self._add(
             Step(
                 kind=kind,
@@ -300,18 +311,41 @@ class _Planner:
                 seen=prepared.seen,
                 read_bytes=prepared.read_bytes,
                 write_bytes=prepared.write_bytes,
-                texts=None if kind in ("reingest", "relink", "resolve-theirs") else 0,
-            )
+                texts=None if prepared.keys is None else len(keys - self._facts.embedded),
+                known=len(keys & self._facts.embedded),
+                hash=prepared.hash,
+                diff=prepared.diff,
+            ),
+            keys,
         )
 
     def finished(self) -> Iterator[Step]:
         """Every step, those of a derived part as one each."""
-        yield from self._steps.values()
+        for step in self._merged():
+            self.keys |= self._keys[step.key]
+            yield step
         if "rebuild-catalog" in self._parts:
             # Everything is indexed anew, so what lacks a vector is among it.
             self._parts.pop("embed", None)
         for kind, found in self._parts.items():
             yield self._of_part(kind, found)
+
+    def _merged(self) -> Iterator[Step]:
+        """The steps of files; what is written anew is indexed by that, not by a step of its own."""
+        written = {
+            step.path: step
+            for step in self._steps.values()
+            if step.kind in _WRITTEN and (self._policy.truth or step.kind.startswith("resolve-"))
+        }
+        codes = {path: list(step.codes) for path, step in written.items()}
+        for step in self._steps.values():
+            if not step.truth and step.path in codes:
+                codes[step.path] += step.codes
+        for step in self._steps.values():
+            if written.get(step.path) is step:
+                yield replace(step, codes=tuple(dict.fromkeys(codes[step.path])))
+            elif step.truth or step.path not in written:
+                yield step
 
     def _of_part(self, kind: str, found: Sequence[Finding]) -> Step:
         keys: set[bytes] = set()
@@ -336,6 +370,10 @@ class _Planner:
 
 
 _NOTHING: Final = Look(state=ABSENT)
+_KEPT: Final = ".undo/"
+"""What lies there goes on with 'undo' and 'redo', and is never collected."""
+_WRITTEN: Final = frozenset({"restore", "resolve-ours", "resolve-theirs", "relink"})
+"""Kinds that write the file of their path."""
 _TRUTH_KINDS: Final = {
     "source-modified": "reingest",
     "chunker-changed": "reingest",

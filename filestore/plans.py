@@ -128,7 +128,7 @@ class Step:
     place: str = ""
     """Where restored bytes come from."""
     hash: str = ""
-    """Of the restored bytes."""
+    """Of the bytes that a file is to hold, where they are known."""
     blob: str = ""
     """Git's name of them, where they come from git."""
     diff: str = ""

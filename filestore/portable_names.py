@@ -7,6 +7,7 @@ size; single names are looked at only where something in the folder is not plain
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 from filestore.drift import folded_path, root_path
@@ -16,6 +17,7 @@ from filestore.scan import PackedFolder, unpack_names
 MAX_UNITS: Final = 255
 """Of a name: bytes of UTF-8 on most file systems, UTF-16 units on others."""
 
+_FOLDERS: Final = 300
 _FORBIDDEN: Final = re.compile(r'[<>:"|?*\\]')
 _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\..*)?")
 _PLAIN: Final = bytes(set(range(32, 127)) - set(b'<>:"|?*\\')) + b"\0"
@@ -60,7 +62,7 @@ def unportable(folders: Mapping[str, PackedFolder]) -> Iterator[Finding]:
         reason = why_unportable(path.rpartition("/")[2])
         if reason:
             yield _finding("unportable-name", path, f"the folder's name: {reason}")
-    if _all_plain(b"\0".join(packed.names for packed in folders.values())):
+    if all(map(_all_plain, _blocks(folders))):
         return
     for folder, packed in folders.items():
         if _all_plain(packed.names):
@@ -69,6 +71,13 @@ def unportable(folders: Mapping[str, PackedFolder]) -> Iterator[Finding]:
             reason = why_unportable(name) if _is_ours(name) else ""
             if reason:
                 yield _finding("unportable-name", _join(folder, name), reason)
+
+
+def _blocks(folders: Mapping[str, PackedFolder]) -> Iterator[bytes]:
+    """All names, those of some hundred folders at a time: more would not stay in a processor."""
+    names = iter([packed.names for packed in folders.values()])
+    while some := list(islice(names, _FOLDERS)):
+        yield b"\0".join(some)
 
 
 def _all_plain_folders(folders: Iterable[str]) -> bool:
@@ -93,6 +102,9 @@ def collisions(folders: Mapping[str, PackedFolder]) -> Iterator[Finding]:
     Args:
         folders: As the catalog has them: folder below `chunked/` to its entries.
     """
+    paths = "\0".join(folders).encode("utf-8", "surrogateescape")
+    if _all_folded(paths) and all(map(_all_folded, _blocks(folders))):
+        return
     alike: dict[str, list[str]] = {}
     for folder in folders:
         alike.setdefault(folded_path(folder), []).append(folder)
@@ -103,6 +115,11 @@ def collisions(folders: Mapping[str, PackedFolder]) -> Iterator[Finding]:
                 for folder in sorted(group)
                 for name in unpack_names(folders[folder].names)
             )
+
+
+def _all_folded(names: bytes) -> bool:
+    """Whether names are as a file system that ignores case sees them, so that none are alike."""
+    return names.isascii() and names == names.lower()
 
 
 def _may_collide(packed: PackedFolder) -> bool:

@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeAlias
 
 from filestore import alignment, chunkfile, frontmatter, ordering
 from filestore.hashing import embedding_key, origin_hash
-from filestore.merging import Merged, Overlap
+from filestore.merging import Merged, Overlap, with_line_ends
 from filestore.settings import Layout
 
 _TAG_DIGITS: Final = 5
@@ -80,6 +80,18 @@ class Kept:
     """Its hash."""
     headings: tuple[str, ...] = ()
     pages: tuple[int, ...] = ()
+    source: str = ""
+    """The document, relative to the store root."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """A chunk file that a person deleted, while the record still describes its text."""
+
+    path: str
+    origin: str
+    source: str | None
+    """The document that it named; None where the record tells it."""
 
 
 Merge: TypeAlias = Callable[[str, str, str], Merged | Overlap]
@@ -99,6 +111,8 @@ class Regeneration:
     """Origin to body of texts that were generated for hand-edited files."""
     pending: set[str] = field(default_factory=set)
     """Sources of documents whose new text is not all in chunk files, because files were kept."""
+    deleted: dict[str, Lost] = field(default_factory=dict)
+    """Files that a person deleted, by path; their text did not change and is not made again."""
     chunks: int = 0
     """How many chunk files of the resource come from its source, afterwards."""
 
@@ -113,6 +127,7 @@ def regenerate(
     past: Past,
     folder: str = "",
     taken: Iterable[str] = (),
+    lost: Sequence[Lost] = (),
 ) -> Regeneration:
     """Plan the changes.
 
@@ -126,9 +141,11 @@ def regenerate(
         past: What hand-edited files were made from.
         folder: Where new files go, below `chunked/`.
         taken: Names in that folder that are in use besides those of `existing`.
+        lost: What a person deleted. It stays deleted while its text is the same and the resource
+            has other files; a text that changed comes in as a new one.
     """
     work = _Work(existing, layout, name_sources, folder, {*taken})
-    work.merge, work.past = merge, past
+    work.merge, work.past, work.lost = merge, past, lost
     for document in documents:
         work.take(document)
     work.drop_documents({document.source for document in documents})
@@ -138,6 +155,7 @@ def regenerate(
 class _Work:
     merge: Merge
     past: Past
+    lost: Sequence[Lost]
 
     def __init__(
         self,
@@ -172,9 +190,29 @@ class _Work:
         elif self._first:
             self._number_new(document, document.chunks)
         else:
-            self._align(document, old, document.chunks)
+            self._align(document, old, self._without_lost(document, old, document.chunks))
         if len(self.result.kept) > kept:
             self.result.pending.add(document.source)
+
+    def _without_lost(
+        self, document: NewDocument, old: Sequence[Existing], new: Sequence[NewChunk]
+    ) -> Sequence[NewChunk]:
+        """The pieces that are to have a file: not those whose file a person deleted."""
+        lost = [one for one in self.lost if one.source in (None, document.source)]
+        if not lost:
+            return new
+        pieces: dict[str, list[int]] = {}
+        for number, chunk in enumerate(new):
+            pieces.setdefault(origin_hash(chunk.body), []).append(number)
+        for file in old:
+            # Of equal pieces the first are those that have their files.
+            pieces.get(file.chunk.origin or "", [])[:1] = []
+        left_out = set()
+        for one in lost:
+            if pieces.get(one.origin):
+                left_out.add(pieces[one.origin].pop())
+                self.result.deleted[one.path] = one
+        return [chunk for number, chunk in enumerate(new) if number not in left_out]
 
     def _files_of(self, source: str) -> list[Existing]:
         if not self._name_sources:
@@ -236,7 +274,7 @@ class _Work:
             elif isinstance(match, alignment.Replace):
                 self._replace(document, old[match.old], new[match.new])
             elif isinstance(match, alignment.Drop) and match.old not in moved.values():
-                self._drop(old[match.old])
+                self._drop(old[match.old], document.source)
         before, end = self._anchor, self._end
         for after, run in _runs(matches):
             anchor = before if after is None else old[after]
@@ -304,22 +342,26 @@ class _Work:
             # Away from its record the file itself says where it comes from.
             changes["source"] = document.source
         if file.withheld:
-            self._leave_to_person(file, chunk, f"its source text changed, but {file.withheld}")
+            detail = f"its source text changed, but {file.withheld}"
+            self._leave_to_person(document, file, chunk, detail)
         elif chunkfile.hand_edited(file.chunk):
-            self._merge_into(file, chunk, changes)
+            self._merge_into(document, file, chunk, changes)
         else:
             changes["headings"] = chunk.headings
-            data = chunkfile.update(file.data, **changes)
-            self.result.writes[file.path] = frontmatter.split(data).head + chunk.body.encode()
+            head = frontmatter.split(chunkfile.update(file.data, **changes)).head
+            body = with_line_ends(chunk.body, file.chunk.body, head)
+            self.result.writes[file.path] = head + body.encode()
 
-    def _merge_into(self, file: Existing, chunk: NewChunk, changes: chunkfile.OurKeys) -> None:
+    def _merge_into(
+        self, document: NewDocument, file: Existing, chunk: NewChunk, changes: chunkfile.OurKeys
+    ) -> None:
         base = self.past.body(file)
         if base is None:
-            self._leave_to_person(file, chunk, _NO_BASE)
+            self._leave_to_person(document, file, chunk, _NO_BASE)
             return
         found = self.merge(base, file.chunk.body, chunk.body)
         if isinstance(found, Overlap):
-            self._leave_to_person(file, chunk, _overlapping(file, found))
+            self._leave_to_person(document, file, chunk, _overlapping(file, found))
             return
         headings = file.chunk.headings
         if headings != chunk.headings and self.past.headings(file) == headings:
@@ -329,7 +371,9 @@ class _Work:
         self.result.merged.append(file.path)
         self.result.generated[origin_hash(chunk.body)] = chunk.body
 
-    def _leave_to_person(self, file: Existing, chunk: NewChunk, detail: str) -> None:
+    def _leave_to_person(
+        self, document: NewDocument, file: Existing, chunk: NewChunk, detail: str
+    ) -> None:
         origin = origin_hash(chunk.body)
         self.result.generated[origin] = chunk.body
         self.result.kept[file.path] = Kept(
@@ -339,9 +383,10 @@ class _Work:
             origin=origin,
             headings=chunk.headings,
             pages=chunk.pages,
+            source=document.source,
         )
 
-    def _drop(self, file: Existing) -> None:
+    def _drop(self, file: Existing, source: str) -> None:
         if not _is_a_persons(file):
             self.result.deletions.append(file.path)
             return
@@ -351,7 +396,9 @@ class _Work:
             "edited by hand" if edited else "it has keys or questions of yours"
         )
         self.result.kept[file.path] = Kept(
-            detail=f"{what}, and its source text is gone", base=file.chunk.origin or ""
+            detail=f"{what}, and its source text is gone",
+            base=file.chunk.origin or "",
+            source=source,
         )
 
     def _insert(
@@ -403,7 +450,7 @@ class _Work:
         for file in self._ours:
             source = file.chunk.source
             if source not in sources:
-                self._drop(file)
+                self._drop(file, source or "")
                 if file.path in self.result.kept and source is not None:
                     self.result.pending.add(source)
 

@@ -17,6 +17,7 @@ from filestore.parts import Parts
 from filestore.places import Places
 from filestore.plans import ABSENT, CHANGED, Plan, Policy, Step, is_below, moved_on
 from filestore.progress import OnProgress, ignore
+from filestore.safe_text import shown_path
 from filestore.saved_plans import OtherPlanError, PlanOutsideError, Saved
 from filestore.settings import Settings
 
@@ -61,6 +62,10 @@ class UnknownRepairPathError(FilestoreError, KeyError):
 
     def __str__(self) -> str:
         return self.message
+
+
+class ConflictMovedOnError(FilestoreError):
+    """A choice was made in a conflict that is about other texts than there are now."""
 
 
 def policy_of(
@@ -131,6 +136,7 @@ def plan(
     """Verify, and say what a repair would do; changes nothing.
 
     Raises:
+        ConflictMovedOnError: A choice is about other texts than there are now.
         UnknownRepairPathError: A path of the policy is none of the store.
     """
     return _plan(parts, policy, level, on_progress, check=_check_paths)
@@ -160,14 +166,23 @@ def _plan(
 def _is_accepted(finding: Finding, settings: Settings, policy: Policy) -> bool:
     """Whether a person lives with a finding, and did not name it now."""
     accepted = finding.path in settings.accepted.get(finding.code, ())
-    return accepted and not finding.safe and not (policy.only or policy.paths)
+    is_named = bool(policy.only or policy.paths or policy.ours or policy.theirs)
+    return accepted and not finding.safe and not is_named
 
 
 def _check_paths(
     places: Places, catalog: Catalog, policy: Policy, findings: Sequence[Finding]
 ) -> None:
-    conflicts = {drift.root_path(one.path) for one in catalog.conflicts()}
+    conflicts = {drift.root_path(one.path): one for one in catalog.conflicts()}
+    waiting = {finding.path for finding in findings if finding.code == "ingest-conflict"}
     for path in (*policy.ours, *policy.theirs):
+        if path in conflicts and path not in waiting:
+            source = shown_path(conflicts[path].source)
+            raise ConflictMovedOnError(
+                f"{path}: the file or its source {source} changed again since the conflict was"
+                " found",
+                remedy="'filestore add' the source first, then choose",
+            )
         if path not in conflicts:
             raise UnknownRepairPathError(
                 f"{path}: no new text of a source waits for a choice there",
@@ -262,7 +277,7 @@ def _difference(saved: Step, now: Step | None, *, is_same_generation: bool) -> s
             return moved_on(path, state, states.get(path, ABSENT))
     if states.keys() != saved.seen.keys():
         return f"{saved.path}: {CHANGED}"
-    return "" if saved.hash == now.hash else "what it would come back from is another text now"
+    return "" if saved.hash == now.hash else "what it would hold then is another text now"
 
 
 def _check_no_link(root: str, path: str) -> None:

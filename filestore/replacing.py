@@ -65,6 +65,8 @@ class Replacement:
     path: str
     before: Content | None
     after: Content | None
+    last: bool = False
+    """Whether it is made when all else is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,11 +127,17 @@ class Replacing:
 
         Args:
             root: A directory handle, open as long as this is in use.
-            replacements: In the order in which they are made; removals come after all else.
+            replacements: In the order in which they are made; removals come after what is written,
+                and what is to be last after them.
         """
         self._root = root
         self._writes = [one for one in replacements if one.after is not None]
         self._removals = [one for one in replacements if one.after is None]
+        self._rounds = [
+            [one for one in self._writes if not one.last],
+            [one for one in self._removals if not one.last],
+            [one for one in replacements if one.last],
+        ]
         self._seen: dict[str, Seen | None] = {}
         self._staged: dict[str, str] = {}
         self._made: set[str] = set()
@@ -175,8 +183,11 @@ class Replacing:
         """
         for folder in dict.fromkeys(_folder_of(one.path) for one in self._writes):
             _make_folders(self._root, folder, self._made)
-            if folder.partition("/")[0] == "source":
-                _collect_staged(self._root, folder)
+        every = dict.fromkeys(_folder_of(one.path) for one in [*self._writes, *self._removals])
+        for folder in every:
+            # What may hold every file of a store is not listed for each change.
+            if "/" in folder or folder == "source":
+                collect_staged(self._root, folder)
         contents = {
             one.path: self._with_mode(one.path, one.after) for one in self._writes if one.after
         }
@@ -200,8 +211,9 @@ class Replacing:
         done: list[Replacement] = []
         self.touched = True
         try:
-            self._make(self._writes, done)
-            self._make(self._removals, done)
+            for replacements in self._rounds:
+                if replacements:
+                    self._make(replacements, done)
         except BaseException as error:
             self._take_back(done, error)
             raise
@@ -428,9 +440,9 @@ def _remove_empty(root: int, folder: str) -> None:
         folder = _folder_of(folder)
 
 
-def _collect_staged(root: int, folder: str) -> None:
+def collect_staged(root: int, folder: str) -> None:
     """Remove what a dead writer staged in a folder: whoever calls this is the only writer."""
-    with fileio.folder(root, folder) as handle:
+    with contextlib.suppress(OSError), fileio.folder(root, folder) as handle:
         for name in os.listdir(handle):
             if name.startswith(fileio.TEMPORARY_PREFIX):
                 _remove_quietly(handle, name)

@@ -15,8 +15,8 @@ from xxhash import xxh3_128_digest
 from filestore import fileio
 from filestore.sharing import MOST_BLOCKS, shared
 
-Recorded = tuple[str, bytes]
-"""Path below the root, and the xxh3_128 of the bytes that were recorded."""
+Recorded = tuple[bytes, bytes]
+"""Path below the root as it is on disk, and the xxh3_128 of the bytes that were recorded."""
 
 _AT_ONCE: Final = 512
 """Files of one folder that are read with its handle open."""
@@ -53,7 +53,8 @@ def differing(
         """The paths of one block that differ."""
         if os.getpid() == own:
             on_share(number / len(blocks))
-        return [path for folder, some in blocks[number] for path in _unlike(tree, folder, some)]
+        unlike = (_unlike(tree, folder, some) for folder, some in blocks[number])
+        return [os.fsdecode(path) for path in chain.from_iterable(unlike)]
 
     with (
         _opened(root) as tree,
@@ -71,22 +72,22 @@ def _opened(root: str) -> Iterator[int]:
         os.close(handle)
 
 
-def _pieces(files: Iterable[Recorded]) -> Iterator[tuple[str, list[Recorded]]]:
-    for folder, some in groupby(files, key=lambda file: file[0].rpartition("/")[0]):
+def _pieces(files: Iterable[Recorded]) -> Iterator[tuple[bytes, list[Recorded]]]:
+    for folder, some in groupby(files, key=lambda file: file[0].rpartition(b"/")[0]):
         while piece := list(islice(some, _AT_ONCE)):
             yield folder, piece
 
 
-def _unlike(root: int, folder: str, files: Sequence[Recorded]) -> list[str]:
+def _unlike(root: int, folder: bytes, files: Sequence[Recorded]) -> list[bytes]:
     try:
-        with fileio.folder(root, folder) as handle:
+        with fileio.folder(root, os.fsdecode(folder)) as handle:
             start = len(folder) + 1 if folder else 0
             return [path for path, known in files if _hash(handle, path[start:]) != known]
     except OSError:
         return [path for path, _ in files]
 
 
-def _hash(handle: int, name: str) -> bytes:
+def _hash(handle: int, name: bytes) -> bytes:
     """The hash of what can be read under a name without waiting for anybody; empty for nothing."""
     try:
         descriptor = os.open(name, _FLAGS, dir_fd=handle)

@@ -7,8 +7,41 @@ from typing import Literal, TypeAlias
 
 from filestore import chunkfile, frontmatter
 from filestore.catalog import Conflict
+from filestore.merging import with_line_ends
 
 Choice: TypeAlias = Literal["ours", "theirs"]
+
+
+def is_of_source(conflict: Conflict, found: str | None) -> bool:
+    """Whether the new text of a conflict is still the one of its source.
+
+    Args:
+        conflict: As the catalog has it.
+        found: The hash of its source document as it is now, "" where it is gone; None where nobody
+            can tell, and the conflict is believed.
+    """
+    return found is None or found == conflict.document
+
+
+def is_of_file(conflict: Conflict, chunk: chunkfile.Chunk | None) -> bool:
+    """Whether a conflict is about a file as it is: edited, and made from what it was made from.
+
+    Args:
+        conflict: As the catalog has it.
+        chunk: None for a file that cannot be read, which keeps its conflict.
+    """
+    if chunk is None:
+        return True
+    if (chunk.origin or "") != conflict.base:
+        return False
+    # Where the text went from the source, keys and questions of a person's are at stake, too.
+    mine = conflict.theirs is None and (chunk.user or chunk.questions)
+    return bool(chunkfile.hand_edited(chunk) or mine)
+
+
+def still_open(conflict: Conflict, chunk: chunkfile.Chunk | None, found: str | None) -> bool:
+    """Whether a conflict is about a file and a source as they are; a choice in any other loses."""
+    return is_of_source(conflict, found) and is_of_file(conflict, chunk)
 
 
 def resolve(data: bytes, conflict: Conflict, choice: Choice) -> bytes | None:
@@ -33,4 +66,5 @@ def resolve(data: bytes, conflict: Conflict, choice: Choice) -> bytes | None:
     made = chunkfile.update(
         data, headings=conflict.headings, pages=conflict.pages, origin=conflict.origin
     )
-    return frontmatter.split(made).head + conflict.theirs.encode()
+    parts = frontmatter.split(made)
+    return parts.head + with_line_ends(conflict.theirs, parts.body.decode(), parts.head).encode()

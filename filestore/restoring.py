@@ -187,18 +187,25 @@ class Restoring:
         return committed is None or seen.mtime_ns >= committed[0] * _SECOND_NS
 
 
-def difference(path: str, before: bytes, after: bytes) -> str:
-    """How a file changes, as a unified diff, cut where it is long; pure."""
-    if len(before) + len(after) > _COMPARED_BYTES:
+def difference(path: str, before: bytes, after: bytes, most: int | None = SHOWN_LINES) -> str:
+    """How a file changes, as a unified diff, cut where it is long; pure.
+
+    Args:
+        path: Its name in the head of the diff.
+        before: What it holds now.
+        after: What it is to hold.
+        most: So many lines are shown; None for every one.
+    """
+    if len(before) + len(after) > _COMPARED_BYTES and most is not None:
         return f"{len(before):,} bytes become {len(after):,}"
     lines = list(
         difflib.unified_diff(
             _lines(before), _lines(after), fromfile=f"now/{path}", tofile=f"then/{path}"
         )
     )
-    shown = [line.rstrip("\n") for line in lines[:SHOWN_LINES]]
-    if len(lines) > SHOWN_LINES:
-        shown.append(f"… and {len(lines) - SHOWN_LINES:,} more lines")
+    shown = [line.rstrip("\n") for line in lines[:most]]
+    if most is not None and len(lines) > most:
+        shown.append(f"… and {len(lines) - most:,} more lines")
     return "\n".join(shown)
 
 

@@ -16,6 +16,7 @@ from filestore.plans import KINDS, PARTS, Left, Plan, Policy, State, Step
 
 FORMAT: Final = 1
 MAX_BYTES: Final = 256 * 1024 * 1024
+_STAT_NUMBERS: Final = 5
 _LEVELS: Final[dict[str, Literal["fast", "full", "deep"]]] = {
     "fast": "fast",
     "full": "full",
@@ -118,8 +119,8 @@ def parse(data: bytes) -> Saved:
     if len(data) > MAX_BYTES:
         raise _invalid(f"it has {len(data):,} bytes, the limit is {MAX_BYTES:,}")
     try:
-        table = orjson.loads(data)
-        table = table.get("plan", table)
+        table = _table(orjson.loads(data), "the file")
+        table = _table(table.get("plan", table), "'plan'")
         found = table["format"]
         if isinstance(found, int) and found > FORMAT:
             raise PlanInvalidError(
@@ -129,10 +130,15 @@ def parse(data: bytes) -> Saved:
         if found != FORMAT:
             raise _invalid(f"its format is {found!r}")
         return _saved(table)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, FilestoreError):
-            raise
-        raise _invalid(f"{type(error).__name__} {error}") from error
+    except FilestoreError:
+        raise
+    except orjson.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise _invalid(f"it is no JSON, {place}") from error
+    except KeyError as error:
+        raise _invalid(f"it lacks {error.args[0]!r}") from error
+    except (ValueError, TypeError) as error:
+        raise _invalid(str(error)) from error
 
 
 def _saved(table: Mapping[str, Any]) -> Saved:
@@ -158,6 +164,7 @@ def _saved(table: Mapping[str, Any]) -> Saved:
 
 
 def _step(item: Mapping[str, Any]) -> Step:
+    item = _table(item, "a step")
     kind, path, other = _text(item["kind"]), _text(item["path"]), _text(item["other"])
     if kind not in KINDS:
         raise _invalid(f"{kind!r} is no kind of step")
@@ -169,7 +176,7 @@ def _step(item: Mapping[str, Any]) -> Step:
     elif kind not in _OF_SOURCES:
         for name in (path, other) if other else (path,):
             _check_inside(name)
-    seen = {_text(key): _state(value) for key, value in dict(item["seen"]).items()}
+    seen = {_text(key): _state(value) for key, value in _table(item["seen"], "'seen'").items()}
     return Step(
         kind=kind,
         path=path,
@@ -190,9 +197,13 @@ def _check_inside(path: str) -> None:
 
 
 def _state(value: Mapping[str, Any]) -> State:
+    value = _table(value, "a state")
     stat = value["stat"]
     if stat is not None:
-        size, mtime_ns, ctime_ns, inode, mode = (_number(number) for number in _list(stat))
+        numbers = [_number(number) for number in _list(stat)]
+        if len(numbers) != _STAT_NUMBERS:
+            raise ValueError(f"expected {_STAT_NUMBERS} numbers, found {len(numbers)}")
+        size, mtime_ns, ctime_ns, inode, mode = numbers
         return State(stat=(size, mtime_ns, ctime_ns, inode, mode), hash=_text(value["hash"]))
     return State(hash=_text(value["hash"]))
 
@@ -202,6 +213,12 @@ _AGAIN: Final = "plan again: filestore repair --plan --json"
 
 def _invalid(reason: str) -> PlanInvalidError:
     return PlanInvalidError(f"this is no plan: {reason}", remedy=_AGAIN)
+
+
+def _table(value: object, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"expected {name} to be a table, found {value!r}"[:200])
+    return value
 
 
 def _text(value: object) -> str:

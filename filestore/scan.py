@@ -112,12 +112,15 @@ def stat_entry(values: Sequence[int], read_from_ns: int) -> bytes:
     return NEVER_CLEAN
 
 
-def scan_tree(root: str, *, processes: int = 1) -> TreeScan:
+def scan_tree(
+    root: str, *, processes: int = 1, recorded: Mapping[str, PackedFolder] | None = None
+) -> TreeScan:
     """Walk a folder: names and stats of all that is in it, following no symbolic link.
 
     Args:
         root: The folder.
         processes: 2 lets a forked child walk part of it; only for a process without threads.
+        recorded: What is expected: a child need not send what it found just so.
 
     Raises:
         OSError: The root itself cannot be listed.
@@ -130,7 +133,7 @@ def scan_tree(root: str, *, processes: int = 1) -> TreeScan:
         bulk = open_bulk_stat(handle)
         if processes < 2:
             return _Walk(bulk).of(handle, names)
-        return _walk_shared(handle, names, bulk, processes)
+        return _walk_shared(handle, names, bulk, processes, recorded or {})
     finally:
         os.close(handle)
 
@@ -220,33 +223,46 @@ def _join(path: str, name: str) -> str:
     return f"{path}/{name}" if path else name
 
 
-def _walk_shared(handle: int, names: list[str], bulk: BulkStat | None, processes: int) -> TreeScan:
+def _walk_shared(
+    handle: int,
+    names: list[str],
+    bulk: BulkStat | None,
+    processes: int,
+    recorded: Mapping[str, PackedFolder],
+) -> TreeScan:
     size = -(-len(names) // MOST_BLOCKS)
     blocks = [names[start : start + size] for start in range(0, len(names), size)]
 
     def walk(number: int) -> _Piece:
         piece = _Walk(bulk).of(handle, blocks[number])
+        # A block has but its part of the top.
+        as_recorded = [
+            path for path, packed in piece.folders.items() if path and packed == recorded.get(path)
+        ]
+        for path in as_recorded:
+            del piece.folders[path]
         folders = {path: (packed.names, packed.stats) for path, packed in piece.folders.items()}
-        return folders, piece.problems
+        return folders, as_recorded, piece.problems
 
     with shared(len(blocks), walk, processes=processes) as results:
-        return _merged(results())
+        return _merged(results(), recorded)
 
 
-_Piece = tuple[dict[str, tuple[bytes, bytes]], dict[str, str]]
-"""Folders and problems of a block of the top, between processes."""
+_Piece = tuple[dict[str, tuple[bytes, bytes]], list[str], dict[str, str]]
+"""Folders of a block of the top, those of it that are as recorded, and its problems."""
 
 
-def _merged(pieces: Sequence[_Piece]) -> TreeScan:
+def _merged(pieces: Sequence[_Piece], recorded: Mapping[str, PackedFolder]) -> TreeScan:
     """One tree of the pieces of its top, in their order."""
     tree = TreeScan()
     # Blocks are contiguous and in order, so joining their part of the top keeps the order.
-    tops = [folders.pop("") for folders, _ in pieces if "" in folders]
+    tops = [folders.pop("") for folders, _, _ in pieces if "" in folders]
     if tops:
         names = b"\0".join(names for names, _ in tops)
         tree.folders[""] = PackedFolder(names, b"".join(stats for _, stats in tops))
-    for folders, problems in pieces:
+    for folders, as_recorded, problems in pieces:
         tree.folders |= {path: PackedFolder(*packed) for path, packed in folders.items()}
+        tree.folders |= {path: recorded[path] for path in as_recorded}
         tree.problems |= problems
     return tree
 
@@ -275,7 +291,7 @@ def differences(seen: TreeScan, recorded: Mapping[str, PackedFolder]) -> Differe
     gone: list[str] = []
     for path, packed in seen.folders.items():
         known = recorded.get(path)
-        if packed == known:
+        if packed is known or packed == known:
             continue
         now = packed.entries()
         before = {} if known is None else known.entries()

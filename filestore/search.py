@@ -5,17 +5,16 @@ read just now and found to be what was indexed.
 """
 
 import fnmatch
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from filestore import chunkfile, fileio, fulltext_file, vector_file
+from filestore import freshness, fulltext_file, vector_file
 from filestore.catalog import Catalog, FileRow
-from filestore.chunkfile import Chunk
 from filestore.drift import root_path
 from filestore.embed import EndpointError, ModelUnusable
-from filestore.errors import FilestoreError, UsageError
+from filestore.errors import UsageError
+from filestore.freshness import Freshness, Look, Looker
 from filestore.fulltext import (
     FulltextDamaged,
     FulltextMissing,
@@ -24,21 +23,24 @@ from filestore.fulltext import (
     wanted_text,
 )
 from filestore.fusion import DEPTH, Fused, Ranking, fuse
-from filestore.hashing import content_hash
 from filestore.places import Places
 
 if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.index.base import VectorIndex
 
 Mode = Literal["hybrid", "vector", "keyword"]
-Freshness = Literal["fresh", "edited", "gone"]
 Leg = list[tuple[str, float]]
 """Path and score of files, best first."""
 Why = dict[str, dict[str, float]]
 """Leg to its rank, score, and what these say in this answer."""
 MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
+_DEEPEST: Final = 5_000
+"""So far down its legs an answer looks for files that are still there."""
 LEXICAL_FLOOR: Final = 0.15
 """Below this a text that keywords missed shares too little to be worth showing beside theirs."""
 VECTOR_WEIGHT: Final = 0.9
@@ -102,6 +104,7 @@ class Answer:
     """The mode that answered; keyword where vectors cannot."""
     generation: int
     hits: tuple[Hit, ...]
+    """At most as many as were asked for that are there, and behind them as many that are gone."""
     notes: tuple[str, ...]
     """What the user should know about this answer."""
 
@@ -127,23 +130,22 @@ class Searcher:
         self._index: VectorIndex | None = None
         self._reader: Reader | None = None
         self._sources: dict[str, str] = {}
-        self._chunked: int | None = None
+        self._asked: tuple[str, NDArray[float32]] | None = None
+        self._looker = Looker(places)
 
     def close(self) -> None:
         """Let go of everything that was opened."""
         if self._reader is not None:
             self._reader.close()
             self._reader = None
-        if self._chunked is not None:
-            os.close(self._chunked)
-            self._chunked = None
+        self._looker.close()
 
     def search(self, query: str, *, count: int, mode: Mode, filters: Filters) -> Answer:
         """Answer a query.
 
         Args:
             query: Words, "phrases", prefix*, -excluded, +required; anything is a valid query.
-            count: At most so many files.
+            count: At most so many files that are there.
             mode: Which legs are asked.
             filters: What hits must satisfy.
 
@@ -155,7 +157,40 @@ class Searcher:
         notes: list[str] = []
         allowed = self._allowed(filters) if filters else None
         mode = self._possible(mode, notes)
+        hits, mode = self._hits(query, count, mode, allowed, notes)
+        if self._is_lexical and mode == "vector":
+            notes.append("the builtin embedder compares words, not meaning")
+        return Answer(
+            query=query,
+            mode=mode,
+            generation=self.generation,
+            hits=tuple(hits),
+            notes=tuple(dict.fromkeys(notes)),
+        )
+
+    def _hits(
+        self, query: str, count: int, mode: Mode, allowed: set[int] | None, notes: list[str]
+    ) -> tuple[list[Hit], Mode]:
+        """So many files that are there, and those that are gone; and the mode that answered."""
         depth = count if mode != "hybrid" else max(DEPTH, count)
+        looks: dict[str, Look] = {}
+        self._looker.begin()
+        while True:
+            legs = self._legs(query, mode, depth, allowed, notes)
+            mode = mode if "vector" in legs else "keyword"
+            hits = self._present(self._fuse(query, legs), count, looks)
+            there = sum(hit.freshness != "gone" for hit in hits)
+            is_all = all(len(leg) < depth for leg in legs.values())
+            if there == count or is_all or depth >= _DEEPEST or not self._looker.sees:
+                notes += freshness.notes(list(looks.values()))
+                return hits, mode
+            # What is gone or withheld takes no place: the next best do.
+            depth *= 4
+
+    def _legs(
+        self, query: str, mode: Mode, depth: int, allowed: set[int] | None, notes: list[str]
+    ) -> dict[str, Leg]:
+        """What each way of searching finds; by keyword alone where the model does not answer."""
         legs: dict[str, Leg] = {}
         if mode != "keyword":
             floor = LEXICAL_FLOOR if mode == "hybrid" and self._is_lexical else -1.0
@@ -163,21 +198,34 @@ class Searcher:
                 legs["vector"] = self._by_vector(query, depth, allowed, floor, notes)
             except (EndpointError, ModelUnusable) as error:
                 notes.append(f"{error.message} (try: {error.remedy}): answered by keyword only")
-                mode = "keyword"
-        if mode != "vector":
+        if mode != "vector" or not legs:
             legs["keyword"] = self._by_keyword(query, depth, allowed, notes)
-        if self._is_lexical and mode == "vector":
-            notes.append("the builtin embedder compares words, not meaning")
-        best = self._fuse(query, legs)[:count]
-        rows = self._catalog.files([path for path, _, _ in best])
-        hits = [self._hit(rows[path], score, why) for path, score, why in best]
-        return Answer(
-            query=query,
-            mode=mode,
-            generation=self.generation,
-            hits=tuple(hits),
-            notes=tuple(notes),
-        )
+        return legs
+
+    def _present(
+        self, ranked: Sequence[tuple[str, float, Why]], count: int, looks: dict[str, Look]
+    ) -> list[Hit]:
+        """The best files that are there, and behind them those that are gone.
+
+        Args:
+            ranked: Paths, best first.
+            count: At most so many of either.
+            looks: What was seen so far of this answer's files; what is looked at is added.
+        """
+        there: list[Hit] = []
+        gone: list[Hit] = []
+        for start in range(0, len(ranked), count):
+            block = ranked[start : start + count]
+            rows = self._catalog.files([path for path, _, _ in block])
+            for path, score, why in block:
+                if len(there) == count:
+                    break
+                look = looks[path] if path in looks else self._looker.look(rows[path])
+                looks[path] = look
+                if look.freshness is not None:
+                    hit = self._hit(rows[path], look, score, why)
+                    (gone if look.freshness == "gone" else there).append(hit)
+        return there + gone[:count]
 
     @property
     def _is_lexical(self) -> bool:
@@ -190,7 +238,9 @@ class Searcher:
             notes.append(f"{self._no_model}: answered by keyword only")
             return "keyword"
         if self._embeddings is None:
-            notes.append("the embeddings cannot be read: answered by keyword; run 'filestore sync'")
+            notes.append(
+                "the embeddings cannot be read: answered by keyword; run 'filestore sync --full'"
+            )
             return "keyword"
         return mode
 
@@ -231,7 +281,9 @@ class Searcher:
         vectors = None
         if allowed is not None:
             vectors = numpy.array(self._catalog.vectors_of_files(allowed), dtype=numpy.int64)
-        vector = self._embedder.embed_query(meant)
+        if self._asked is None or self._asked[0] != meant:
+            self._asked = meant, self._embedder.embed_query(meant)
+        vector = self._asked[1]
         wanted = depth + 8
         while True:
             nearest = self._index.search(vector, wanted, allowed=vectors)
@@ -332,15 +384,15 @@ class Searcher:
     def _known_share(self, query: str) -> float:
         return self._reader.known_share(query) if self._reader is not None else 1.0
 
-    def _hit(self, row: FileRow, score: float, why: Why) -> Hit:
-        freshness, chunk = self._look(row)
+    def _hit(self, row: FileRow, look: Look, score: float, why: Why) -> Hit:
+        chunk = look.chunk
         return Hit(
             path=root_path(row.path),
             score=score,
             kind=row.kind,
             resource=row.resource,
             source=row.source or self._source_of(row),
-            freshness=freshness,
+            freshness=look.freshness or "gone",
             headings=chunk.headings if chunk else (),
             pages=chunk.pages if chunk else (),
             text=chunk.body if chunk else "",
@@ -352,23 +404,6 @@ class Searcher:
             owners = self._catalog.sources_of_resources()
             self._sources = {resource: source for source, resource in owners.items()}
         return self._sources.get(row.resource)
-
-    def _look(self, row: FileRow) -> tuple[Freshness, Chunk | None]:
-        """Read the file now: what it says, and whether that is what was indexed."""
-        if self._chunked is None:
-            try:
-                self._chunked = os.open(self._places.chunked, os.O_RDONLY | os.O_DIRECTORY)
-            except OSError:
-                return "gone", None
-        try:
-            data, _ = fileio.read_below(self._chunked, row.path)
-        except OSError:
-            return "gone", None
-        freshness: Freshness = "fresh" if content_hash(data) == row.file_hash else "edited"
-        try:
-            return freshness, chunkfile.parse(data)
-        except FilestoreError:
-            return freshness, None
 
 
 def fuse_legs(legs: Mapping[str, Leg], *, lexical: bool, known: float = 1.0) -> list[Fused[str]]:

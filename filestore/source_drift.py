@@ -225,6 +225,27 @@ def read(path: str) -> Seen:
     return Seen(source_hash(data), fileio.stat_values(status))
 
 
+def found_now(catalog: Catalog, reachable: Reachable, source: str) -> str | None:
+    """The hash of one original as it is now, "" for no file; None where nobody can tell.
+
+    Args:
+        catalog: Inside a snapshot or a transaction.
+        reachable: Where the store may look.
+        source: As recorded.
+    """
+    path = reachable.path(source)
+    seen, where = (Seen(), None) if path is None else _stat(path, source, reachable)
+    if where is None or seen.reason:
+        return None
+    if not seen.values[4]:
+        return ""
+    digest, packed = catalog.source_stats().get(source, ("", b""))
+    if packed == pack_stat(seen.values):
+        return digest
+    again = read(where)
+    return None if again.reason else again.found
+
+
 def entries(drift: SourceDrift) -> Iterator[tuple[str, str, bytes]]:
     """Source, hash and stat entry of what is to be recorded."""
     return ((source, drift.seen[source].found, entry) for source, entry in drift.read.items())
@@ -232,7 +253,7 @@ def entries(drift: SourceDrift) -> Iterator[tuple[str, str, bytes]]:
 
 def findings(catalog: Catalog, drift: SourceDrift) -> list[Finding]:
     """What differs from the records: changed, gone or unreadable originals."""
-    waiting = _waiting(catalog)
+    waiting = _waiting(catalog, drift)
     differing: dict[str, list[tuple[str, str]]] = {}
     for _, resource, source, digest in drift.documents:
         if source in drift.seen and drift.seen[source].found != digest:
@@ -258,9 +279,11 @@ def _finding(
     return Finding(code="source-modified", path=source, detail=detail)
 
 
-def _waiting(catalog: Catalog) -> set[str]:
-    """Resources in which a conflict is open."""
-    rows = catalog.files([conflict.path for conflict in catalog.conflicts()])
+def _waiting(catalog: Catalog, drift: SourceDrift) -> set[str]:
+    """Resources in which a conflict with the originals as they are now is open."""
+    now = {source: seen.found for source, seen in drift.seen.items()}
+    found = [one for one in catalog.conflicts() if now.get(one.source) == one.document]
+    rows = catalog.files([conflict.path for conflict in found])
     return {row.resource for row in rows.values()}
 
 

@@ -120,7 +120,9 @@ def _observed(entry: _Entry, blobs: "_Blobs", layout: Layout) -> Observation:
     values = (size, 0, 0, 0, entry.mode)
     code = observe.unread_code(name, entry.mode, size, layout)
     seen = Observation(path=entry.path, values=values, state=code or INDEXED, data=data)
-    if not code:
+    if code:
+        seen.detail = observe.describe_unread(code, name, entry.mode, size)
+    else:
         observe.interpret(seen, name, layout=layout)
     return seen
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -21,13 +21,13 @@ from filestore.settings import ModelOptions, Settings
 
 if TYPE_CHECKING:
     from filestore.adding import AddReport
+    from filestore.batches import Group, State
     from filestore.embed.base import Embedder
     from filestore.evaluation import Question
     from filestore.indexing import CommitReport
     from filestore.inspecting import Status
     from filestore.measuring import Evaluation
     from filestore.model import StoreModel
-    from filestore.originals import Batch, State
     from filestore.plans import Plan, Policy, Step
     from filestore.reconstruction import Reconstruction
     from filestore.remodelling import ModelChange
@@ -56,7 +56,14 @@ class Shown:
 class Store:
     """An open store. Use it as a context, or close it."""
 
-    def __init__(self, root: str, *, configuration: str, processes: int = 1) -> None:
+    def __init__(
+        self,
+        root: str,
+        *,
+        configuration: str,
+        processes: int = 1,
+        on_wait: Callable[[str], None] = lambda _: None,
+    ) -> None:
         """Open the store at a root.
 
         Args:
@@ -64,6 +71,7 @@ class Store:
             configuration: The user's configuration folder.
             processes: 2 lets a forked child walk half of a large tree; only for a process
                 without threads.
+            on_wait: Told who holds the writer's lock, where that is waited for.
 
         Raises:
             NoStoreError: There is no settings file.
@@ -73,6 +81,7 @@ class Store:
         self._parts = Parts(root, configuration=configuration, processes=processes)
         self.chosen_because = ""
         """Why a store that was made just now has its embedder."""
+        self._parts.on_wait = on_wait
         self._searcher: Searcher | None = None
 
     @classmethod
@@ -316,11 +325,11 @@ class Store:
                 on_progress=on_progress,
             )
 
-    def batches(self) -> "list[Batch]":
+    def batches(self) -> "list[Group]":
         """The changes of truth files that can be undone or redone, oldest first."""
         from filestore import originals
 
-        return originals.list_batches(self.places.undo)
+        return originals.list_groups(self.places.undo)
 
     def search(
         self,

@@ -16,7 +16,7 @@ from filestore.fileio import FileSystemClock
 from filestore.findings import Finding, worst_first
 from filestore.indexing import BATCH, Commit
 from filestore.observation import Observation
-from filestore.progress import OnProgress, Progress, part_of
+from filestore.progress import OnProgress, Progress, ignore, part_of
 from filestore.subject import Subject
 
 INDEX_CODES: Final = frozenset(
@@ -95,12 +95,14 @@ def sync(
     _forget(seen, commit, work)
     _index(subject, seen, commit, clock, work, on_progress)
     sources = note_sources(subject, commit, clock, on_progress)
-    work.written = work.written or bool(sources.read)
+    stale = catalog_findings.stale_conflicts(catalog)
+    commit.settle_conflicts(stale, ())
+    work.written = work.written or bool(sources.read or stale)
     report = commit.finish() if work.written else None
     if report is not None and subject.embedder is not None:
         work.remaining += verify.not_embedded(subject.catalog)
     work.remaining += source_drift.findings(catalog, sources)
-    work.remaining += catalog_findings.open_matters(catalog)
+    work.remaining += catalog_findings.open_matters(subject)
     return SyncReport(
         generation=report.generation if report else catalog.generation,
         applied=tuple(worst_first(work.applied)),
@@ -109,6 +111,18 @@ def sync(
         reused=report.reused if report else 0,
         mass_missing=seen.mass_missing,
         problem=commit.problem,
+    )
+
+
+def follow_moves(subject: Subject, commit: Commit, *, clock: FileSystemClock) -> None:
+    """Follow the files that were moved, and nothing else, in the commit that is open."""
+    sync(
+        subject,
+        commit,
+        clock=clock,
+        forget_missing=False,
+        on_progress=ignore,
+        chosen=lambda finding: finding.code == "moved",
     )
 
 
@@ -187,7 +201,7 @@ def _forget(seen: drift.Drift, commit: Commit, work: _Pass) -> None:
     if seen.mass_missing:
         work.remaining += found
     elif seen.gone:
-        commit.forget(seen.gone)
+        commit.forget(seen.gone, by_hand=True)
         work.applied += found
         work.written = True
 

@@ -8,10 +8,12 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from filestore.drift import look_at
+from filestore.batches import Batch, Entry, Version, is_truth
+from filestore.drift import CHUNKED, look_at
 from filestore.errors import RefusedError
+from filestore.fileio import stat_values
 from filestore.observation import Observation
-from filestore.originals import Batch, Entry, Originals, Version, is_truth
+from filestore.originals import Originals
 from filestore.places import Places
 from filestore.replacing import ChangedMeanwhile as ChangedMeanwhile
 from filestore.replacing import (
@@ -20,8 +22,10 @@ from filestore.replacing import (
     Replacement,
     Replacing,
     Seen,
+    collect_staged,
     content,
 )
+from filestore.scan import pack_stat
 from filestore.settings import Layout
 
 
@@ -36,6 +40,38 @@ def chunk_files(folder: str) -> Iterator[str]:
         for name in names:
             if name.endswith(".md") and not name.startswith("."):
                 yield os.path.relpath(os.path.join(path, name), folder)
+
+
+def is_gone(places: Places, path: str) -> bool:
+    """Whether there is certainly no file of this name below `chunked/`."""
+    try:
+        os.lstat(os.path.join(places.chunked, path))
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def is_clean(places: Places, path: str, entry: bytes | None) -> bool:
+    """Whether a file below `chunked/` has the stat of an entry of the stat cache."""
+    try:
+        values = stat_values(os.lstat(os.path.join(places.chunked, path)))
+    except OSError:
+        return False
+    return entry == pack_stat(values)
+
+
+def collect_leftovers(places: Places) -> None:
+    """Remove what a dead writer left in `chunked/` itself; folders in it when they are changed.
+
+    Only for whoever holds the writer's lock.
+    """
+    root = os.open(places.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        collect_staged(root, CHUNKED)
+    finally:
+        os.close(root)
 
 
 def look_at_existing(places: Places, paths: Sequence[str], layout: Layout) -> list[Observation]:
@@ -62,6 +98,7 @@ def change(
     before: Mapping[str, bytes | None],
     command: str,
     last: Sequence[str] = (),
+    group: str = "",
 ) -> str | None:
     """Keep the originals, write all files whole or none, then remove what is to go.
 
@@ -73,7 +110,9 @@ def change(
         changes: Path relative to the store root to its bytes; None removes the file.
         before: What the files hold that are there.
         command: What is being done, for the list of what can be undone.
-        last: Those of the paths that are changed after all others, such as records.
+        last: Those of the paths that are changed after all others: a record says that a change is
+            complete, so it must not be there before what it speaks of is gone.
+        group: What an earlier change of the same command returned: both are undone together.
 
     Returns:
         Under which name the originals are kept; None where nothing changes.
@@ -95,7 +134,7 @@ def change(
             with Originals.open(places.undo) as originals:
                 entries = [_entry(one, seen[one.path]) for one in replacements]
                 held = {one.path: one.before for one in replacements if one.before}
-                batch = originals.keep(command, entries, held, now_s=time.time())
+                batch = originals.keep(command, entries, held, now_s=time.time(), group=group)
                 _apply(swap, originals, batch)
                 return batch.identifier
     finally:
@@ -117,7 +156,12 @@ def _replacements(
         return None if data is None else content(data)
 
     return [
-        Replacement(path=path, before=wanted(before.get(path)), after=wanted(changes[path]))
+        Replacement(
+            path=path,
+            before=wanted(before.get(path)),
+            after=wanted(changes[path]),
+            last=path in final,
+        )
         for path in order
         if before.get(path) != changes[path]
     ]

@@ -1,26 +1,29 @@
-"""Undoing and redoing: the truth files of one batch put back, then the sidecar brought in step.
+"""Undoing and redoing: the truth files of one command put back, then the sidecar brought in step.
 
-One rule: all files of a batch or none. A file that holds neither what the batch wrote nor what was
-there before was edited since, and is nobody's to overwrite.
+One rule: all files of a command or none. A file that holds neither what it wrote nor what was there
+before was edited since, and is nobody's to overwrite.
 """
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from filestore import replacing, syncing
+from filestore.batches import Batch, Entry, Group, Link, State, Version, grouped
 from filestore.drift import CHUNKED
 from filestore.errors import FilestoreError, RefusedError
 from filestore.fileio import FileSystemClock, read_below
 from filestore.hashing import content_hash
 from filestore.indexing import Commit, CommitReport
-from filestore.originals import Batch, BatchMissingError, Entry, Originals, State, Version
+from filestore.originals import BatchMissingError, Originals
 from filestore.progress import OnProgress, ignore
 from filestore.replacing import ChangedMeanwhile, Content, HalfReplacedError, Replacement, Seen
 from filestore.safe_text import shown_path
 from filestore.subject import Subject
+from filestore.truth import collect_leftovers
 from filestore.worktree import refuse_during_operation
 
 _NAMED: Final = 20
@@ -28,7 +31,7 @@ _NAMED: Final = 20
 
 
 class EditedSinceError(RefusedError):
-    """Files of a batch were edited since, so that putting them back would lose something."""
+    """Files of a command were edited since, so that putting them back would lose something."""
 
     def __init__(
         self, message: str, *, paths: Sequence[str] = (), remedy: str = "", detail: str = ""
@@ -39,12 +42,12 @@ class EditedSinceError(RefusedError):
 
 
 class AlreadyThereError(RefusedError):
-    """A batch is on the wanted side already."""
+    """A command is on the wanted side already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turned:
-    """A batch that was undone or redone."""
+    """A command that was undone or redone."""
 
     identifier: str
     what: str
@@ -59,11 +62,13 @@ class Turned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
-    """A batch, the side it is to be brought to, and its files as they are."""
+    """What a command changed, the side it is to be brought to, and its files as they are."""
 
     root: int
     originals: Originals
-    batch: Batch
+    group: Group
+    links: Mapping[str, tuple[Link, ...]]
+    """Each file with its changes, oldest first."""
     wanted: State
     seen: Mapping[str, Seen | None]
     strange: frozenset[str]
@@ -76,33 +81,40 @@ class _Turn:
         return path not in self.strange and held == (version.digest if version else None)
 
     def edited(self) -> list[str]:
-        """The files that hold neither side."""
+        """The files that hold nothing of what they were made to hold, nor what was there before."""
         return sorted(
-            entry.path
-            for entry in self.batch.entries
-            if not (self.holds(entry.path, entry.before) or self.holds(entry.path, entry.after))
+            path
+            for path, links in self.links.items()
+            if not any(
+                self.holds(path, side)
+                for one in links
+                for side in (one.entry.before, one.entry.after)
+            )
         )
 
     def replacements(self) -> list[Replacement]:
         """What is to happen to the files that do not hold what is wanted."""
-        return [
-            Replacement(
-                path=entry.path,
-                before=self._now(entry.path),
-                after=self._kept(f"{number}.{self.wanted}", self._goal(entry)),
-            )
-            for number, entry in enumerate(self.batch.entries)
-            if self._is_due(entry)
-        ]
+        found = []
+        for path, links in self.links.items():
+            link = self.goal(links)
+            if link is None or self.holds(path, self._side(link.entry)):
+                continue
+            after = self._kept(link)
+            found.append(Replacement(path=path, before=self._now(path), after=after))
+        return found
 
-    def _goal(self, entry: Entry) -> Version | None:
+    def goal(self, links: Sequence[Link]) -> Link | None:
+        """The change of a file whose wanted side it is to hold; None where it is to stay."""
+        if self.wanted == "before":
+            return links[0]
+        for link in reversed(links):
+            # Without a mode the change never came as far as this file: nothing was taken from it.
+            if link.entry.after is None or link.entry.after.mode is not None:
+                return link
+        return None
+
+    def _side(self, entry: Entry) -> Version | None:
         return entry.before if self.wanted == "before" else entry.after
-
-    def _is_due(self, entry: Entry) -> bool:
-        goal = self._goal(entry)
-        # Without a mode the change never came as far as this file: nothing was taken from it.
-        never_made = goal is not None and goal.mode is None
-        return not (never_made or self.holds(entry.path, goal))
 
     def _now(self, path: str) -> Content | None:
         there = self.seen[path]
@@ -111,10 +123,12 @@ class _Turn:
         read = partial(_read, self.root, path, there.digest)
         return Content(digest=there.digest, read=read, mode=there.mode)
 
-    def _kept(self, blob: str, version: Version | None) -> Content | None:
+    def _kept(self, link: Link) -> Content | None:
+        version = self._side(link.entry)
         if version is None:
             return None
-        read = partial(self.originals.blob, self.batch.identifier, blob, version.digest)
+        blob = f"{link.number}.{self.wanted}"
+        read = partial(self.originals.blob, link.batch, blob, version.digest)
         return Content(digest=version.digest, read=read, mode=version.mode)
 
 
@@ -127,14 +141,15 @@ def turn(
     clock: FileSystemClock,
     on_progress: OnProgress = ignore,
 ) -> Turned | None:
-    """Undo or redo: bring the files of a batch to what they held before it, or after it.
+    """Undo or redo: bring the files of a command to what they held before it, or after it.
 
     One that died in the middle is completed.
 
     Args:
         subject: The store; the writer's lock is held.
         open_commit: Opens the commit that brings the sidecar in step.
-        identifier: The batch; None for the newest that is not undone, or what was undone last.
+        identifier: Any batch of it; None for the newest that is not undone, or what was undone
+            last.
         wanted: ``before`` undoes, ``after`` redoes.
         clock: The file system's.
         on_progress: Told how far indexing is.
@@ -151,6 +166,7 @@ def turn(
         WriteFailedError: The disk refused; all is as it was, unless it says otherwise.
     """
     refuse_during_operation(subject.places.root)
+    collect_leftovers(subject.places)
     if not os.path.isdir(subject.places.undo):
         if identifier is None:
             return None
@@ -159,36 +175,43 @@ def turn(
     try:
         with Originals.open(subject.places.undo) as originals:
             if identifier is not None:
-                batch: Batch | None = originals.batch(identifier)
+                group: Group | None = _named(originals, identifier)
             else:
-                batch = _chosen(root, originals, wanted)
-            if batch is None:
+                group = _chosen(root, originals, wanted)
+            if group is None:
                 return None
-            there = _put(_look(root, originals, batch, wanted))
+            there = _put(_look(root, originals, group, wanted))
             report = _index(subject, open_commit, there, clock, on_progress)
             # Last: whoever dies before this has the sidecar brought in step by the next call.
-            originals.finish(batch.identifier)
+            for batch in group.batches:
+                originals.finish(batch.identifier)
     finally:
         os.close(root)
+    return _turned(group, there, report)
+
+
+def _turned(group: Group, paths: Iterable[str], report: CommitReport | None) -> Turned:
     return Turned(
-        identifier=batch.identifier,
-        what=batch.what,
-        paths=tuple(sorted(there)),
+        identifier=group.identifier,
+        what=group.what,
+        paths=tuple(sorted(paths)),
         embedded=report.embedded if report else 0,
         reused=report.reused if report else 0,
         problem=report.problem if report else None,
     )
 
 
-def choices(batches: Iterable[Batch], wanted: State) -> list[Batch]:
-    """The batches that may be undone or redone, the one that is meant first; pure.
+def choices(batches: Iterable[Batch], wanted: State) -> list[Group]:
+    """What may be undone or redone, the command that is meant first; pure.
 
     First what a writer that died was at, then the newest that is not undone, or what was undone
     last.
     """
-    usable = [batch for batch in batches if not batch.problem]
-    broken_off = [b for b in usable if b.underway and b.wanted == wanted and b.sequence]
-    others = [batch for batch in usable if batch.wanted != wanted]
+    groups = grouped(batch for batch in batches if not batch.problem)
+    broken_off = [group for group in groups if _is_broken_off(group, wanted)]
+    others = [
+        group for group in groups if not group.is_all(wanted) and not _is_broken_off(group, wanted)
+    ]
     key = _by_number if wanted == "before" else _by_sequence
     return [
         *sorted(broken_off, key=_by_sequence, reverse=True),
@@ -196,38 +219,56 @@ def choices(batches: Iterable[Batch], wanted: State) -> list[Batch]:
     ]
 
 
-def _by_number(batch: Batch) -> int:
-    return int(batch.identifier)
+def _is_broken_off(group: Group, wanted: State) -> bool:
+    return any(one.underway and one.wanted == wanted and one.sequence for one in group.batches)
 
 
-def _by_sequence(batch: Batch) -> int:
-    return batch.sequence
+def _by_number(group: Group) -> int:
+    return int(group.identifier)
 
 
-def _chosen(root: int, originals: Originals, wanted: State) -> Batch | None:
-    for batch in choices(originals.batches(), wanted):
-        if not (batch.underway and batch.sequence == 0):
-            return batch
-        turn = _look(root, originals, batch, wanted)
-        if not all(turn.holds(entry.path, entry.before) for entry in batch.entries):
-            return batch
+def _by_sequence(group: Group) -> int:
+    return group.sequence
+
+
+def _named(originals: Originals, identifier: str) -> Group:
+    """What a batch belongs to."""
+    batch = originals.batch(identifier)
+    for group in grouped(one for one in originals.batches() if not one.problem):
+        if any(one.identifier == identifier for one in group.batches):
+            return group
+    return Group(batches=(batch,))
+
+
+def _chosen(root: int, originals: Originals, wanted: State) -> Group | None:
+    for group in choices(originals.batches(), wanted):
+        *others, last = group.batches
+        if not (last.underway and last.sequence == 0):
+            return group
+        turn = _look(root, originals, Group(batches=(last,)), wanted)
+        if not all(turn.holds(entry.path, entry.before) for entry in last.entries):
+            return group
         # Its writer died before it changed the first file: there is nothing to take back.
-        originals.discard(batch.identifier)
+        originals.discard(last.identifier)
+        if others:
+            return Group(batches=tuple(others))
     return None
 
 
-def _look(root: int, originals: Originals, batch: Batch, wanted: State) -> _Turn:
+def _look(root: int, originals: Originals, group: Group, wanted: State) -> _Turn:
     seen: dict[str, Seen | None] = {}
     strange = set()
-    for entry in batch.entries:
+    links = group.links()
+    for path in links:
         try:
-            seen[entry.path] = replacing.look(root, entry.path)
+            seen[path] = replacing.look(root, path)
         except ChangedMeanwhile:
-            strange.add(entry.path)
+            strange.add(path)
     return _Turn(
         root=root,
         originals=originals,
-        batch=batch,
+        group=group,
+        links=links,
         wanted=wanted,
         seen=seen,
         strange=frozenset(strange),
@@ -242,17 +283,17 @@ def _read(root: int, path: str, digest: bytes) -> bytes:
 
 
 def _put(turn: _Turn) -> dict[str, bool]:
-    """Bring the files of a batch to one side: each path with whether there is a file then."""
-    batch = turn.batch
+    """Bring the files of a command to one side: each path with whether there is a file then."""
+    group = turn.group
     edited = turn.edited()
     if edited:
         raise _edited_since(turn, edited)
     replacements = turn.replacements()
-    if not replacements and batch.wanted == turn.wanted and not batch.underway:
+    if not replacements and group.is_all(turn.wanted) and not group.underway:
         word, other = ("undone", "redo") if turn.wanted == "before" else ("in place", "undo")
         raise AlreadyThereError(
-            f"{batch.identifier} ({batch.what}) is {word} already",
-            remedy=f"filestore {other} {batch.identifier}",
+            f"{group.identifier} ({group.what}) is {word} already",
+            remedy=f"filestore {other} {group.identifier}",
         )
     _replace(turn, replacements)
     there = {path: seen is not None for path, seen in turn.seen.items()}
@@ -260,28 +301,58 @@ def _put(turn: _Turn) -> dict[str, bool]:
 
 
 def _replace(turn: _Turn, replacements: Sequence[Replacement]) -> None:
-    batch, blobs = turn.batch, {}
-    if turn.wanted == "before":
-        blobs = {one.path: one.before for one in replacements if one.before is not None}
-    entries = tuple(
-        replace(entry, after=Version(digest=entry.after.digest, mode=blobs[entry.path].mode))
-        if entry.after and entry.path in blobs
-        else entry
-        for entry in batch.entries
-    )
     with replacing.Replacing(turn.root, replacements) as swap:
         swap.check()
         swap.stage()
-        turn.originals.turn(replace(batch, entries=entries), turn.wanted, blobs)
+        noted: list[Batch] = []
         try:
+            _note(turn, replacements, noted)
             swap.apply()
         except BaseException as error:
             if not swap.touched:
-                turn.originals.turn_back(batch)
+                for batch in noted:
+                    turn.originals.turn_back(batch)
             elif isinstance(error, HalfReplacedError):
-                command = "undo" if turn.wanted == "before" else "redo"
-                error.remedy = f"{error.remedy}: filestore {command} {batch.identifier}"
+                error.remedy = f"{error.remedy}: {_command(turn)}"
             raise
+
+
+def _command(turn: _Turn) -> str:
+    return f"filestore {'undo' if turn.wanted == 'before' else 'redo'} {turn.group.identifier}"
+
+
+def _note(turn: _Turn, replacements: Sequence[Replacement], noted: list[Batch]) -> None:
+    """Note in every batch which side is wanted, and keep what would be lost by it.
+
+    Args:
+        turn: What is being done.
+        replacements: What is to happen.
+        noted: Batches are added as they were before.
+    """
+    kept: dict[tuple[str, int], Content] = {}
+    if turn.wanted == "before":
+        for one in replacements:
+            if one.before is not None:
+                kept[_keeper(turn, one.path)] = one.before
+    sequence = max(batch.sequence for batch in turn.originals.batches()) + 1
+    for batch in turn.group.batches:
+        blobs = {number: one for (name, number), one in kept.items() if name == batch.identifier}
+        entries = tuple(
+            replace(entry, after=Version(digest=entry.after.digest, mode=blobs[number].mode))
+            if entry.after and number in blobs
+            else entry
+            for number, entry in enumerate(batch.entries)
+        )
+        turn.originals.turn(replace(batch, entries=entries), turn.wanted, sequence, blobs)
+        noted.append(batch)
+
+
+def _keeper(turn: _Turn, path: str) -> tuple[str, int]:
+    """The newest change that made a file what it is, by batch and number."""
+    links = turn.links[path]
+    made = [link for link in links if turn.holds(path, link.entry.after)]
+    link = made[-1] if made else links[-1]
+    return link.batch, link.number
 
 
 def _index(
@@ -305,14 +376,13 @@ def _index(
 
 def _edited_since(turn: _Turn, edited: Sequence[str]) -> EditedSinceError:
     """Say which files stand in the way, and what to do about them."""
-    batch = turn.batch
+    group = turn.group
     by = {
-        entry.path: later.identifier
-        for later in turn.originals.batches()
-        for entry in later.entries
-        if later.wanted == "after"
-        and _by_number(later) > _by_number(batch)
-        and turn.holds(entry.path, entry.after)
+        path: later.identifier
+        for later in grouped(one for one in turn.originals.batches() if not one.problem)
+        if _by_number(later) > _by_number(group) and later.is_all("after")
+        for path, links in later.links().items()
+        if turn.holds(path, links[-1].entry.after)
     }
     lines = [
         f"  {shown_path(path)}" + (f" (by {by[path]})" if path in by else "")
@@ -322,15 +392,26 @@ def _edited_since(turn: _Turn, edited: Sequence[str]) -> EditedSinceError:
         lines.append(f"  … and {len(edited) - _NAMED} more")
     word = "undone" if turn.wanted == "before" else "redone"
     return EditedSinceError(
-        "\n".join([f"{batch.identifier} cannot be {word}, files were edited since:", *lines]),
+        "\n".join([f"{group.identifier} cannot be {word}, files were edited since:", *lines]),
         paths=edited,
-        remedy=_way_out(edited, by),
-        detail=f"{batch.what}: {len(edited)} of {len(batch.entries)} files were edited since",
+        remedy=_way_out(turn, edited, by),
+        detail=f"{group.what}: {len(edited)} of {len(turn.links)} files were edited since",
     )
 
 
-def _way_out(edited: Sequence[str], by: Mapping[str, str]) -> str:
+def _way_out(turn: _Turn, edited: Sequence[str], by: Mapping[str, str]) -> str:
+    """What makes a refusal go away; no command of ours takes a person's edit from a file."""
     if all(path in by for path in edited):
         return f"filestore undo {max(by[path] for path in edited)}"
-    first = shown_path(next(path for path in edited if path not in by))
-    return f"'git diff', then one file at a time: filestore repair --path {first}"
+    first = next(path for path in edited if path not in by)
+    link = turn.links[first][-1]
+    kept, name = link.entry.after, f"{link.number}.after"
+    if kept is None or kept.mode is None:
+        link = turn.links[first][0]
+        kept, name = link.entry.before, f"{link.number}.before"
+    quoted = shown_path(shlex.quote(first))
+    put_back = f"rm {quoted}" if kept is None else f"cp .undo/{link.batch}/{name} {quoted}"
+    return (
+        "'git diff' shows the edit; save it elsewhere, then in the folder of the store: "
+        f"{put_back} && {_command(turn)}"
+    )

@@ -5,6 +5,7 @@ It is an accelerator: whatever is wrong with it, its vectors come from the embed
 
 import contextlib
 import os
+import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -382,12 +383,37 @@ def has_embedded(catalog: Catalog) -> bool:
     return bool(catalog.rows("SELECT 1 FROM vectors WHERE embedded = 1 LIMIT 1"))
 
 
-def embeddings_findings(places: Places, catalog: Catalog) -> list[Finding]:
-    """The finding for embeddings of which there is no file, though the catalog counts on some."""
-    if os.path.exists(places.embeddings) or not has_embedded(catalog):
-        return []
+def embeddings_findings(
+    places: Places, catalog: Catalog, opened: "EmbeddingCache | None" = None
+) -> list[Finding]:
+    """The finding for embeddings that are gone though the catalog counts on some, or do not open.
+
+    Opening shows what their header, their tables and the size of their file tell; no row is read.
+
+    Args:
+        places: Where the store lies.
+        catalog: What it counts on.
+        opened: The embeddings, where they are open already.
+    """
     path = ".sidecar/embeddings.sqlite"
-    return [Finding(code="embeddings-damaged", path=path, detail="the file is gone")]
+    if not os.path.exists(places.embeddings):
+        if not has_embedded(catalog):
+            return []
+        return [Finding(code="embeddings-damaged", path=path, detail="the file is gone")]
+    if opened is not None:
+        return []
+    from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged, EmbeddingsMissing
+
+    try:
+        EmbeddingCache.open(places.embeddings, read_only=True).close()
+    except EmbeddingsDamaged as error:
+        return [Finding(code="embeddings-damaged", path=path, detail=error.detail)]
+    except EmbeddingsMissing:
+        # It went between the two looks: a writer is putting another in its place.
+        return []
+    except sqlite3.OperationalError as error:
+        return [Finding(code="unreadable", path=path, detail=str(error))]
+    return []
 
 
 def collect(places: Places, catalog: Catalog, previous: IndexFile | None) -> None:

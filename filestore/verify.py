@@ -101,7 +101,7 @@ def verify(
     if level == "fast":
         _compare_stats(subject, level, said)
         said.not_checked += ["contents of files with unchanged stats"]
-        said.not_checked += ["vectors", "full-text entries", "the model"]
+        said.not_checked += ["rows of the embeddings", "vectors", "full-text entries", "the model"]
         return result(level, said)
     from filestore import catalog_rows
 
@@ -154,8 +154,12 @@ def _read_everything(
 
 
 def status_findings(subject: Subject) -> list[Finding]:
-    """What `status` shows: `fast_findings`, and originals that changed or went."""
+    """What `status` shows: all of E and W that level fast finds.
+
+    It leaves out what only looking around finds, and remarks.
+    """
     found = fast_findings(subject)
+    found += catalog_findings.warnings(subject, {finding.code for finding in found})
     if subject.catalog.count("documents"):
         from filestore import checking_sources
 
@@ -179,7 +183,7 @@ def fast_findings(subject: Subject) -> list[Finding]:
     looked_at = {*seen.look, *seen.gone, *(old for old, _ in seen.moves), *moved.values()}
     found += drift.standing_findings(catalog, looked_at)
     found += changed_findings(subject, seen.look, moved)
-    found += catalog_findings.open_matters(catalog)
+    found += catalog_findings.open_matters(subject)
     found += surroundings.findings(places)
     return found + sidecar_findings(subject, hashes=False)
 
@@ -221,7 +225,8 @@ def sidecar_findings(subject: Subject, *, hashes: bool) -> list[Finding]:
     if recorded is not None and recorded != subject.embedder.fingerprint:
         detail = f"indexed with {recorded}, the settings ask for {subject.embedder.fingerprint}"
         found.append(Finding(code="model-changed", path="filestore.toml", detail=detail))
-    return found + vector_file.embeddings_findings(places, catalog) + not_embedded(catalog)
+    found += vector_file.embeddings_findings(places, catalog, subject.embeddings)
+    return found + not_embedded(catalog)
 
 
 def not_embedded(catalog: Catalog) -> list[Finding]:

@@ -10,9 +10,9 @@ from filestore import drift, portable_names, surroundings
 from filestore.catalog import CatalogMissingError, CatalogOutdatedError
 from filestore.checking_files import CATALOG
 from filestore.errors import FilestoreError
-from filestore.findings import CODES, Finding
+from filestore.findings import Finding
 from filestore.observation import INDEXED, RECORD, Observation
-from filestore.observe import unread_code
+from filestore.observe import describe_unread, unread_code
 from filestore.places import Places
 from filestore.progress import OnProgress, Progress
 from filestore.scan import TreeScan, unpack_stat
@@ -58,7 +58,7 @@ def judge(
     said.add(portable_names.collisions(tree.folders))
     said.checked.append("names and stats of all files")
     if level == "fast":
-        said.add(_by_stat(paths, layout))
+        said.add(_by_stat(places, paths, layout))
         said.not_checked.append("contents of files")
     else:
         chosen = [path for path in paths if sample.has_path(path)]
@@ -79,11 +79,23 @@ def _entries(tree: TreeScan) -> Iterator[tuple[str, tuple[int, int]]]:
             yield f"{folder}/{name}" if folder else name, (mode, size)
 
 
-def _by_stat(paths: dict[str, tuple[int, int]], layout: Layout) -> Iterator[Finding]:
+def _by_stat(
+    places: Places, paths: dict[str, tuple[int, int]], layout: Layout
+) -> Iterator[Finding]:
     for path, (mode, size) in paths.items():
-        code = unread_code(os.path.basename(path), mode, size, layout)
+        name = os.path.basename(path)
+        code = unread_code(name, mode, size, layout)
         if code:
-            yield Finding(code=code, path=drift.root_path(path), detail=CODES[code].repair)
+            target = _target(os.path.join(places.chunked, path)) if code == "symlink" else b""
+            detail = describe_unread(code, name, mode, size, target)
+            yield Finding(code=code, path=drift.root_path(path), detail=detail)
+
+
+def _target(path: str) -> bytes:
+    try:
+        return os.readlink(os.fsencode(path))
+    except OSError:
+        return b""
 
 
 def _by_content(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from filestore.catalog._reading import FILE_COLUMNS, Catalog, catalog_errors
 from filestore.catalog._rows import (
     Conflict,
+    Deleted,
     FileRow,
     Forgotten,
     IndexFile,
@@ -37,6 +38,7 @@ __all__ = [
     "CatalogOutdatedError",
     "CatalogWriter",
     "Conflict",
+    "Deleted",
     "FileRow",
     "Forgotten",
     "IndexFile",

@@ -9,6 +9,7 @@ import orjson
 
 from filestore.catalog._rows import (
     Conflict,
+    Deleted,
     FileRow,
     Forgotten,
     IndexFile,
@@ -266,17 +267,19 @@ class Catalog:
         """The files that are records, by path."""
         return list(self._files("state = 'record' ORDER BY +path", ()))
 
+    def indexed_ids(self) -> list[int]:
+        """The ids of all files in answers, ascending."""
+        return [one for (one,) in self.rows("SELECT id FROM files WHERE state = '' ORDER BY id")]
+
     def indexed_files(self) -> dict[int, str]:
         """File id to path of every file in answers, by path."""
         found = self.connection.execute("SELECT id, path FROM files WHERE state = '' ORDER BY path")
         return {identifier: decode_path(path) for identifier, path in found}
 
-    def file_hashes(self) -> list[tuple[str, bytes]]:
-        """Path and content hash of every file whose bytes were read, by path."""
-        found = self.connection.execute(
-            "SELECT path, file_hash FROM files WHERE length(file_hash) ORDER BY path"
-        )
-        return [(decode_path(path), digest) for path, digest in found]
+    def file_hashes(self) -> list[tuple[bytes, bytes]]:
+        """Path as it is on disk and content hash of every file whose bytes were read, by path."""
+        # One walk through the table, and little to sort: most were indexed in this order.
+        return sorted(self.rows("SELECT path, file_hash FROM files WHERE length(file_hash)"))
 
     def _files(self, where: str, values: Sequence[Any]) -> Iterator[FileRow]:
         statement = f"SELECT {FILE_COLUMNS} FROM files WHERE {where}"
@@ -420,7 +423,8 @@ class Catalog:
     def conflicts(self) -> list[Conflict]:
         """What waits for a person's choice, by path."""
         found = self.rows(
-            "SELECT path, base, theirs, origin, headings, pages, detail FROM conflicts ORDER BY 1"
+            "SELECT path, base, theirs, origin, headings, pages, detail, source, document"
+            " FROM conflicts ORDER BY 1"
         )
         return [
             Conflict(
@@ -431,8 +435,42 @@ class Catalog:
                 headings=tuple(orjson.loads(headings)),
                 pages=tuple(orjson.loads(pages)),
                 detail=detail,
+                source=source,
+                document=document,
             )
-            for path, base, theirs, origin, headings, pages, detail in found
+            for path, base, theirs, origin, headings, pages, detail, source, document in found
+        ]
+
+    def deleted(self, version: bytes) -> list[Deleted]:
+        """The chunk files that a person deleted from what a record describes.
+
+        Args:
+            version: The content hash of the record.
+        """
+        found = self.rows(
+            "SELECT path, origin, source FROM deleted WHERE version = ? ORDER BY 1", (version,)
+        )
+        return [
+            Deleted(path=decode_path(path), origin=origin, source=source)
+            for path, origin, source in found
+        ]
+
+    def record_version(self, row: FileRow) -> bytes | None:
+        """The content hash of the record that describes a file; None without one."""
+        if row.resource:
+            found = self.rows("SELECT data FROM records WHERE resource = ?", (row.resource,))
+        else:
+            statement = "SELECT data FROM records JOIN documents ON record = path"
+            found = self.rows(f"{statement} WHERE documents.source = ?", (row.source,))
+        return content_hash(found[0][0]) if found else None
+
+    def files_from(self, sources: Sequence[str]) -> list[FileRow]:
+        """The files that name one of some documents as their source, in no order."""
+        batches = in_batches(sources)
+        return [
+            row
+            for batch in batches
+            for row in self._files(f"source IN ({placeholders(batch)})", batch)
         ]
 
     def forgotten(self, path: str) -> Forgotten | None:

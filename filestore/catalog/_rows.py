@@ -81,6 +81,21 @@ class Conflict:
     pages: tuple[int, ...] = ()
     detail: str = ""
     """Where the two overlap, for a person."""
+    source: str = ""
+    """The document, relative to the store root."""
+    document: str = ""
+    """Its hash as it was then; "" where it was gone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """A chunk file that a person deleted, while its record still has its text."""
+
+    path: str
+    """Below `chunked/`."""
+    origin: str
+    source: str | None
+    """The document that the file named; None where its record tells it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

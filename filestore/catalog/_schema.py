@@ -69,7 +69,12 @@ CREATE TABLE renamed (old BLOB PRIMARY KEY, new BLOB NOT NULL) WITHOUT ROWID;
 CREATE INDEX renamed_by_new ON renamed (new);
 CREATE TABLE conflicts (
   path BLOB PRIMARY KEY, base TEXT NOT NULL, theirs BLOB, origin TEXT,
-  headings TEXT NOT NULL, pages TEXT NOT NULL, detail TEXT NOT NULL
+  headings TEXT NOT NULL, pages TEXT NOT NULL, detail TEXT NOT NULL,
+  source TEXT NOT NULL, document TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE deleted (
+  version BLOB NOT NULL, path BLOB NOT NULL, origin TEXT NOT NULL, source TEXT,
+  PRIMARY KEY (version, path)
 ) WITHOUT ROWID;
 CREATE TABLE forgotten (
   path BLOB PRIMARY KEY, file_hash BLOB NOT NULL, data BLOB NOT NULL, mtime_ns INTEGER NOT NULL,
@@ -82,7 +87,9 @@ CREATE TABLE forgotten (
 full-text index may still hold. `documents` are the sources that records name, `source_stats` the
 stats under which their files had a hash. `links` are a person's own from file to file, `renamed`
 the moves that were followed, `conflicts` new source text that a hand edit stands in the way of
-(none where the source text went), `forgotten` the last good bytes of files that are gone."""
+(none where the source text went) and the hash of the document that has it, `forgotten` the last
+good bytes of files that are gone, `deleted` the origins of the chunk files that a person deleted
+from what a version of a record describes."""
 
 
 class CatalogMissingError(FilestoreError, FileNotFoundError):

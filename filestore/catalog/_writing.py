@@ -8,6 +8,7 @@ import orjson
 from filestore.catalog._reading import META_CHECKSUM, Catalog
 from filestore.catalog._rows import (
     Conflict,
+    Deleted,
     FileRow,
     Forgotten,
     IndexFile,
@@ -289,8 +290,12 @@ class CatalogWriter(Catalog):
         """Remember where files went, and take what is kept about them along."""
         for old, new in moves:
             before, after = encode_path(old), encode_path(new)
+            back = self.rows("SELECT 1 FROM renamed WHERE old = ? AND new = ?", (after, before))
             self.connection.execute("UPDATE renamed SET new = ? WHERE new = ?", (after, before))
-            self.connection.execute("INSERT OR REPLACE INTO renamed VALUES (?, ?)", (before, after))
+            if not back:
+                # Of a file that came back, the name between is none that it was made under.
+                statement = "INSERT OR REPLACE INTO renamed VALUES (?, ?)"
+                self.connection.execute(statement, (before, after))
             self.connection.execute("DELETE FROM renamed WHERE old = new OR old = ?", (after,))
             self.connection.execute(
                 "UPDATE OR REPLACE conflicts SET path = ? WHERE path = ?", (after, before)
@@ -299,7 +304,7 @@ class CatalogWriter(Catalog):
     def put_conflict(self, conflict: Conflict) -> None:
         """Keep the new source text beside the hand edit."""
         self.connection.execute(
-            "INSERT OR REPLACE INTO conflicts VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO conflicts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 encode_path(conflict.path),
                 conflict.base,
@@ -308,6 +313,8 @@ class CatalogWriter(Catalog):
                 orjson.dumps(conflict.headings).decode(),
                 orjson.dumps(conflict.pages).decode(),
                 conflict.detail,
+                conflict.source,
+                conflict.document,
             ),
         )
 
@@ -315,6 +322,13 @@ class CatalogWriter(Catalog):
         """Forget conflicts that were resolved, or whose file is gone."""
         self.connection.executemany(
             "DELETE FROM conflicts WHERE path = ?", [(encode_path(path),) for path in paths]
+        )
+
+    def note_deleted(self, version: bytes, deleted: Iterable[Deleted]) -> None:
+        """Remember what a person deleted from what this version of a record describes."""
+        self.connection.executemany(
+            "INSERT OR REPLACE INTO deleted VALUES (?, ?, ?, ?)",
+            [(version, encode_path(one.path), one.origin, one.source) for one in deleted],
         )
 
     def remember_forgotten(self, gone: Iterable[Forgotten]) -> None:

@@ -1,9 +1,12 @@
 """What every command needs of the surroundings: the store that is meant, the user's folders."""
 
+import contextlib
 import os
+import sys
 from typing import Any
 
 from filestore.roots import find_root
+from filestore.safe_text import safe_text
 from filestore.store import Store
 
 
@@ -17,4 +20,16 @@ def open_store(options: Any) -> Store:
     explicit = options.store or os.environ.get("FILESTORE") or None
     root = find_root(os.getcwd(), explicit)
     # Two processes walk a large tree: this one has no threads yet, so it may fork.
-    return Store(root, configuration=configuration_folder(), processes=os.cpu_count() or 1)
+    return Store(
+        root,
+        configuration=configuration_folder(),
+        processes=os.cpu_count() or 1,
+        on_wait=_tell_waiting,
+    )
+
+
+def _tell_waiting(holder: str) -> None:
+    """Say for whom a command waits, as soon as that is noticed."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(safe_text(f"filestore: waiting for {holder}, which is writing") + "\n")
+        sys.stderr.flush()

@@ -3,14 +3,16 @@
 import os
 import sys
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 
-from filestore.findings import Finding
+from filestore.findings import Finding, is_clean
 from filestore.safe_text import safe_json, safe_text, shown_path
 
+Accepted = Mapping[str, tuple[str, ...]] | None
+"""Code of an accepted warning to the paths it is accepted for."""
 _WIDTH = 80
 _CLOSED = ("format-newer", "unsafe-sidecar")
 """Codes of stores that no command opens."""
@@ -70,8 +72,18 @@ def _colours() -> bool:
 _SEVERITY_STYLE = {"E": "31", "W": "33", "I": "2"}
 
 
-def findings(found: Iterable[Finding]) -> None:
-    """Print findings grouped by code, worst first as they come."""
+def is_accepted(finding: Finding, accepted: Accepted) -> bool:
+    """Whether it is a warning that the settings accept for its path."""
+    return finding.severity != "I" and is_clean([finding], accepted)
+
+
+def findings(found: Iterable[Finding], accepted: Accepted = None) -> None:
+    """Print findings grouped by code, worst first as they come.
+
+    Args:
+        found: What is printed.
+        accepted: The settings': code to paths, which are marked.
+    """
     groups: dict[str, list[Finding]] = {}
     for finding in found:
         groups.setdefault(finding.code, []).append(finding)
@@ -81,14 +93,14 @@ def findings(found: Iterable[Finding]) -> None:
         for one in _folded(head, indent=4):
             line(one, style=_SEVERITY_STYLE[first.severity])
         for member in members[:_SHOWN]:
-            _member(member)
+            _member(member, " (accepted)" if is_accepted(member, accepted) else "")
         if len(members) > _SHOWN:
             line(f"    … and {len(members) - _SHOWN} more")
 
 
-def _member(finding: Finding) -> None:
+def _member(finding: Finding, mark: str) -> None:
     """One finding below its code: on one line where it fits, else the detail below the path."""
-    path = f"    {shown_path(finding.path)}"
+    path = f"    {shown_path(finding.path)}{mark}"
     detail = safe_text(finding.detail, keep_newlines=False) if tells_more(finding) else ""
     if len(path) + 2 + len(detail) <= _WIDTH:
         line(f"{path}  {detail}".rstrip())
@@ -109,16 +121,19 @@ def _folded(text: str, *, indent: int) -> list[str]:
     )
 
 
-def next_command(found: Iterable[Finding]) -> None:
+def next_command(found: Iterable[Finding], accepted: Accepted = None) -> None:
     """Print what mends findings: the command that may, and what it leaves to another."""
-    serious = [finding for finding in found if finding.severity != "I"]
+    told = (finding for finding in found if not is_accepted(finding, accepted))
+    serious = [finding for finding in told if finding.severity != "I"]
     safe = sum(finding.safe for finding in serious)
     if safe:
         full = any("--full" in finding.repair for finding in serious if finding.safe)
         words = "filestore sync --full" if full else "filestore sync"
         line(f"'{words}' mends {safe:,} of {len(serious):,}")
-    if any(not finding.safe and finding.code not in _CLOSED for finding in serious):
-        line("'filestore repair --plan' shows what can be done about the rest")
+    others = [one for one in serious if not one.safe and one.code not in _CLOSED]
+    if others:
+        level = " --level full" if any("--level full" in one.repair for one in others) else ""
+        line(f"'filestore repair{level} --plan' shows what can be done about the rest")
 
 
 def tells_more(finding: Finding) -> bool:
@@ -126,9 +141,10 @@ def tells_more(finding: Finding) -> bool:
     return finding.code not in ("modified", "metadata-modified", "untracked", "missing")
 
 
-def finding_json(finding: Finding) -> dict[str, Any]:
-    """A finding with the keys of the contract."""
-    return {
+def finding_json(finding: Finding, accepted: Accepted = None) -> dict[str, Any]:
+    """A finding with the keys of the contract, and ``accepted`` where the settings accept it."""
+    mark = {"accepted": True} if is_accepted(finding, accepted) else {}
+    return mark | {
         "code": finding.code,
         "severity": finding.severity,
         "path": finding.path,

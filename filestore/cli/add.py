@@ -17,6 +17,8 @@ EXAMPLE = "filestore add handbook/ notes.md --store file_index"
 _KEPT_HINT = """\
 hand edits are kept, and so is the new source text; choose for each file:
   'filestore repair --ours PATH' keeps it, '--theirs PATH' takes the new text"""
+_DELETED_HINT = """\
+what you deleted stays deleted; to have it back: 'filestore repair --path PATH --truth'"""
 _SHOWN: Final = 10
 """Lines of one kind told of one folder; the rest is counted, and listed with ``--json``."""
 
@@ -79,6 +81,8 @@ def _json(report: "AddReport", unusable: list[tuple[str, FilestoreError]]) -> di
             entry["merged"] = [f"chunked/{path}" for path in outcome.merged]
         if outcome.kept:
             entry["kept"] = {f"chunked/{path}": kept.detail for path, kept in outcome.kept.items()}
+        if outcome.deleted:
+            entry["deleted"] = [f"chunked/{path}" for path in outcome.deleted]
         entry |= _passed_over(outcome.skipped, outcome.ignored, outcome.other)
         lists[outcome.status].append(entry)
         for path, error in outcome.failures:
@@ -147,6 +151,11 @@ def _outcome(outcome: "Outcome") -> None:
     if outcome.kept:
         _say_rest(outcome.kept)
         _diagnostics.say(_KEPT_HINT)
+    for path in list(outcome.deleted)[:_SHOWN]:
+        _output.line(f"    left out chunked/{shown_path(path)}: deleted by hand, same source text")
+    if outcome.deleted:
+        _say_rest(outcome.deleted)
+        _diagnostics.say(_DELETED_HINT)
     for path, error in outcome.failures[:_SHOWN]:
         _failure(path, error)
     _say_rest(outcome.failures)

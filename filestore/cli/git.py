@@ -73,7 +73,7 @@ def _manage(options: Any) -> int:
             }
         )
     else:
-        _words(place, hooks)
+        _words(place, hooks, options.action)
     if options.action == "remove":
         return 0
     done = all(hook.serves for hook in hooks)
@@ -84,12 +84,14 @@ def _hook_json(hook: "Hook") -> dict[str, Any]:
     return {"hook": hook.name, "state": hook.state, "path": hook.path, "line": hook.line}
 
 
-def _words(place: "Repository", hooks: "tuple[Hook, ...]") -> None:
+def _words(place: "Repository", hooks: "tuple[Hook, ...]", action: str) -> None:
     _output.line(f"hooks of {shown_path(place.hooks)}")
     for hook in hooks:
         _output.line(f"    {hook.name}: {_TOLD[hook.state]}")
     for hook in hooks:
-        if hook.state == "foreign":
+        if action == "remove" and hook.state == "called":
+            _diagnostics.say(f"take the line out of {shown_path(hook.path)}:\n    {hook.line}")
+        elif action != "remove" and hook.state == "foreign":
             _diagnostics.say(f"add this line to {shown_path(hook.path)}:\n    {hook.line}")
     if place.note:
         _diagnostics.say(place.note)

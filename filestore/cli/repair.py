@@ -8,7 +8,7 @@ from filestore.cli import _context, _diagnostics, _output
 from filestore.errors import FilestoreError, RefusedError, UsageError
 from filestore.findings import is_clean
 from filestore.plans import KINDS, Plan, Step
-from filestore.safe_text import shown_path
+from filestore.safe_text import safe_text, shown_path
 from filestore.saved_plans import Saved, parse, serialize, step_value
 from filestore.store import Store
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EXAMPLE = "filestore repair --truth --path chunked/notes.md/chunk1.md"
 _SHOWN = 10
 """Paths listed under one kind of step; the rest is counted."""
+_WIDTH = 80
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -128,9 +129,8 @@ def _show(plan: Plan, line: Any) -> None:
         groups.setdefault(step.kind, []).append(step)
     for kind, steps in groups.items():
         _show_kind(kind, steps, plan, line)
-    price = _price(plan)
-    if price:
-        line(price)
+    for text in _wrapped(_price(plan), _WIDTH):
+        line(text)
     if plan.left:
         line("left for you:")
     for one in plan.left[:_SHOWN]:
@@ -145,14 +145,27 @@ def _show(plan: Plan, line: Any) -> None:
 def _show_kind(kind: str, steps: list[Step], plan: Plan, line: Any) -> None:
     needs = "" if plan.allows(steps[0]) else ", needs --truth"
     line(f"{KINDS[kind].title} ({_sizes(steps)}{needs})")
-    for step in steps[:_SHOWN]:
-        from_where = f"  from {shown_path(step.other)}" if step.other else ""
-        detail = f"  {step.detail}" if KINDS[kind].truth or step.part else ""
-        line(f"    {shown_path(step.path)}{from_where}{detail}")
-        for text in step.diff.splitlines():
+    # Whoever gives edits up has to see each of them.
+    most = len(steps) if kind == "resolve-theirs" else _SHOWN
+    for step in steps[:most]:
+        _show_step(step, line)
+    if len(steps) > most:
+        line(f"    … and {len(steps) - most:,} more")
+
+
+def _show_step(step: Step, line: Any) -> None:
+    """One step below its kind: on one line where it fits, else the detail below the path."""
+    from_where = f"  from {shown_path(step.other)}" if step.other else ""
+    path = f"    {shown_path(step.path)}{from_where}"
+    detail = safe_text(step.detail, keep_newlines=False) if step.truth or step.part else ""
+    if len(path) + 2 + len(detail) <= _WIDTH:
+        line(f"{path}  {detail}".rstrip())
+    else:
+        line(path)
+        for text in _wrapped(detail):
             line(f"      {text}")
-    if len(steps) > _SHOWN:
-        line(f"    … and {len(steps) - _SHOWN:,} more")
+    for text in step.diff.splitlines():
+        line(f"      {text}")
 
 
 def _sizes(steps: list[Step]) -> str:
@@ -163,7 +176,7 @@ def _sizes(steps: list[Step]) -> str:
     read = sum(step.read_bytes for step in steps)
     written = sum(step.write_bytes for step in steps)
     parts += [f"{read:,} bytes to read"] if read else []
-    parts += [f"{written:,} to write"] if written else []
+    parts += [f"{written:,} bytes to write"] if written else []
     return ", ".join(parts)
 
 
@@ -173,14 +186,16 @@ def _price(plan: Plan) -> str:
     if not (plan.texts or plan.known or unknown):
         return ""
     who = f"{plan.model.partition('|')[0]} has to embed" if plan.model else "without a model wait"
-    more = " and what files change into" if unknown else ""
-    return f"{who} {_output.count(plan.texts, 'text')}{more} ({plan.known:,} known already)"
+    words = f"{who} {_output.count(plan.texts, 'text')} ({plan.known:,} known already)"
+    if unknown and not (plan.texts or plan.known):
+        return f"{who} what is taken in again; how many texts that is shows only then"
+    return f"{words}, and what is taken in again" if unknown else words
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrapped(text: str, width: int = _WIDTH - 8) -> list[str]:
     import textwrap
 
-    return textwrap.wrap(text, 72)
+    return textwrap.wrap(text, width)
 
 
 def _ask(options: Any, plan: Plan) -> None:

@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> int:
-    """Search; 1 where nothing is found."""
+    """Search; 1 where nothing is found that is still there."""
     filters = Filters(
         where=tuple(_pair(text) for text in options.where),
         source=options.source,
@@ -70,7 +70,7 @@ def run(options: Any) -> int:
         )
     else:
         _words(answer)
-    return 0 if answer.hits else 1
+    return 0 if any(hit.freshness != "gone" for hit in answer.hits) else 1
 
 
 def _pair(text: str) -> tuple[str, str]:

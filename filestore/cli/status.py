@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _output
-from filestore.findings import Finding
 
 if TYPE_CHECKING:
     from filestore.store import Store
@@ -21,7 +20,7 @@ def run(options: Any) -> int:
     """Print the drift; exit code 1 where there is any."""
     with _context.open_store(options) as store:
         status = store.status()
-        embedder = _embedder(store)
+        embedder, accepted = _embedder(store), store.settings.accepted
     drift: dict[str, list[str]] = {}
     for finding in status.findings:
         drift.setdefault(finding.code, []).append(finding.path)
@@ -33,12 +32,20 @@ def run(options: Any) -> int:
                 "generation": status.generation,
                 "counts": counts,
                 "drift": drift,
+                "accepted": [
+                    {"code": finding.code, "path": finding.path}
+                    for finding in status.findings
+                    if _output.is_accepted(finding, accepted)
+                ],
                 "embedder": embedder,
                 "index": asdict(status.index) if status.index else None,
             }
         )
     else:
-        _words(list(status.findings), clean=status.clean, files=status.files)
+        _output.findings(status.findings, accepted)
+        if status.clean:
+            _output.line(f"clean: {_output.count(status.files, 'file')} as indexed")
+        _output.next_command(status.findings, accepted)
     return 0 if status.clean else 1
 
 
@@ -49,10 +56,3 @@ def _embedder(store: "Store") -> dict[str, Any]:
         "fingerprint": store.embedder.fingerprint if store.embedder else None,
         "problem": problem.message if problem else None,
     }
-
-
-def _words(findings: list[Finding], *, clean: bool, files: int) -> None:
-    _output.findings(findings)
-    if clean:
-        _output.line(f"clean: {_output.count(files, 'file')} as indexed")
-    _output.next_command(findings)

@@ -37,13 +37,14 @@ def run(options: Any) -> int:
             deep=options.deep,
             on_progress=on_progress,
         )
-        clean = is_clean(list(report.remaining), store.settings.accepted)
+        accepted = store.settings.accepted
+    clean = is_clean(report.remaining, accepted)
     left = _diagnostics.left_without(report.problem)
     if options.json:
         _output.write_json(
             {
                 "applied": [_output.finding_json(finding) for finding in report.applied],
-                "remaining": [_output.finding_json(finding) for finding in report.remaining],
+                "remaining": [_output.finding_json(one, accepted) for one in report.remaining],
                 "embedded": report.embedded,
                 "reused": report.reused,
                 "generation": report.generation,
@@ -57,9 +58,12 @@ def run(options: Any) -> int:
         _output.line(f"applied: {done or 'nothing to do'}")
         texts = _output.count(report.embedded, "text")
         _output.line(f"{texts} embedded, {report.reused:,} known already")
+        if counts.get("missing"):
+            words = "forgotten files come back with: filestore repair --path PATH --truth"
+            _output.line(words)
         if report.remaining:
             _output.line("left for you:")
-            _output.findings(report.remaining)
+            _output.findings(report.remaining, accepted)
     if report.mass_missing:
         return 4
     return left or (0 if clean else 1)

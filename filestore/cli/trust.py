@@ -1,9 +1,15 @@
 """Let a store reach what it names outside itself: a service that embeds, originals elsewhere."""
 
 import argparse
-from typing import Any
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from filestore.cli import _context, _output
+from filestore.cli import _context, _diagnostics, _output
+from filestore.errors import RefusedError
+
+if TYPE_CHECKING:
+    from filestore.trusting import Reaches
 
 EXAMPLE = "filestore trust"
 
@@ -13,42 +19,67 @@ _SHOWN = 10
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
-    parser.add_argument("--revoke", action="store_true", help="take back what was allowed")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--list", action="store_true", help="only say what it would allow")
+    chosen.add_argument("--revoke", action="store_true", help="take back what was allowed")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def run(options: Any) -> int:
-    """Trust what settings and records name now, and say what that allows."""
+    """Say what settings and records name now, ask a person who can answer, and allow it."""
     with _context.open_store(options) as store:
         reaches, root = store.reaches(), store.root
+        if not options.json:
+            _words(root, reaches, options)
         if options.revoke:
             store.distrust()
-        else:
+        elif not options.list:
+            if reaches.names and not options.yes:
+                _ask(root, reaches, options)
             store.trust()
     if options.json:
+        trusted = {} if options.list else {"trusted": not options.revoke}
         _output.write_json(
             {
                 "root": root,
                 "reaches": list(reaches.names),
                 "sources": list(reaches.sources),
-                "trusted": not options.revoke,
+                **trusted,
             }
         )
-    elif not reaches.names:
+    return 0
+
+
+def _ask(root: str, reaches: "Reaches", options: Any) -> None:
+    """Ask on a terminal; a script that says 'trust' means it."""
+    if not sys.stdin.isatty():
+        return
+    if options.json:
+        _told(root, reaches, _diagnostics.say)
+    sys.stdout.flush()
+    sys.stderr.write("allow it? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise RefusedError("nothing was allowed", remedy="answer y, or say --yes")
+
+
+def _words(root: str, reaches: "Reaches", options: Any) -> None:
+    if not reaches.names:
         _output.line("nothing to trust: this store reaches nothing outside it")
     elif options.revoke:
         _output.line(f"{', '.join(reaches.names)}: no longer allowed for {root}")
     else:
-        _words(root, reaches.service, reaches.sources)
-    return 0
+        _told(root, reaches, _output.line)
 
 
-def _words(root: str, service: str | None, sources: tuple[str, ...]) -> None:
-    if service is not None:
-        _output.line(f"the texts of {root} may be sent to {service}")
+def _told(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
+    if reaches.service is not None:
+        line(f"the texts of {root} may be sent to {reaches.service}")
+    sources = reaches.sources
     if sources:
         number = _output.count(len(sources), "original")
-        _output.line(f"{number} outside the work tree of {root} may be read:")
+        line(f"{number} outside the work tree of {root} may be read:")
         for source in sources[:_SHOWN]:
-            _output.line(f"    {source}")
+            line(f"    {source}")
         if len(sources) > _SHOWN:
-            _output.line(f"    … and {len(sources) - _SHOWN} more")
+            line(f"    … and {len(sources) - _SHOWN} more")

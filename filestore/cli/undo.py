@@ -8,7 +8,7 @@ from filestore.cli import _context, _diagnostics, _output
 from filestore.safe_text import shown_path
 
 if TYPE_CHECKING:
-    from filestore.originals import Batch
+    from filestore.batches import Group
 
 EXAMPLE = "filestore undo --list"
 
@@ -48,38 +48,38 @@ def run(options: Any) -> int:
     return _diagnostics.left_without(done.problem) if done else 1
 
 
-def _list(batches: "list[Batch]", *, as_json: bool) -> int:
+def _list(batches: "list[Group]", *, as_json: bool) -> int:
     """List, newest first; 1 where there is none."""
     if as_json:
-        _output.write_json({"batches": [_batch_json(batch) for batch in reversed(batches)]})
+        _output.write_json({"batches": [_group_json(group) for group in reversed(batches)]})
         return 0 if batches else 1
-    for batch in reversed(batches):
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(batch.made_s))
-        size = f"{batch.size_bytes:,} bytes"
-        files = _output.count(len(batch.entries), "file")
-        head = f"{batch.identifier}  {when}  {_state(batch):<10}  {files}, {size}"
+    for group in reversed(batches):
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(group.batches[0].made_s))
+        size = f"{group.size_bytes:,} bytes"
+        files = _output.count(len(group.links()), "file")
+        head = f"{group.identifier}  {when}  {_state(group):<10}  {files}, {size}"
         _output.line(head)
-        _output.line(f"    {shown_path(batch.problem or batch.what)}")
+        _output.line(f"    {shown_path(group.problem or group.what)}")
     if not batches:
         _output.line("nothing to undo")
     return 0 if batches else 1
 
 
-def _state(batch: "Batch") -> str:
-    if batch.problem:
+def _state(group: "Group") -> str:
+    if group.problem:
         return "damaged"
-    if batch.underway:
+    if group.underway or not (group.is_all("before") or group.is_all("after")):
         return "broken off"
-    return "undone" if batch.wanted == "before" else "done"
+    return "undone" if group.is_all("before") else "done"
 
 
-def _batch_json(batch: "Batch") -> dict[str, Any]:
+def _group_json(group: "Group") -> dict[str, Any]:
     return {
-        "id": batch.identifier,
-        "what": batch.what,
-        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(batch.made_s)),
-        "files": len(batch.entries),
-        "bytes": batch.size_bytes,
-        "state": _state(batch),
-        "problem": batch.problem,
+        "id": group.identifier,
+        "what": group.what,
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(group.batches[0].made_s)),
+        "files": len(group.links()),
+        "bytes": group.size_bytes,
+        "state": _state(group),
+        "problem": group.problem,
     }

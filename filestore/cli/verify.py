@@ -39,7 +39,8 @@ def run(options: Any) -> int:
     """Print the findings; exit code 1 where there is an error or a warning."""
     if options.staged:
         return _staged(options)
-    checked, clean = _checked(options, _sample(options))
+    checked, accepted = _checked(options, _sample(options))
+    clean = is_clean(checked.findings, accepted)
     if options.json:
         _output.write_json(
             {
@@ -47,15 +48,15 @@ def run(options: Any) -> int:
                 "level": checked.level,
                 "checked": list(checked.checked),
                 "not_checked": list(checked.not_checked),
-                "findings": [_output.finding_json(finding) for finding in checked.findings],
+                "findings": [_output.finding_json(one, accepted) for one in checked.findings],
             }
         )
     else:
-        _output.findings(checked.findings)
+        _output.findings(checked.findings, accepted)
         _output.line(f"{'clean' if clean else 'not clean'} at level {checked.level}")
         _output.wrapped("checked: ", checked.checked or ["nothing"])
         _output.wrapped("not checked: ", checked.not_checked)
-        _output.next_command(checked.findings)
+        _output.next_command(checked.findings, accepted)
     return 0 if clean else 1
 
 
@@ -72,19 +73,19 @@ def _sample(options: Any) -> "Sample | None":
     return Sample.parse(options.sample)
 
 
-def _checked(options: Any, sample: "Sample | None") -> "tuple[Checked, bool]":
-    """The result, and whether it is clean; also for a store that must not be opened."""
+def _checked(options: Any, sample: "Sample | None") -> "tuple[Checked, _output.Accepted]":
+    """The result, and what the settings accept; also for a store that must not be opened."""
     try:
         with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
             checked = store.verify(level=options.level, sample=sample, on_progress=on_progress)
-            return checked, is_clean(list(checked.findings), store.settings.accepted)
+            return checked, store.settings.accepted
     except FilestoreError as error:
         from filestore.verify import refused
 
         nothing = refused(options.level, error)
         if nothing is None:
             raise
-        return nothing, False
+        return nothing, None
 
 
 def _staged(options: Any) -> int:
@@ -92,7 +93,8 @@ def _staged(options: Any) -> int:
 
     with _context.open_store(options) as store:
         checked = staged.check(store.places, store.settings.layout)
-        clean = is_clean(list(checked.findings), store.settings.accepted)
+        accepted = store.settings.accepted
+    clean = is_clean(checked.findings, accepted)
     if options.json:
         _output.write_json(
             {
@@ -100,11 +102,11 @@ def _staged(options: Any) -> int:
                 "level": "staged",
                 "checked": [f"staged files: {checked.files}"],
                 "not_checked": ["files that are not staged", "catalog", "vectors"],
-                "findings": [_output.finding_json(finding) for finding in checked.findings],
+                "findings": [_output.finding_json(one, accepted) for one in checked.findings],
             }
         )
     else:
-        _output.findings(checked.findings)
+        _output.findings(checked.findings, accepted)
         files = _output.count(checked.files, "staged file")
         _output.line(f"{'clean' if clean else 'not clean'}: {files}")
     return 0 if clean else 1

@@ -20,7 +20,14 @@ from itertools import compress
 from operator import not_
 from typing import TYPE_CHECKING, Final, Self
 
-from filestore.embed._database import are_sound, connect, is_sound, model_checksum, row_checksum, seed_of
+from filestore.embed._database import (
+    are_sound,
+    connect,
+    is_sound,
+    model_checksum,
+    row_checksum,
+    seed_of,
+)
 from filestore.embed._salvage import open_damaged, salvaged_rows
 from filestore.errors import FilestoreError
 
@@ -75,7 +82,7 @@ class EmbeddingsDamaged(FilestoreError, ValueError):
     def __init__(self, path: str, detail: str) -> None:
         super().__init__(
             f"the embeddings at {path} are damaged",
-            remedy="run `filestore sync`: sound rows are kept, the rest is embedded again",
+            remedy="run `filestore sync --full`: sound rows are kept, the rest is embedded again",
             detail=detail,
         )
 

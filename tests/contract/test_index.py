@@ -259,6 +259,8 @@ def test_a_vector_in_the_wrong_list_is_not_held():
     )
     held = index.holds(np.arange(50, dtype=np.int64), rows)
     assert np.flatnonzero(~held).tolist() == [7]
+    assert index.holds_codes(np.arange(50, dtype=np.int64), rows).all()
+    assert index.has_lists
 
 
 class Rows(VectorSource):

@@ -7,7 +7,8 @@ A program, because an audit hook cannot be taken away again:
 It makes a store, then for each point of an operation a copy of it, and lets a child process carry
 the operation out that is killed there (`kill`), interrupted by Ctrl-C (`interrupt`), told of an I/O
 error there (`fail`), or there and ever after (`fail-on`). Then the files, what can be undone, and
-the sidecar are looked at. It prints one JSON object: how many points there were, what was wrong.
+the sidecar are looked at. It prints one JSON object: how many points there were, what was wrong;
+where something was it exits 1.
 """
 
 import argparse
@@ -93,6 +94,17 @@ def change(root):
         truth.change(store.places, SECOND, before=before, command="change", last=last)
 
 
+def parted(root):
+    """The same change by one command in two parts, of which the second goes on from the first."""
+    first, second = dict(list(SECOND.items())[:3]), dict(list(SECOND.items())[3:])
+    first["chunked/a.md/summary1.md"] = b"Sum, in between.\n"
+    with open_store(root) as store:
+        held = dict(FIRST)
+        group = truth.change(store.places, first, before=held, command="change")
+        held |= first
+        truth.change(store.places, second, before=held, command="more", group=group)
+
+
 def undo(root):
     """Undo what is newest."""
     with open_store(root) as store:
@@ -105,7 +117,13 @@ def redo(root):
         store.redo()
 
 
-OPERATIONS = {"change": ([], change), "undo": ([change], undo), "redo": ([change, undo], redo)}
+OPERATIONS = {
+    "change": ([], change),
+    "undo": ([change], undo),
+    "redo": ([change, undo], redo),
+    "undo-parted": ([parted], undo),
+    "redo-parted": ([parted, undo], redo),
+}
 
 
 def prepare(root, steps):
@@ -172,7 +190,8 @@ def interrupted(root, operation, hook, at, how):
 def aftermath(root, name, states, outcome):
     """What is wrong after an interruption; empty where all is well."""
     first, second = states
-    before, after = (second, first) if name == "undo" else states
+    back = name.startswith("undo")
+    before, after = (second, first) if back else states
     there = files(root)
     strange = {
         path for path, held in there.items() if held not in (first.get(path), second.get(path))
@@ -188,7 +207,7 @@ def aftermath(root, name, states, outcome):
         unfinished = bool(batches) and batches[-1].underway
         if there != after or unfinished:
             # An undo or redo that is called again completes; a change is taken back.
-            again, goal = (store.redo, after) if name == "redo" else (store.undo, first)
+            again, goal = (store.undo, first) if back or name == "change" else (store.redo, after)
             if name != "change" or there != first or unfinished:
                 again()
             if files(root) != goal:
@@ -216,6 +235,7 @@ def main():
     options = parser.parse_args()
     points, wrong = go_through(options)
     print(json.dumps({"points": points, "wrong": wrong}))
+    sys.exit(1 if wrong else 0)
 
 
 def go_through(options):

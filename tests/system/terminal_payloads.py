@@ -359,7 +359,7 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("embedder", "use", mixed, mixed[:200]),
             ("embedder", mixed),
         ],
-        "trust": [("trust",), ("trust", "--revoke"), ("trust", mixed)],
+        "trust": [("trust", "--list"), ("trust", "--yes"), ("trust", "--revoke"), ("trust", mixed)],
         "reconstruct": [
             ("reconstruct", resource),
             ("reconstruct", "many.md"),
@@ -385,7 +385,7 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             for command in ("status", "verify", "sync", "ls")
         ),
         Scene(words=("search", "words"), store="embedder"),
-        Scene(words=("trust",), store="embedder"),
+        Scene(words=("trust", "--yes"), store="embedder"),
     ]
     return made
 

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from filestore.catalog import Catalog
-from filestore.catalog_rows import checked, unsound
+from filestore.catalog_rows import Ids, checked, unsound
 from filestore.subject import Sample
 
 DAMAGE = {
@@ -105,7 +105,7 @@ def test_a_sound_row_is_not_named_beside_a_damaged_one(catalog_path):
     """The reason is told with the path."""
     damage(catalog_path, DAMAGE["last seen text"])
     catalog = Catalog.open(catalog_path)
-    assert list(unsound(catalog, Sample())) == [
+    assert list(unsound(catalog, Ids.of(catalog), Sample())) == [
         ("b.md", "its last seen text is not what the file holds")
     ]
     catalog.close()

@@ -108,6 +108,17 @@ def test_the_plan_in_words(workspace: Any) -> None:
     assert max(map(len, lines)) <= 100
 
 
+def test_what_is_taken_in_again_in_words(workspace: Any) -> None:
+    """A source that changed is planned with how many files it may touch, on narrow lines."""
+    fill(workspace)
+    workspace.write("amber.md", "# amber\n\nNothing but resin here.\n")
+    words = workspace("repair", "--plan", "--truth", code=1).stdout
+    assert "up to 1 chunk file may change" in words
+    assert "how many texts that is shows only then" in " ".join(words.split())
+    assert "embed 0 texts" not in words
+    assert max(map(len, words.splitlines())) <= 80
+
+
 def test_a_long_diff_is_cut(workspace: Any) -> None:
     """Forty lines of a file are shown, the rest is counted."""
     body = "\n".join(f"Line {number}." for number in range(200))

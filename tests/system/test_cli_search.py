@@ -157,7 +157,7 @@ def test_freshness(either: Any) -> None:
     gone.unlink()
     found = {}
     for query in ("boat", "hafen"):
-        for hit in either.json("search", query, "--mode", "keyword")["hits"]:
+        for hit in either.json("search", query, "--mode", "keyword", code=None)["hits"]:
             found[either.store / hit["path"]] = (hit["freshness"], hit["text"])
     assert found[fresh][0] == "fresh"
     assert found[edited][0] == "edited"
@@ -172,7 +172,7 @@ def test_freshness_without_the_tree(workspace: Any) -> None:
     """With the whole tree away every hit is gone, and none is passed off as current."""
     library(workspace)
     shutil.move(workspace.chunked, workspace.folder / "away")
-    hits = workspace.json("search", "boat")["hits"]
+    hits = workspace.json("search", "boat", code=1)["hits"]
     assert hits
     assert {hit["freshness"] for hit in hits} == {"gone"}
 

@@ -195,6 +195,30 @@ def test_accepted_warnings(workspace: Any) -> None:
     assert workspace.json("status", code=1)["clean"] is False
 
 
+def test_accepted_warnings_are_marked(workspace: Any) -> None:
+    """What is accepted is shown as such, in words and JSON, and no command is offered for it."""
+    note(workspace)
+    for name in ("empty.md", "other.md"):
+        (workspace.chunked / name).write_bytes(b"")
+    settings = workspace.store / "filestore.toml"
+    plain = settings.read_text()
+    settings.write_text(f'{plain}\n[accepted]\nempty = ["chunked/empty.md"]\n')
+    shown_words = workspace("status", code=1).stdout
+    assert "chunked/empty.md (accepted)" in shown_words
+    assert "chunked/other.md (accepted)" not in shown_words
+    status = workspace.json("status", code=1)
+    assert status["accepted"] == [{"code": "empty", "path": "chunked/empty.md"}]
+    for words in (("verify",), ("verify", "--level", "full")):
+        found = {one["path"]: one for one in workspace.json(*words, code=1)["findings"]}
+        assert found["chunked/empty.md"]["accepted"] is True
+        assert "accepted" not in found["chunked/other.md"]
+    (workspace.chunked / "other.md").unlink()
+    for words in (("status",), ("verify",)):
+        clean = workspace(*words).stdout
+        assert "chunked/empty.md (accepted)" in clean
+        assert "filestore repair" not in clean
+
+
 def test_changes_nothing(either: Any) -> None:
     """Neither truth nor catalog is written by status."""
     path = note(either)

@@ -3,6 +3,9 @@
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -128,6 +131,42 @@ def test_missing(either: Any) -> None:
     either.assert_settled()
 
 
+def test_what_was_forgotten_can_come_back(workspace: Any) -> None:
+    """After a file was forgotten it is said how it comes back, and that does."""
+    workspace.write("note.md", "# Note\n\nSome words.\n")
+    workspace("add", "note.md")
+    (chunk,) = workspace.chunks("note.md")
+    data = (workspace.chunked / chunk).read_bytes()
+    (workspace.chunked / chunk).unlink()
+    said = workspace("sync", code=None).stdout
+    assert "filestore repair --path PATH --truth" in said
+    workspace("repair", "--path", f"chunked/{chunk}", "--truth", "--yes")
+    assert (workspace.chunked / chunk).read_bytes() == data
+    assert "repair --path" not in workspace("sync").stdout
+
+
+def test_who_is_waited_for_is_told(workspace: Any) -> None:
+    """A sync that has to wait says for whom, once, on standard error."""
+    script = (
+        "import sys\n"
+        "from filestore.locking import writer_lock\n"
+        "with writer_lock(sys.argv[1], command='filestore add'):\n"
+        "    print('held', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", script, str(workspace.sidecar / "lock")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        assert holder.stdin is not None
+        threading.Timer(1.5, holder.stdin.close).start()
+        done = workspace("sync")
+        assert done.stderr.count("waiting for 'filestore add', process") == 1
+        assert str(holder.pid) in done.stderr
+
+
 def test_moved(either: Any) -> None:
     """A renamed file is followed: nothing embedded, no vector written, found at its new place."""
     path = fill(either)[0]
@@ -219,7 +258,7 @@ def test_mass_missing(either: Any) -> None:
     assert codes(report["remaining"]) == ["mass-missing"]
     assert either.found("gneiss") == ["new.md"]
     assert either.found("schist") == ["n65.md"]
-    hits = either.json("search", "number03", "--mode", "keyword")["hits"]
+    hits = either.json("search", "number03", "--mode", "keyword", code=1)["hits"]
     assert [hit["freshness"] for hit in hits] == ["gone"]
     assert "--forget-missing" in either("sync", code=4).stdout
     report = either.sync("--forget-missing")
@@ -333,7 +372,7 @@ def test_conflict_markers(either: Any) -> None:
     good = path.read_bytes()
     conflict = b"<<<<<<< ours\nAll about amber.\n=======\nNothing.\n>>>>>>> theirs\n"
     path.write_bytes(good + conflict)
-    (either.chunked / "about git.md").write_bytes(b"Markers look so:\n\n" + conflict)
+    (either.chunked / "about git.md").write_bytes(b"They look so:\n\n```\n" + conflict + b"```\n")
     report = either.sync(code=1)
     assert codes(report["applied"]) == ["untracked"]
     assert codes(report["remaining"]) == ["conflict-markers"]
@@ -551,7 +590,7 @@ def harm_part(folder: Path) -> None:
     ("harm", "code"),
     [
         (remove, "fulltext-missing"),
-        (harm_stamp, "fulltext-missing"),
+        (harm_stamp, "fulltext-damaged"),
         (harm_part, "fulltext-damaged"),
         (lambda folder: truncate(sorted(folder.rglob("*.idx"))[0]), "fulltext-damaged"),
     ],
@@ -673,7 +712,7 @@ def test_embeddings_damaged(either: Any, harm: Callable[[Path], None]) -> None:
     fill(either)
     harm(either.sidecar / "embeddings.sqlite")
     either("search", "amber", "--mode", "hybrid")
-    assert "embeddings-damaged" in codes(either.sync(code=None)["applied"])
+    assert codes(either.sync(code=None)["applied"]).count("embeddings-damaged") == 1
     assert "1-embeddings.sqlite" in os.listdir(either.sidecar / "quarantine")
     hits = either.json("search", "amber", "--mode", "vector")["hits"]
     assert hits[0]["resource"] == "amber.md"

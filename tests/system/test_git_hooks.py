@@ -158,7 +158,9 @@ def test_a_foreign_hook_is_not_touched(workspace: Any) -> None:
     assert line in workspace("git", "status", code=1).stderr
     path.write_bytes(FOREIGN + line.encode() + b"\n")
     assert states(workspace.json("git", "install"))["post-merge"] == "called"
-    workspace("git", "remove")
+    said = workspace("git", "remove").stderr
+    assert f"take the line out of {path}" in said
+    assert "add this line" not in said
     assert [*hook_files(workspace)] == ["post-merge"]
 
 

@@ -8,16 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from filestore.batches import BatchInvalidError, Entry, Version
 from filestore.fileio import WriteFailedError
 from filestore.hashing import content_hash
-from filestore.originals import (
-    BatchInvalidError,
-    BatchMissingError,
-    Entry,
-    Originals,
-    Version,
-    list_batches,
-)
+from filestore.originals import BatchMissingError, Originals, list_batches
 from filestore.replacing import content
 
 NAMES = (

@@ -474,6 +474,93 @@ def test_a_conflict_is_resolved_by_choice(either: Any, choice: str) -> None:
     assert again["updated"] == again["added"] == []
 
 
+def contend(workspace: Any, *, edited_lines: int = 1) -> Path:
+    """A file whose first lines were edited by hand, and whose source changed there, too."""
+    lines = [f"Line {number} says what amber is and where it lies." for number in range(60)]
+    for name in ("basalt.md", "copper.md"):
+        workspace.write(f"notes/{name}", f"# {name}\n\nAll about {name} here.\n")
+    source = workspace.write("notes/amber.md", "# amber\n\n" + "\n".join(lines[:9]) + "\n")
+    workspace("add", "notes")
+    path: Path = workspace.chunked / workspace.chunks("notes")[0]
+    mine = "".join(f"My own line {number}.\n" for number in range(edited_lines))
+    text = path.read_text()
+    assert "Line 4 says" in text
+    path.write_text(text.replace(lines[4] + "\n", mine))
+    workspace.sync()
+    source.write_text(source.read_text().replace(lines[4], "All that is new stands here."))
+    workspace.write("notes/basalt.md", "# basalt.md\n\nAnother text altogether.\n")
+    workspace("add", "notes", code=1)
+    return path
+
+
+def test_one_repair_is_one_undo(workspace: Any) -> None:
+    """A choice, and the source that is taken in again after it, go back with one `undo`."""
+    path = contend(workspace)
+    workspace.write("notes/copper.md", "# copper.md\n\nChanged while the choice was waiting.\n")
+    before = workspace.truth()
+    done = repair(workspace, "--theirs", shown(workspace, path))
+    assert workspace.found("waiting")
+    after = workspace.truth()
+    assert len([name for name in after if after[name] != before.get(name)]) == 3
+    assert len(done["undo"]) == 1
+    assert workspace.json("undo", "--list")["batches"][0]["id"] == done["undo"][0]
+    undone = workspace.json("undo")
+    assert workspace.truth() == before
+    assert undone["id"] == done["undo"][0]
+    assert workspace.json("redo")["redone"] == undone["undone"]
+    assert workspace.truth() == after
+    workspace.assert_settled()
+
+
+def test_an_edit_that_goes_is_shown_whole(workspace: Any) -> None:
+    """Whoever takes the new text sees each line of the edit first, in words and in JSON."""
+    path = contend(workspace, edited_lines=60)
+    name = shown(workspace, path)
+    words = workspace("repair", "--plan", "--theirs", name, code=1).stdout
+    (step,) = workspace.json("repair", "--plan", "--theirs", name, code=1)["plan"]["steps"]
+    for number in range(60):
+        assert f"      -My own line {number}.\n" in words
+        assert f"\n-My own line {number}.\n" in step["diff"]
+    assert "then its source is taken in again" in step["detail"]
+    assert step["texts"] == 1
+
+
+def test_a_choice_about_another_text_is_refused(workspace: Any) -> None:
+    """Where the source changed again while the choice waited, it has to be added first."""
+    path = contend(workspace)
+    source = workspace.folder / "notes" / "amber.md"
+    source.write_text(source.read_text() + "One line more.\n")
+    before = workspace.truth()
+    done = workspace("repair", "--theirs", shown(workspace, path), "--yes", code=3)
+    assert "changed again" in done.stderr
+    assert "filestore add" in done.stderr
+    assert workspace.truth() == before
+
+
+def test_a_choice_waits_for_git_s_conflict(workspace: Any) -> None:
+    """In a file with marks of a merge nothing is chosen, and what to do first is told."""
+    path = contend(workspace)
+    marked = path.read_bytes() + b"<<<<<<< HEAD\nOne.\n=======\nTwo.\n>>>>>>> other\n"
+    path.write_bytes(marked)
+    done = repair(workspace, "--theirs", shown(workspace, path), code=1)
+    reasons = {left["code"]: left["repair"] for left in done["plan"]["left"]}
+    assert "resolve git's conflict in it first" in reasons["ingest-conflict"]
+    assert path.read_bytes() == marked
+
+
+def test_another_model_has_a_price(workspace: Any) -> None:
+    """Where the settings name another model a plan says how many texts that is."""
+    fill(workspace)
+    connection = sqlite3.connect(workspace.sidecar / "catalog.sqlite")
+    with connection:
+        connection.execute("UPDATE meta SET value = 'other/1:9' WHERE key = 'fingerprint'")
+    connection.close()
+    left = workspace.json("repair", "--plan", code=1)["plan"]["left"]
+    (reason,) = [one["repair"] for one in left if one["code"] == "model-changed"]
+    assert "0 texts to embed, 6 known already" in reason
+    assert "filestore embedder set" in reason
+
+
 def test_a_choice_without_a_conflict_is_refused(workspace: Any) -> None:
     """A file for which nothing waits is named, and the store is unusable as asked."""
     path = fill(workspace)[0]

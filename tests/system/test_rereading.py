@@ -8,11 +8,11 @@ import pytest
 from filestore.hashing import content_hash
 
 READ = """
-import json, sys
+import json, os, sys
 from filestore.rereading import differing
 root, processes = sys.argv[1], int(sys.argv[2])
 with open(sys.argv[3]) as listed:
-    files = [(path, bytes.fromhex(digest)) for path, digest in json.load(listed)]
+    files = [(os.fsencode(path), bytes.fromhex(digest)) for path, digest in json.load(listed)]
 with differing(root, files, processes=processes, on_share=lambda share: None) as found:
     json.dump(found(), sys.stdout)
 """

@@ -18,7 +18,9 @@ if user:
     os.setgroups([])
     os.setgid(user)
     os.setuid(user)
-tree = scan_tree(".", processes=processes)
+recorded = scan_tree(".").folders
+exec(sys.argv[4])
+tree = scan_tree(".", processes=processes, recorded=recorded)
 folders = {path: [packed.names.hex(), packed.stats.hex()] for path, packed in tree.folders.items()}
 json.dump({"folders": folders, "problems": tree.problems}, sys.stdout)
 """
@@ -29,9 +31,9 @@ NOBODY = 65534
 def scan(script):
     """A walk in a process of its own, which may fork and give up its rights."""
 
-    def walk(root, *, processes=1, unprivileged=False):
+    def walk(root, *, processes=1, unprivileged=False, after=""):
         user = NOBODY if unprivileged and os.geteuid() == 0 else 0
-        done = script(SCAN, root, str(processes), str(user))
+        done = script(SCAN, root, str(processes), str(user), after)
         assert done.code == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -72,6 +74,20 @@ def test_two_processes_see_what_one_sees(tmp_path, scan, shape):
     assert two == one
     assert one["problems"] == {}
     assert len(one["folders"]) > (1 if shape == "flat" else 80)
+
+
+@pytest.mark.parametrize("shape", ["tree", "flat", "both"])
+def test_what_was_expected_does_not_hide_what_changed(tmp_path, scan, shape):
+    """A child that sends only what is not as recorded leads to the tree as it is now."""
+    fill(tmp_path / "root", shape)
+    change = (
+        "open('a new.md', 'w').close(); os.makedirs('r7', exist_ok=True);"
+        "open('r7/chunk1.md', 'w').close(); os.makedirs('r8', exist_ok=True);"
+        "os.rename('r8', 'other'); os.unlink('link.md')"
+    )
+    two = scan(tmp_path / "root", processes=2, after=change)
+    assert two == scan(tmp_path / "root", after="recorded = {}")
+    assert b"a new.md".hex() in two["folders"][""][0]
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -1,5 +1,6 @@
 """`filestore verify` at its levels: what each finds, what each says it did not look at."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -12,7 +13,18 @@ from typing import Any
 import pytest
 
 from .snapshots import snapshot
-from .test_every_code import Scene, faiss_file, in_database
+from .test_every_code import (
+    Scene,
+    alike,
+    cut_otherwise,
+    faiss_file,
+    in_database,
+    linked,
+    no_model,
+    oversized,
+    unportable,
+)
+from .test_freshness import without_powers
 
 LEVELS = ("fast", "full", "deep")
 
@@ -75,7 +87,7 @@ STATES = {
     "clean": (nothing, []),
     "drifted": (drift, ["malformed-frontmatter", "missing", "modified", "untracked"]),
     "garbage FAISS": (garbage_faiss, ["index-damaged"]),
-    "garbage full text": (garbage_fulltext, ["fulltext-missing"]),
+    "garbage full text": (garbage_fulltext, ["fulltext-damaged"]),
     "garbage catalog": (garbage_catalog, ["catalog-damaged"]),
     "garbage embeddings": (garbage_embeddings, ["embeddings-damaged"]),
     "no sidecar": (no_sidecar, ["catalog-missing"]),
@@ -91,13 +103,84 @@ def test_every_level_works_and_changes_nothing(scene: Scene, state: str) -> None
     for level in LEVELS:
         done = verified(scene, level)
         assert snapshot(scene.folder) == before
-        if (level, state) != ("fast", "garbage embeddings"):
-            assert [code for code in codes(done) if code != "hand-edited"] == expected
-        assert done["clean"] is (not expected or codes(done) == [])
+        assert [code for code in codes(done) if code != "hand-edited"] == expected
+        assert done["clean"] is (not expected)
         assert done["checked"]
         assert done["not_checked"] or level == "deep"
-    scene.workspace("status", code=None)
+    status = scene.workspace.json("status", code=None)
+    assert sorted(status["drift"]) == expected
     assert snapshot(scene.folder) == before
+
+
+@pytest.mark.parametrize(
+    "bring_about",
+    [
+        drift,
+        garbage_fulltext,
+        garbage_embeddings,
+        lambda scene: cut(scene.sidecar / "embeddings.sqlite"),
+        alike,
+        unportable,
+        cut_otherwise,
+        oversized,
+        linked,
+        no_model,
+    ],
+)
+def test_status_is_as_strict_as_fast(scene: Scene, bring_about: Callable[[Scene], Any]) -> None:
+    """What makes one of the two say that a store is not clean makes the other say it, too."""
+    bring_about(scene)
+    found = [one for one in verified(scene, "fast")["findings"] if one["severity"] != "I"]
+    status = scene.workspace.json("status", code=1)
+    noted = {"litter", "leftovers"}
+    assert {code for code in status["drift"] if code not in noted} == {one["code"] for one in found}
+    assert found
+
+
+def cut(path: Path) -> None:
+    """Truncate a file in the middle."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def test_fast_opens_the_embeddings(scene: Scene) -> None:
+    """What their header and size tell is told; that no row was read is said."""
+    assert "rows of the embeddings" in verified(scene, "fast")["not_checked"]
+    cut(scene.sidecar / "embeddings.sqlite")
+    (finding,) = verified(scene, "fast")["findings"]
+    assert (finding["code"], finding["path"]) == (
+        "embeddings-damaged",
+        ".sidecar/embeddings.sqlite",
+    )
+    assert finding["detail"]
+    in_database(scene.folder / "other.sqlite", "CREATE TABLE notes(text)")
+    shutil.move(scene.folder / "other.sqlite", scene.sidecar / "embeddings.sqlite")
+    (finding,) = verified(scene, "fast")["findings"]
+    assert "another program" in finding["detail"]
+    answer = scene.workspace("search", "words")
+    assert finding["repair"].partition("' ")[0].strip("'") in answer.stderr
+
+
+def test_an_unreadable_folder_is_one_finding(scene: Scene) -> None:
+    """At every level the folder is told, and not each file in it; that they were not read is."""
+    folder = scene.note().parent
+    folder.chmod(0)
+    scene.stack.callback(folder.chmod, 0o755)
+    for level in ("fast", "full"):
+        done = without_powers("verify", "--level", level, "--json", cwd=scene.folder)
+        answer = json.loads(done.stdout)
+        told = [(one["code"], one["path"]) for one in answer["findings"]]
+        assert told == [("unreadable", scene.shown(folder))]
+    assert "contents of 2 files below what is unreadable" in answer["not_checked"]
+
+
+def test_an_endpoint_that_is_not_trusted(scene: Scene) -> None:
+    """A model that may not be reached is not to be installed, but to be trusted."""
+    scene.serve()
+    scene.workspace("trust", "--revoke")
+    (finding,) = verified(scene, "fast")["findings"]
+    assert finding["code"] == "model-missing"
+    assert "filestore trust" in finding["detail"]
+    assert "filestore trust" in finding["repair"]
 
 
 def test_a_log_that_a_writer_left_stays(scene: Scene) -> None:

@@ -6,7 +6,7 @@ Merges of two different changes are git's, and tested on a real disk.
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.merging import Merged, merge
+from filestore.merging import Merged, merge, with_line_ends
 
 LINES = st.lists(st.sampled_from(["ash", "birch", "cedar", "elm", ""]), min_size=1, max_size=5)
 BODIES = st.tuples(LINES, st.integers(0, 3)).map(
@@ -49,3 +49,14 @@ def test_a_byte_order_mark_stays(base: str, theirs: str) -> None:
 def test_a_final_line_end_that_an_editor_took_is_no_overlap() -> None:
     """It stays away, and the new text comes nevertheless."""
     assert merge("One.\n\n", "One.", "Two.\n\n") == Merged(text="Two.")
+
+
+@given(text=BODIES, body=BODIES)
+def test_a_new_text_takes_the_line_ends_of_the_old(text: str, body: str) -> None:
+    """No mixture comes in: CRLF throughout where that was so, else the text as it is."""
+    returned = body.replace("\n", "\r\n")
+    made = with_line_ends(text, returned)
+    assert made.replace("\r\n", "\n") == text
+    if "\n" in body:
+        assert made.count("\r\n") == made.count("\n")
+        assert with_line_ends(text, body, b"---\r\n") == text

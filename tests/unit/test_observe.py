@@ -1,12 +1,14 @@
 """What must hold of telling conflicts from text about them, and of saying where they are."""
 
+import stat
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore import chunkfile
 from filestore.observation import INDEXED, RECORD, Observation
-from filestore.observe import conflict_lines, interpret
+from filestore.observe import conflict_lines, describe_unread, interpret, unread_code
 
 MARKS = b"<<<<<<< ours\nOne.\n=======\nTwo.\n>>>>>>> theirs\n"
 LINES = st.lists(
@@ -55,9 +57,74 @@ def test_a_generated_text_may_be_about_conflicts():
     assert "lines 6, 8 and 10" in detail
 
 
-def test_a_note_may_be_about_conflicts():
-    """A person's own file has no text that it would have to be held against."""
-    assert seen(b"Git writes\n\n" + MARKS)[0] == INDEXED
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"", b""),
+        (b"Text.\n\n", b"More.\n"),
+        (b"```sh\ngit merge\n```\n", b"```\nOther code.\n```\n"),
+        (b"```a``` is code\n", b"```\n"),
+        (b"~~~\n```\n~~~\n", b""),
+        (b"````\n```\n````\n", b"````\n"),
+    ],
+)
+def test_a_conflict_in_a_note_is_one(before, after):
+    """A person's own file that git could not merge is withheld, and its lines are told."""
+    data = before + MARKS + after
+    state, detail = seen(data)
+    assert state == "conflict-markers"
+    first, middle, last = conflict_lines(data)
+    assert f"lines {first}, {middle} and {last}" in detail
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"```\n", b"```\n"),
+        (b"Git writes:\n\n~~~~ diff\n~~~\n", b"~~~~\n"),
+        (b"```\nnever closed\n", b""),
+        (b"---\ntags: git\n---\n   ```\n", b"```\n"),
+    ],
+)
+def test_a_note_may_be_about_conflicts(before, after):
+    """What it shows as code is no conflict of its own; one beside it is."""
+    assert seen(before + MARKS + after)[0] == INDEXED
+    if after:
+        state, detail = seen(before + MARKS + after + b"\n" + MARKS)
+        line = (before + MARKS + after).count(b"\n") + 2
+        assert (state, f"lines {line}," in detail) == ("conflict-markers", True)
+
+
+def test_a_conflict_that_spans_code_is_one():
+    """A mark outside of the code, or the end of the code between the marks, is no example."""
+    cut = b"<<<<<<< ours\n```\nOne.\n=======\n```\nTwo.\n>>>>>>> theirs\n```\n"
+    assert seen(cut)[0] == "conflict-markers"
+    ended = b"```\n<<<<<<< ours\n```\nOne.\n=======\nTwo.\n>>>>>>> theirs\n"
+    assert seen(ended)[0] == "conflict-markers"
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "mode", "words"),
+    [
+        ("symlink", "a.md", stat.S_IFLNK, r"a symbolic link to ../b\xff.md"),
+        ("special-file", "a.md", stat.S_IFIFO, "a named pipe"),
+        ("special-file", "a.md", stat.S_IFSOCK, "a socket"),
+        ("oversized", "a.md", stat.S_IFREG, "found 17,000,000 bytes, expected 16,777,216"),
+        ("litter", "a.txt", stat.S_IFREG, "a file of 17,000,000 bytes"),
+        ("litter", ".a.md", stat.S_IFREG, "a hidden file of 17,000,000 bytes"),
+        ("leftovers", ".filestore-tmp-1", stat.S_IFREG, "17,000,000 bytes that a writer left"),
+    ],
+)
+def test_what_is_not_read_is_described(code, name, mode, words):
+    """A person is told what stands there, with its size or target."""
+    assert unread_code(name, mode, 17_000_000, "tree") == code
+    assert words in describe_unread(code, name, mode, 17_000_000, b"../b\xff.md")
+
+
+def test_an_empty_file_says_of_what():
+    """No bytes at all, or a frontmatter without a text."""
+    assert seen(b"") == ("empty", "found 0 bytes, expected a text")
+    assert "found 13 bytes" in seen(b"---\na: 1\n---\n")[1]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.originals import (
+from filestore.batches import (
     Batch,
     BatchInvalidError,
     Entry,

@@ -154,6 +154,39 @@ def test_a_choice_resolves_its_conflict_alone(choice: str) -> None:
     assert planned(conflict, prepared=prepared).steps == ()
 
 
+@pytest.mark.parametrize("truth", [False, True])
+def test_what_is_written_anew_is_not_indexed_twice(truth: bool) -> None:
+    """A file that a step writes gets no step of the index beside it, unless it needs more leave."""
+    look = Look(state=HERE, keys=(b"edit",))
+    for code, kind in (("ingest-conflict", "resolve-theirs"), ("link-dangling", "relink")):
+        found = [Finding(code="modified", path=PATH), Finding(code=code, path=PATH)]
+        plan = planned(
+            *found,
+            policy=Policy(truth=truth, theirs=(PATH,)),
+            looks={PATH: look},
+            prepared={(kind, PATH): Prepared(seen={PATH: HERE}, keys=(b"new",), diff="-edit")},
+        )
+        if kind == "relink" and not truth:
+            assert kinds(plan) == ["relink", "reindex"]
+            continue
+        (step,) = plan.steps
+        assert (step.kind, step.diff, plan.texts) == (kind, "-edit", 1)
+        assert set(step.codes) == {"modified", code}
+
+
+def test_a_change_that_broke_off_is_never_collected() -> None:
+    """What `undo` goes on with is no litter of the sidecar."""
+    assert planned(Finding(code="leftovers", path=".undo/000001")).steps == ()
+    assert kinds(planned(Finding(code="leftovers", path="chunked/x"))) == ["collect"]
+
+
+def test_a_reason_of_its_own_goes_before_that_of_the_code() -> None:
+    """What is left is told with what is known of just this finding."""
+    finding = Finding(code="model-changed", path="filestore.toml")
+    plan = planned(finding, reasons={("model-changed", "filestore.toml"): "it embeds 3 texts"})
+    assert [left.reason for left in plan.left] == ["it embeds 3 texts"]
+
+
 def test_what_cannot_be_prepared_is_left_with_the_reason() -> None:
     """A link whose target went nobody knows where stays, and the reason is told."""
     prepared = {("relink", PATH): Prepared(seen={}, problem="nobody knows")}
@@ -295,11 +328,12 @@ def test_whatever_is_no_plan_is_refused(key: str, value: Any, data: bytes) -> No
 
 
 def _refusal(data: bytes) -> str | None:
-    """What is said of data that is no plan; None of a plan."""
+    """What is said of data that is no plan, in plain words; None of a plan."""
     try:
         parse(data)
     except (PlanInvalidError, PlanOutsideError) as error:
-        return error.message and error.remedy
+        is_plain = "Error" not in error.message
+        return error.remedy if is_plain else ""
     return None
 
 

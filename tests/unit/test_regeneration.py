@@ -1,5 +1,6 @@
 """What must hold of adding a changed source again, whatever changed and whoever edited."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,14 @@ from hypothesis import strategies as st
 from filestore import chunkfile
 from filestore.hashing import origin_hash
 from filestore.merging import Merged, Overlap
-from filestore.regeneration import Existing, NewChunk, NewDocument, in_order, regenerate
+from filestore.regeneration import (
+    Existing,
+    Lost,
+    NewChunk,
+    NewDocument,
+    in_order,
+    regenerate,
+)
 
 LAYOUTS = ["tree", "flat"]
 WORDS = st.sampled_from(["ash", "birch", "cedar", "elm", "fir", "hazel", "larch", "oak", "yew"])
@@ -483,3 +491,37 @@ def test_reading_order_follows_keys_then_numbers_then_names():
     """A key places a file between numbered ones, and the tenth follows the second."""
     files = {"chunk10.md": None, "chunk2.md": None, "own.md": None, "chunk2-abcd.md": "a2i"}
     assert in_order(files) == ["chunk2.md", "chunk2-abcd.md", "chunk10.md", "own.md"]
+
+
+# What a person deleted
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(version=VERSIONS, later=VERSIONS, data=st.data())
+def test_deleted_files_are_not_made_again_and_nothing_else_is_left_out(
+    layout: str, version: list[NewChunk], later: list[NewChunk], data: st.DataObject
+) -> None:
+    """Each deletion holds back one piece of its very text, and each other piece has its file."""
+    folder = applied({}, plan({}, single(version), layout, several=False))
+    deleted = data.draw(st.sets(st.sampled_from(sorted(folder)))) if folder else set()
+    lost = [
+        Lost(path=path, origin=chunkfile.parse(folder[path]).origin or "", source=None)
+        for path in sorted(deleted)
+    ]
+    left = {path: held for path, held in folder.items() if path not in deleted}
+    assume(left)
+    planned = plan(left, single(later), layout, several=False, lost=lost)
+    wanted = Counter(origin_hash(chunk.body) for chunk in later)
+    there = Counter(chunkfile.parse(held).origin for held in left.values())
+    held_back = Counter(one.origin for one in planned.deleted.values())
+    assert held_back == (wanted - there) & Counter(one.origin for one in lost)
+    made = Counter(origin_hash(chunk.body) for chunk in chunks_of(applied(left, planned)))
+    assert made == wanted - held_back
+
+
+def test_a_resource_without_files_is_made_again() -> None:
+    """Where nothing is left there is no edit to respect: all of it is made."""
+    lost = [Lost(path="chunk1.md", origin=origin_hash(ASH.body), source=None)]
+    planned = plan({}, single([ASH, ELM]), "tree", several=False, lost=lost)
+    assert planned.chunks == 2
+    assert planned.deleted == {}
