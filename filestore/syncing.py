@@ -100,9 +100,9 @@ def sync(
     work.written = work.written or bool(sources.read or stale)
     report = commit.finish() if work.written else None
     if report is not None and subject.embedder is not None:
-        work.remaining += verify.not_embedded(subject.catalog)
+        work.remaining += verify.not_embedded(catalog)
     work.remaining += source_drift.findings(catalog, sources)
-    work.remaining += catalog_findings.open_matters(subject)
+    work.remaining += _left_to_a_person(subject, work)
     return SyncReport(
         generation=report.generation if report else catalog.generation,
         applied=tuple(worst_first(work.applied)),
@@ -112,6 +112,12 @@ def sync(
         mass_missing=seen.mass_missing,
         problem=commit.problem,
     )
+
+
+def _left_to_a_person(subject: Subject, work: _Pass) -> Iterator[Finding]:
+    """What no sync can mend, so that it ends as `status` does."""
+    yield from catalog_findings.open_matters(subject)
+    yield from catalog_findings.warnings(subject, {finding.code for finding in work.remaining})
 
 
 def follow_moves(subject: Subject, commit: Commit, *, clock: FileSystemClock) -> None:

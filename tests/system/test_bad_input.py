@@ -524,7 +524,9 @@ def test_writers_take_turns(workspace: Any) -> None:
         for number in range(4)
     ]
     outcomes = [(process.communicate(timeout=60)[1], process.returncode) for process in running]
-    assert outcomes == [(b"", 0)] * 4
+    assert [code for _, code in outcomes] == [0] * 4
+    said = {line for words, _ in outcomes for line in words.decode().splitlines()}
+    assert all("filestore add" in line for line in said), said
     assert len(workspace.json("ls")["items"]) == 4
     workspace.assert_settled()
 

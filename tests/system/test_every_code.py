@@ -199,13 +199,13 @@ def linked(scene: Scene) -> str:
 def alike(scene: Scene) -> str:
     written(scene, b"One text.\n", "Same.md")
     shown = written(scene, b"Another text.\n", "same.md")
-    scene.workspace.sync()
+    scene.workspace.sync(code=1)
     return shown
 
 
 def unportable(scene: Scene) -> str:
     shown = written(scene, b"About devices.\n", "what?/aux.md")
-    scene.workspace.sync()
+    scene.workspace.sync(code=1)
     return shown
 
 
