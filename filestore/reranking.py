@@ -35,7 +35,7 @@ def rerank(answer: Answer, reranker: "Reranker", *, count: int) -> Answer:
     ranked = sorted(zip(scores, readable, strict=True), key=lambda pair: (-pair[0], pair[1].path))
     best = [_scored(hit, score, rank) for rank, (score, hit) in enumerate(ranked, start=1)]
     rest = [hit for hit in answer.hits if not hit.text]
-    return replace(answer, hits=(*best[:count], *rest[:count]))
+    return replace(answer, hits=(*best, *rest)[:count])
 
 
 def _scored(hit: Hit, score: float, rank: int) -> Hit:

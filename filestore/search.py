@@ -104,7 +104,7 @@ class Answer:
     """The mode that answered; keyword where vectors cannot."""
     generation: int
     hits: tuple[Hit, ...]
-    """At most as many as were asked for that are there, and behind them as many that are gone."""
+    """Best first, those that are there; behind them, where there is room, those that are gone."""
     notes: tuple[str, ...]
     """What the user should know about this answer."""
 
@@ -205,16 +205,18 @@ class Searcher:
     def _present(
         self, ranked: Sequence[tuple[str, float, Why]], count: int, looks: dict[str, Look]
     ) -> list[Hit]:
-        """The best files that are there, and behind them those that are gone.
+        """The best files that are there, and behind them, where there is room, those that are gone.
 
         Args:
             ranked: Paths, best first.
-            count: At most so many of either.
+            count: At most so many.
             looks: What was seen so far of this answer's files; what is looked at is added.
         """
         there: list[Hit] = []
         gone: list[Hit] = []
         for start in range(0, len(ranked), count):
+            if len(there) == count:
+                break
             block = ranked[start : start + count]
             rows = self._catalog.files([path for path, _, _ in block])
             for path, score, why in block:
@@ -225,7 +227,7 @@ class Searcher:
                 if look.freshness is not None:
                     hit = self._hit(rows[path], look, score, why)
                     (gone if look.freshness == "gone" else there).append(hit)
-        return there + gone[:count]
+        return [*there, *gone][:count]
 
     @property
     def _is_lexical(self) -> bool:
