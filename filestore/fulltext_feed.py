@@ -50,6 +50,8 @@ class FulltextFeed:
         self._stamp: Stamp | None = None if useless else stamp
         self._writer: Writer | None = None
         self._whole = False
+        if self._is_behind and self._is_small:
+            self._stamp = None
 
     @property
     def seen_generation(self) -> int:
@@ -63,13 +65,14 @@ class FulltextFeed:
 
     def delete(self, ids: list[int]) -> None:
         """Take out documents; unknown ids are passed over."""
-        if not ids or self._whole:
+        if not ids:
             return
-        if self._is_small:
+        if not self._is_small:
+            self._open().delete(ids)
+        elif not self._whole:
+            # Written at the end, from what the catalog then has of files.
             self.rebuild()
             self._whole = True
-        else:
-            self._open().delete(ids)
 
     def rebuild(self) -> None:
         """Use nothing of the index that is there."""
@@ -88,12 +91,10 @@ class FulltextFeed:
 
     @property
     def _is_small(self) -> bool:
-        return self._stamp is not None and self._stamp.documents <= EXACT_UP_TO
+        return 0 < self._catalog.indexed_count() <= EXACT_UP_TO
 
     def _open(self) -> Writer:
         if self._writer is None:
-            if self._is_behind and self._is_small:
-                self._stamp = None
             try:
                 self._writer = Writer.open(self._folder, rebuild=self._stamp is None)
             except (FulltextDamaged, FulltextMissing):

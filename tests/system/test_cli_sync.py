@@ -800,3 +800,30 @@ def test_full_sync_mends_what_only_a_full_look_finds(either: Any) -> None:
     assert set(codes(report["applied"])) == {"embeddings-damaged"}
     assert report["embedded"] == 2
     either.assert_settled()
+
+
+@pytest.mark.parametrize("lost", [None, "fulltext", "fulltext/stamp.json"])
+def test_scores_do_not_hang_on_the_past(workspace: Any, lost: str | None) -> None:
+    """What was deleted or edited leaves no trace in scores, also where the index is made again."""
+    workspace.chunked.mkdir(exist_ok=True)
+    for number, word in enumerate(("amber", "amber", "basalt", "copper", "amber basalt")):
+        (workspace.chunked / f"{number}.md").write_text(f"Words about {word}.\n")
+    workspace.sync()
+    if lost is not None:
+        path = workspace.sidecar / lost
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (workspace.chunked / "0.md").unlink()
+    for number in (2, 3):
+        (workspace.chunked / f"{number}.md").write_text("Other words, amber.\n")
+    (workspace.chunked / "new.md").write_text("New words about copper.\n")
+    workspace.sync()
+
+    def scores() -> list[tuple[str, float]]:
+        hits = workspace.json("search", "amber words", "--mode", "keyword")["hits"]
+        return [(hit["path"], hit["score"]) for hit in hits]
+
+    found = scores()
+    assert len(found) >= 4
+    shutil.rmtree(workspace.sidecar)
+    workspace.sync()
+    assert scores() == found

@@ -145,7 +145,7 @@ def test_names_that_collide(either: Any) -> None:
         (either.chunked / name).write_text(f"Collision of {name!r}.\n")
     if len(list(either.chunked.glob("?ame.md"))) < 2:
         return
-    either.sync()
+    either.sync(code=1)
     assert codes(either, "fast") == ["name-collision", "name-collision"]
     assert len(either.found("collision")) == 4
     assert either.json("status", code=1)["counts"]["name-collision"] == 2

@@ -146,7 +146,8 @@ def test_names_are_shown_safely(store_root):
 
     async def act(inspector, pilot):
         await press(pilot, "enter")
-        assert "chunk9-\\x1b]0;x[red].md" in labels(resources(inspector)[0].children)
+        shown = "chunk9-\\x1b]0;x[red].md  [unportable-name]"
+        assert shown in labels(resources(inspector)[0].children)
 
     inspect(store_root, act)
 
