@@ -214,29 +214,6 @@ def write_failed(name: str, error: OSError) -> WriteFailedError:
     return WriteFailedError(f"cannot write {name}: {reason}", remedy=remedy, detail=str(error))
 
 
-def make_folders(root: int, path: str) -> int:
-    """Open a folder below a directory handle, making what is missing; sync what was made.
-
-    Raises:
-        WriteFailedError: A folder cannot be made.
-    """
-    handle = os.open(".", _FOLDER_FLAGS, dir_fd=root)
-    for component in filter(None, path.split("/")):
-        try:
-            try:
-                os.mkdir(component, dir_fd=handle)
-                os.fsync(handle)
-            except FileExistsError:
-                pass
-            following = os.open(component, _FOLDER_FLAGS, dir_fd=handle)
-        except OSError as error:
-            raise write_failed(path, error) from error
-        finally:
-            os.close(handle)
-        handle = following
-    return handle
-
-
 def sync_folders(root: int, paths: Iterable[str]) -> None:
     """Make renames and deletions in these folders durable. A folder that is gone is passed over."""
     for path in sorted(set(paths)):
@@ -254,16 +231,6 @@ def sync_path(path: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def remove_empty_folders(root: str, path: str) -> None:
-    """Remove a folder below a root, and those above it, as long as they are empty."""
-    while path:
-        try:
-            os.rmdir(os.path.join(root, path))
-        except OSError:
-            return
-        path = path.rpartition("/")[0]
 
 
 class FileSystemClock:

@@ -144,7 +144,7 @@ CODES: Final[dict[str, Code]] = {
 }
 """Every code that can be found; the order is the order of print.
 
-Two codes of summaries, `summary-stale` and its like, come with them."""
+`summary-stale` comes with summaries."""
 
 CODE_ORDER: Final = {code: number for number, code in enumerate(CODES)}
 

@@ -271,11 +271,6 @@ class Catalog:
         """The ids of all files in answers, ascending."""
         return [one for (one,) in self.rows("SELECT id FROM files WHERE state = '' ORDER BY id")]
 
-    def indexed_files(self) -> dict[int, str]:
-        """File id to path of every file in answers, by path."""
-        found = self.connection.execute("SELECT id, path FROM files WHERE state = '' ORDER BY path")
-        return {identifier: decode_path(path) for identifier, path in found}
-
     def file_hashes(self) -> list[tuple[bytes, bytes]]:
         """Path as it is on disk and content hash of every file whose bytes were read, by path."""
         # One walk through the table, and little to sort: most were indexed in this order.

@@ -4,12 +4,15 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from filestore.findings import Finding, is_clean
 from filestore.safe_text import safe_json, safe_text, shown_path
+
+if TYPE_CHECKING:
+    from filestore.undoing import Turned
 
 Accepted = Mapping[str, tuple[str, ...]] | None
 """Code of an accepted warning to the paths it is accepted for."""
@@ -157,3 +160,27 @@ def finding_json(finding: Finding, accepted: Accepted = None) -> dict[str, Any]:
 def count(number: int, singular: str, plural: str = "") -> str:
     """A number with its noun."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def turned(done: "Turned | None", *, word: str, as_json: bool) -> None:
+    """Say what an undo or a redo did; None where there was nothing to do.
+
+    Args:
+        done: What it gave.
+        word: ``undone`` or ``redone``: the key of the paths, and the verb.
+        as_json: Whether one JSON object is wanted.
+    """
+    if as_json:
+        paths: dict[str, Any] = {"undone": [], word: list(done.paths) if done else []}
+        name = {"id": done.identifier if done else None, "what": done.what if done else ""}
+        texts = {
+            "embedded": done.embedded if done else 0,
+            "reused": done.reused if done else 0,
+        }
+        write_json(name | paths | texts)
+    elif done is None:
+        line(f"nothing to {word.removesuffix('ne')}")
+    else:
+        line(
+            f"{word} {done.identifier}: {shown_path(done.what)} ({count(len(done.paths), 'file')})"
+        )

@@ -28,22 +28,8 @@ def run(options: Any) -> int:
             return _list(store.batches(), as_json=options.json)
         with _diagnostics.ProgressBar() as on_progress:
             done = store.undo(options.id, on_progress=on_progress)
-    if options.json:
-        paths = list(done.paths) if done else []
-        _output.write_json(
-            {
-                "id": done.identifier if done else None,
-                "what": done.what if done else "",
-                "undone": paths,
-                "embedded": done.embedded if done else 0,
-                "reused": done.reused if done else 0,
-            }
-        )
-    elif done is None:
-        _output.line("nothing to undo")
-    else:
-        files = _output.count(len(done.paths), "file")
-        _output.line(f"undone {done.identifier}: {shown_path(done.what)} ({files})")
+    _output.turned(done, word="undone", as_json=options.json)
+    if done is not None and not options.json:
         _output.line("'filestore redo' makes the change again")
     return _diagnostics.left_without(done.problem) if done else 1
 

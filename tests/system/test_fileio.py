@@ -199,26 +199,6 @@ def test_no_path_leads_out_of_its_root(tmp_path, path):
         os.close(root)
 
 
-def test_folders_are_made_where_they_are_missing(tmp_path, handle):
-    """A path of folders is there afterwards, whether some of it was or not."""
-    (tmp_path / "a").mkdir()
-    for _ in range(2):
-        made = fileio.make_folders(handle, "a/b/c")
-        fileio.write_at(made, "x.md", b"x")
-        os.close(made)
-    assert (tmp_path / "a" / "b" / "c" / "x.md").read_bytes() == b"x"
-    assert fileio.read_below(handle, "a/b/c/x.md")[0] == b"x"
-
-
-def test_a_file_where_a_folder_should_be_is_told(tmp_path, handle):
-    """A file in the way is an error with advice, and stays."""
-    (tmp_path / "a").write_bytes(b"mine")
-    with pytest.raises(fileio.WriteFailedError) as caught:
-        fileio.make_folders(handle, "a/b")
-    assert caught.value.remedy
-    assert contents(tmp_path) == {"a": b"mine"}
-
-
 # The clock
 
 

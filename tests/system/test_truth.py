@@ -294,3 +294,13 @@ def test_any_tree_becomes_any_other(tmp_path, old, new, last):
         if path.is_file() and ".undo" not in path.parts
     }
     assert found == new
+
+
+def test_a_file_where_a_folder_should_be_is_told(tmp_path):
+    """A file in the way of a new folder is an error with advice, and stays."""
+    places = places_at(tmp_path)
+    write(tmp_path, {"chunked/a": b"mine"})
+    with pytest.raises(ChangedMeanwhile, match="in place of a folder") as caught:
+        truth.change(places, {"chunked/a/b.md": b"new"}, before={}, command="test")
+    assert caught.value.remedy
+    assert everything(tmp_path) == {"chunked": None, "chunked/a": b"mine"}
