@@ -13,10 +13,13 @@ from filestore import (
     catching_up,
     checking_sources,
     chunkfile,
+    conflict_marks,
     drift,
     inspecting,
     links,
+    picking,
     records,
+    removal,
     resolving,
     source_drift,
     syncing,
@@ -330,6 +333,9 @@ class _Making:
             "restore": self._restored,
             "relink": self._relinked,
             "remove": self._removed,
+            "remove-duplicate": self._without,
+            "take-ours": self._sided,
+            "take-theirs": self._sided,
             "resolve-ours": self._resolved,
             "resolve-theirs": self._resolved,
         }[step.kind]
@@ -370,6 +376,21 @@ class _Making:
         if step.hash != (content_hash(made).hex() if made is not None else ""):
             raise _MovedOnError("the source was added again since the plan was made")
         return {step.path: made}
+
+    def _sided(self, step: Step, _: _Changes) -> dict[str, bytes | None]:
+        removal.refuse_unmerged(self._subject.places, [_below(step.path)])
+        data = self._before(step, step.path)
+        made = conflict_marks.with_side(data or b"", picking.SIDES[step.kind])
+        if data is None or step.hash != content_hash(made).hex():
+            raise _MovedOnError("its marks changed since the plan was made")
+        return {step.path: made}
+
+    def _without(self, step: Step, changes: _Changes) -> dict[str, bytes | None]:
+        removal.refuse_unmerged(self._subject.places, [_below(step.path)])
+        stays = self._before(step, step.other)
+        if stays is None or changes.after.get(step.other, stays) != stays:
+            raise _MovedOnError(f"{step.other}, which has its text, does not stay as it was")
+        return {step.path: None}
 
     def _is_open(self, conflict: Conflict, data: bytes) -> bool:
         where = checking_sources.reachable(self._subject)

@@ -1,17 +1,28 @@
 """Looking at what a store holds: resources, chunks, one file and its record, a whole text."""
 
+import contextlib
+import math
 import os
-from typing import Any
+import sys
+import time
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from filestore import chunkfile, drift, fileio, records
-from filestore.catalog import Catalog, FileRow, UnknownResourceError
+from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow, UnknownResourceError
 from filestore.errors import FilestoreError
 from filestore.hashing import content_hash
 from filestore.observation import INDEXED, RECORD, Observation
-from filestore.observe import interpret_chunk, is_record
+from filestore.observe import interpret_chunk, is_record, observe_entry
+from filestore.parts import Parts
 from filestore.places import Places
 from filestore.reconstruction import Reconstruction, reconstruct
 from filestore.settings import Layout
+
+MOST_RAW_BYTES: Final = 1024 * 1024
+_LIST: Final = "'filestore ls RESOURCE' lists the chunks of a resource"
 
 
 class UnknownPathError(FilestoreError, KeyError):
@@ -19,6 +30,82 @@ class UnknownPathError(FilestoreError, KeyError):
 
     def __str__(self) -> str:
         return self.message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorFacts:
+    """One embedded text of a file, and its vector."""
+
+    part: int
+    """0 for headings and body, n for question n."""
+    id: int
+    embedded: bool
+    norm: float | None
+    """Length of the vector as it is stored; None where it is not, or is damaged."""
+    when: str
+    """When the model gave it, in local time: ``2026-11-20 14:03``; where that is not known, the
+    generation in which the file came into the catalog."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """Everything known of one file: as it is on disk, and as the catalog has it."""
+
+    path: str
+    """Relative to the store root."""
+    frontmatter: Mapping[str, Any]
+    body: str
+    raw: str
+    """The file from its beginning; bytes that are not UTF-8 are replaced."""
+    raw_cut: bool
+    """Whether the file goes on beyond `raw`."""
+    problem: str
+    """Why it cannot be used as it is, "" if it can. Where it cannot even be parsed, `frontmatter`
+    is empty and `body` is `raw`."""
+    record: Mapping[str, Any]
+    """As `show` has it."""
+    source: str
+    pages: tuple[int, ...]
+    headings: tuple[str, ...]
+    questions: tuple[str, ...]
+    children: tuple[chunkfile.Child, ...]
+    """What a summary was made from."""
+    kind: str
+    """``chunk``, ``summary``, ``record``, or "" where nothing tells it."""
+    hand_edited: bool
+    freshness: Literal["fresh", "edited", "not indexed"]
+    withheld: str
+    """The code under which the catalog keeps it out of answers, "" for none."""
+    vectors: tuple[VectorFacts, ...]
+    """Of the texts that were indexed, part by part."""
+    model: str
+    """The fingerprint of the model that the vectors are from, "" for none."""
+    file_hash: str
+    """Of the bytes as they are, hexadecimal; "" where they were not read."""
+    indexed_hash: str
+    """Of the bytes as they were indexed; "" where they never were."""
+    origin: str
+    """The hash of the body as generated; "" for a file written by hand."""
+    generation: int
+    """In which the file came into the catalog as it is there; 0 where it is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AboutResource:
+    """What is known of one resource."""
+
+    resource: str
+    source: str
+    """What its record names; "" without one."""
+    documents: tuple[tuple[str, Mapping[str, Any]], ...]
+    """Source of each document, and what it says about itself, in reading order."""
+    chunks: int
+    """Chunk files, withheld ones included."""
+    extractor: str
+    """Names and versions of what read the documents, separated by commas."""
+    chunker: str
+    record_path: str
+    """Relative to the store root; "" without one."""
 
 
 def resource_named(catalog: Catalog, name: str, places: Places) -> str:
@@ -85,7 +172,7 @@ def show(places: Places, catalog: Catalog, path: str) -> dict[str, Any]:
     except OSError as error:
         raise UnknownPathError(
             f"cannot show {path}: {error.strerror or error}",
-            remedy="'filestore ls RESOURCE' lists the chunks of a resource",
+            remedy=_LIST,
         ) from error
     chunk = chunkfile.parse(data)
     row = catalog.files([relative]).get(relative)
@@ -93,29 +180,200 @@ def show(places: Places, catalog: Catalog, path: str) -> dict[str, Any]:
         "path": drift.root_path(relative),
         "frontmatter": dict(chunk.frontmatter),
         "body": chunk.body,
-        "record": _record(catalog, row, chunk, data),
+        "record": _record(
+            catalog, row, hand_edited=chunkfile.hand_edited(chunk), now=content_hash(data)
+        ),
     }
 
 
 def _record(
-    catalog: Catalog, row: FileRow | None, chunk: chunkfile.Chunk, data: bytes
+    catalog: Catalog, row: FileRow | None, *, hand_edited: bool, now: bytes
 ) -> dict[str, Any]:
     if row is None:
-        return {"indexed": False, "hand_edited": chunkfile.hand_edited(chunk)}
+        return {"indexed": False, "hand_edited": hand_edited}
     source = catalog.source_of(row)
     return {
         "indexed": row.state == INDEXED,
         "withheld": row.state or None,
-        "freshness": "fresh" if content_hash(data) == row.file_hash else "edited",
+        "freshness": "fresh" if now == row.file_hash else "edited",
         "resource": row.resource,
         "kind": row.kind,
         "source": source,
         "document": _document(catalog, row.resource, source),
-        "hand_edited": chunkfile.hand_edited(chunk),
+        "hand_edited": hand_edited,
         "vector_ids": catalog.parts_of(row.id),
         "file_hash": row.file_hash.hex(),
         "generation": row.generation,
     }
+
+
+def about(parts: Parts, catalog: Catalog, path: str) -> About:
+    """Everything known of one file, whatever state it is in.
+
+    Args:
+        parts: The store's.
+        catalog: Inside a snapshot.
+        path: Relative to the store root, to `chunked/`, or absolute.
+
+    Raises:
+        UnknownPathError: There is no such file below `chunked/`.
+    """
+    relative = below_chunked(parts.places, path)
+    row = catalog.files([relative]).get(relative)
+    seen, raw = _seen(parts, relative)
+    chunk, text = _parsed(seen), raw[:MOST_RAW_BYTES].decode("utf-8", "replace")
+    edited = chunkfile.hand_edited(chunk) if chunk else row is not None and row.edited
+    record = _record(catalog, row, hand_edited=edited, now=seen.file_hash)
+    is_known = row is not None and row.state in (INDEXED, RECORD)
+    fingerprint = str(catalog.meta("fingerprint") or "")
+    return About(
+        path=drift.root_path(relative),
+        frontmatter=dict(chunk.frontmatter) if chunk else {},
+        body=chunk.body if chunk else text,
+        raw=text,
+        raw_cut=len(raw) > MOST_RAW_BYTES,
+        problem="" if seen.state in (INDEXED, RECORD) else seen.detail or seen.state,
+        record=record,
+        source=_source(catalog, row, chunk),
+        pages=chunk.pages if chunk else (),
+        headings=chunk.headings if chunk else (),
+        questions=chunk.questions if chunk else (),
+        children=chunk.children if chunk else (),
+        kind=_kind(seen, chunk),
+        hand_edited=edited,
+        freshness=record["freshness"] if is_known else "not indexed",
+        withheld="" if row is None or is_known else row.state,
+        vectors=_vectors(parts, catalog, row, fingerprint),
+        model=fingerprint,
+        file_hash=seen.file_hash.hex(),
+        indexed_hash=row.file_hash.hex() if row else "",
+        origin=(chunk.origin if chunk else row.origin if row else None) or "",
+        generation=row.generation if row else 0,
+    )
+
+
+def _seen(parts: Parts, relative: str) -> tuple[Observation, bytes]:
+    """A file as it is, and its first bytes, one more than are shown; none where it is no file."""
+    parent, _, name = relative.rpartition("/")
+    try:
+        root = os.open(parts.places.chunked, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with fileio.folder(root, parent) as handle:
+                return _seen_at(handle, relative, name, parts.settings.layout)
+        finally:
+            os.close(root)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UnknownPathError(f"no chunk file {relative!r}", remedy=_LIST) from error
+    except OSError as error:
+        return _unreadable(relative, error), b""
+
+
+def _seen_at(handle: int, path: str, name: str, layout: Layout) -> tuple[Observation, bytes]:
+    try:
+        seen = observe_entry(handle, path, name, layout=layout)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        seen = _unreadable(path, error)
+    if seen.data:
+        return seen, seen.data[: MOST_RAW_BYTES + 1]
+    # Too large, or no chunk file: its beginning is shown, unless it is no regular file at all.
+    with contextlib.suppress(OSError):
+        return seen, fileio.read_at(handle, name, limit=MOST_RAW_BYTES + 1)[0]
+    return seen, b""
+
+
+def _unreadable(path: str, error: OSError) -> Observation:
+    detail = error.strerror or str(error)
+    return Observation(path=path, values=(0,) * 5, state="unreadable", detail=detail)
+
+
+def _parsed(seen: Observation) -> chunkfile.Chunk | None:
+    """What a file says, also where it is left out for what its body is."""
+    if seen.chunk is not None or seen.state not in ("conflict-markers", "empty"):
+        return seen.chunk
+    with contextlib.suppress(FilestoreError):
+        return chunkfile.parse(seen.data)
+    return None
+
+
+def _source(catalog: Catalog, row: FileRow | None, chunk: chunkfile.Chunk | None) -> str:
+    own = chunk.source if chunk else None
+    return own or (catalog.source_of(row) if row else None) or ""
+
+
+def _kind(seen: Observation, chunk: chunkfile.Chunk | None) -> str:
+    if seen.state == RECORD:
+        return RECORD
+    return (
+        (chunk.kind if chunk else None)
+        or chunkfile.kind_of_name(seen.path)
+        or ("chunk" if chunk else "")
+    )
+
+
+def _vectors(
+    parts: Parts, catalog: Catalog, row: FileRow | None, fingerprint: str
+) -> tuple[VectorFacts, ...]:
+    if row is None:
+        return ()
+    found = CatalogPages(catalog).vectors_of(row.id)
+    stored: Mapping[bytes, bytes] = {}
+    # Without the embeddings everything else is still worth telling.
+    with contextlib.suppress(FilestoreError):
+        embeddings = parts.embeddings() if found else None
+        if embeddings is not None:
+            stored = embeddings.raw(fingerprint, [key for _, _, key, _ in found])
+    return tuple(
+        VectorFacts(
+            part=part,
+            id=identifier,
+            embedded=embedded != 0,
+            norm=_norm(stored[key]) if key in stored else None,
+            when=_when(embedded) or f"generation {row.generation}",
+        )
+        for part, identifier, key, embedded in found
+    )
+
+
+def _when(seconds: int) -> str:
+    if seconds <= SOME_TIME:
+        return ""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+
+
+def _norm(vector: bytes) -> float:
+    """The length of a vector of little-endian float32; one vector is not worth loading numpy."""
+    numbers = array("f", vector)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return math.hypot(*numbers)
+
+
+def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource:
+    """What is known of one resource.
+
+    Raises:
+        UnknownResourceError: No resource has this name, or several could be meant.
+    """
+    pages = CatalogPages(catalog)
+    resource = name if pages.has_resource(name) else resource_named(catalog, name, places)
+    known = [records.parse(data) for data in catalog.records_of(resource)]
+    documents = [document for record in known for document in record.documents]
+    paths = catalog.record_paths(resource)
+    return AboutResource(
+        resource=resource,
+        source=", ".join(record.source for record in known),
+        documents=tuple((one.source, dict(one.metadata)) for one in documents),
+        chunks=pages.chunk_count(resource),
+        extractor=_each_once([document.extractor for document in documents]),
+        chunker=_each_once([record.chunker for record in known]),
+        record_path=drift.root_path(paths[0]) if paths else "",
+    )
+
+
+def _each_once(texts: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(texts))
 
 
 def _document(catalog: Catalog, resource: str, source: str | None) -> dict[str, Any]:
@@ -142,9 +400,7 @@ def below_chunked(places: Places, path: str) -> str:
         normal = os.path.normpath(candidate)
         if normal.startswith(places.chunked + os.sep) and os.path.lexists(normal):
             return os.path.relpath(normal, places.chunked)
-    raise UnknownPathError(
-        f"no chunk file {path!r}", remedy="'filestore ls RESOURCE' lists the chunks of a resource"
-    )
+    raise UnknownPathError(f"no chunk file {path!r}", remedy=_LIST)
 
 
 def reconstruct_resource(

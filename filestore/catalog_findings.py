@@ -4,7 +4,7 @@ Reads no file of the tree. One rule: nothing here depends on what was just walke
 said at every level and again after a commit.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -126,9 +126,7 @@ def metric_mismatch(catalog: Catalog, settings: Settings) -> Iterator[Finding]:
 
 def remarks(catalog: Catalog) -> Iterator[Finding]:
     """What is worth knowing, and nobody need mend."""
-    for path in catalog.hand_edited_paths():
-        detail = "its body is not the one that was generated"
-        yield Finding(code="hand-edited", path=root_path(path), detail=detail)
+    yield from hand_edited(catalog.hand_edited_paths())
     # A vector without a second text is the rule, and counting is cheaper than comparing.
     if catalog.count("parts") > catalog.count("vectors"):
         for first, *others in catalog.duplicates():
@@ -140,6 +138,13 @@ def remarks(catalog: Catalog) -> Iterator[Finding]:
                 detail=f"has a text in common with {named}{more}",
                 other=root_path(others[0]),
             )
+
+
+def hand_edited(paths: Iterable[str]) -> Iterator[Finding]:
+    """The remarks that files, by their paths below `chunked/`, were edited by hand."""
+    for path in paths:
+        detail = "its body is not the one that was generated"
+        yield Finding(code="hand-edited", path=root_path(path), detail=detail)
 
 
 def changed_chunker(

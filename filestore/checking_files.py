@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -15,6 +15,8 @@ from filestore.progress import OnProgress, Progress
 from filestore.subject import Said, Sample, Subject
 
 CATALOG: Final = ".sidecar/catalog.sqlite"
+_HANDED_ON: Final = 1000
+"""So many rotten files are looked at twice, for somebody who waits for the first ones."""
 _REMARKS: Final = frozenset(
     {
         "chunker-changed",
@@ -32,9 +34,15 @@ _REMARKS: Final = frozenset(
 
 @contextlib.contextmanager
 def begun(
-    subject: Subject, sample: Sample, on_progress: OnProgress
+    subject: Subject, sample: Sample, said: Said, on_progress: OnProgress
 ) -> Iterator[Callable[[], list[str]]]:
     """Begin to read every catalogued file of a slice, also those whose stat is as it was.
+
+    Args:
+        subject: The store.
+        sample: The slice.
+        said: What was found by stats; rotten files are handed on by it as they are read.
+        on_progress: Told how many were read.
 
     Yields:
         What ends it, and gives the paths that do not hold what was recorded.
@@ -50,8 +58,30 @@ def begun(
         files,
         processes=subject.processes if len(files) > drift.PARALLEL_FILES else 1,
         on_share=lambda share: on_progress(told_of(done=int(share * len(files)))),
+        on_unlike=_Early(subject, said),
     ) as differing:
         yield differing
+
+
+class _Early:
+    """Hands on what differs while the rest is read."""
+
+    def __init__(self, subject: Subject, said: Said) -> None:
+        self._subject = subject
+        self._said = said
+        self._left = _HANDED_ON
+
+    def __call__(self, paths: Sequence[str]) -> None:
+        """Look at files of one block that differ."""
+        if not self._left or not self._said.telling.is_heard:
+            return
+        known = told(self._said)
+        fresh = _in_sight(
+            [path for path in paths if drift.root_path(path) not in known], self._said
+        )
+        fresh = fresh[: self._left]
+        self._left -= len(fresh)
+        self._said.telling.tell(_rotten(self._subject, fresh))
 
 
 def check(
@@ -77,13 +107,17 @@ def check(
 
 def _out_of_sight(paths: list[str], said: Said) -> list[str]:
     """The paths without those below a folder that cannot be read, which is told once, of it."""
-    closed = [one.path for one in said.findings if one.code == "unreadable"]
-    below = tuple(f"{path}/" for path in closed)
-    seen = [path for path in paths if not drift.root_path(path).startswith(below)]
+    seen = _in_sight(paths, said)
     if len(seen) < len(paths):
         number = len(paths) - len(seen)
         said.not_checked.append(f"contents of {number:,} files below what is unreadable")
     return seen
+
+
+def _in_sight(paths: list[str], said: Said) -> list[str]:
+    closed = [one.path for one in said.findings if one.code == "unreadable"]
+    below = tuple(f"{path}/" for path in closed)
+    return [path for path in paths if not drift.root_path(path).startswith(below)]
 
 
 def _mismatches(wrong: Mapping[str, str]) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 Embeddings are kept as they are made, batch by batch, so that an interrupted commit loses none.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -146,7 +147,7 @@ class EmbeddingFeed:
         self, embedder: "Embedder", keys: Sequence[bytes], vectors: "NDArray[float32]"
     ) -> None:
         self._embeddings.put(embedder.fingerprint, keys, vectors)
-        self._catalog.set_embedded(vector_id(key) for key in keys)
+        self._catalog.set_embedded((vector_id(key) for key in keys), at_s=int(time.time()))
         self.embedded += len(keys)
 
     def close(self) -> None:

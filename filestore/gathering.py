@@ -4,17 +4,17 @@ Reads files, catalog, embeddings and git; changes nothing and decides nothing.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from filestore import catalog_findings, drift, links, records
+from filestore import catalog_findings, drift, links, picking, records, worktree
 from filestore.catalog import Catalog, Conflict, FileRow, LinkRow
 from filestore.errors import FilestoreError
 from filestore.fileio import stat_values
 from filestore.findings import Finding
 from filestore.hashing import content_hash, source_hash
-from filestore.observation import INDEXED, Observation
+from filestore.observation import INDEXED, UNMERGED, Observation
 from filestore.observe import conflict_lines, interpret
 from filestore.planning import Facts, Look, Prepared, Restorable
 from filestore.plans import ABSENT, Policy, State
@@ -225,10 +225,19 @@ class Gathering:
                 ):
                     if path in chosen:
                         yield (kind, path), self._resolve(path, kind)
+            elif code == "conflict-markers":
+                for kind, chosen in (
+                    ("take-ours", self._policy.ours),
+                    ("take-theirs", self._policy.theirs),
+                ):
+                    if path in chosen:
+                        yield (kind, path), self._sided(path, kind)
             elif code == "source-missing" and code in self._policy.only:
                 yield ("remove", path), self._remove(path)
             elif code in ("source-modified", "chunker-changed"):
                 yield ("reingest", path), self._reingest(path)
+        for path in self._policy.remove:
+            yield ("remove-duplicate", path), self._without(path)
 
     def _relink(self, path: str) -> Prepared:
         data = self._held(path)
@@ -274,6 +283,12 @@ class Gathering:
                     "'filestore repair --ours PATH' keeps the file, '--theirs PATH' deletes it, as"
                     " its text is gone from the source",
                 )
+            elif code == "conflict-markers" and finding.detail != UNMERGED:
+                yield (
+                    (code, path),
+                    "'filestore repair --ours PATH' takes one side, '--theirs PATH' the other; or"
+                    " resolve it in an editor. Until then it is left out",
+                )
             elif code == "model-changed" and self._subject.embedder is not None:
                 yield (code, path), f"{finding.repair}: {self._price_of_all()}"
 
@@ -309,15 +324,59 @@ class Gathering:
 
     def _is_withheld(self, path: str) -> bool:
         """Whether a file is out of answers as it is."""
+        seen = self._observed(path)
+        return seen is not None and seen.state != INDEXED
+
+    def _observed(self, path: str) -> Observation | None:
+        """A file of the tree as it is; None where it cannot be read."""
         for _, seen in looks_at(self._subject, [_below(path)]):
-            return isinstance(seen, Observation) and seen.state != INDEXED
-        return False
+            return seen if isinstance(seen, Observation) else None
+        return None
+
+    def _sided(self, path: str, kind: str) -> Prepared:
+        seen = self._observed(path)
+        if seen is None:
+            return Prepared(seen={}, problem="it cannot be read")
+        if path in self._conflicts:
+            problem = "a new text of its source waits there, too: resolve the marks in an editor"
+            return Prepared(seen={}, problem=problem)
+        return picking.one_side(
+            path,
+            seen,
+            picking.SIDES[kind],
+            is_unmerged=_below(path) in self._unmerged,
+            interpreted=self._interpreted,
+        )
+
+    @cached_property
+    def _unmerged(self) -> set[str]:
+        return worktree.unmerged(self._places.chunked)
+
+    def _without(self, path: str) -> Prepared:
+        seen = self._observed(path)
+        if seen is None:
+            return Prepared(seen={}, problem="it cannot be read")
+        return picking.without(path, seen, next(self._twins(seen), None))
+
+    def _twins(self, seen: Observation) -> Iterator[Observation]:
+        """The files that have the text of a file, and stay."""
+        goes = {_below(path) for path in self._policy.remove}
+        owners = self._catalog.files_of_vectors(seen.vector_ids()[:1])
+        ids = [file for pairs in owners.values() for file, part in pairs if not part]
+        paths = sorted(set(self._catalog.indexed_paths(ids).values()) - goes)
+        for _, other in looks_at(self._subject, paths):
+            if isinstance(other, Observation) and picking.is_twin(seen, other):
+                yield other
+
+    def _interpreted(self, path: str, data: bytes) -> Observation:
+        """What these bytes would mean in a file."""
+        seen = Observation(path=path, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
+        interpret(seen, os.path.basename(path), layout=self._subject.layout)
+        return seen
 
     def _keys(self, path: str, data: bytes) -> tuple[bytes, ...]:
         """Of the texts that would be embedded of a chunk file with these bytes."""
-        seen = Observation(path=path, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
-        interpret(seen, os.path.basename(path), layout=self._subject.layout)
-        return seen.keys
+        return self._interpreted(path, data).keys
 
     @cached_property
     def _records(self) -> list[tuple[str, Record]]:
@@ -445,7 +504,7 @@ def _chunk_paths(findings: Sequence[Finding], policy: Policy) -> list[str]:
     """The files of the tree that findings are about, below `chunked/`, neighbours together."""
     start = f"{drift.CHUNKED}/"
     paths = {finding.path for finding in findings if finding.code not in _NOTES}
-    paths.update(policy.lost)
+    paths.update(policy.lost, policy.remove)
     return sorted(_below(path) for path in paths if path.startswith(start))
 
 

@@ -31,8 +31,12 @@ def file_hash(path: str) -> bytes:
     try:
         if os.fstat(descriptor).st_size == 0:
             return content_hash(b"")
-        with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as view:
-            return content_hash(memoryview(view))
+        with (
+            mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as mapped,
+            # Let go by itself: whoever is interrupted here could not close the map else.
+            memoryview(mapped) as view,
+        ):
+            return content_hash(view)
     finally:
         os.close(descriptor)
 

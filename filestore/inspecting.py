@@ -17,7 +17,7 @@ from filestore.errors import FilestoreError
 from filestore.findings import Finding, is_clean, worst_first
 from filestore.parts import Parts
 from filestore.progress import OnProgress, ignore
-from filestore.subject import Level, Sample
+from filestore.subject import NOBODY, Level, OnFound, Sample, Telling
 from filestore.verify import Checked
 
 if TYPE_CHECKING:
@@ -57,7 +57,13 @@ def status(parts: Parts) -> Status:
     )
 
 
-def verified(parts: Parts, level: Level, sample: Sample | None, on_progress: OnProgress) -> Checked:
+def verified(
+    parts: Parts,
+    level: Level,
+    sample: Sample | None,
+    on_progress: OnProgress,
+    on_found: OnFound | None = None,
+) -> Checked:
     """Every drift and damage.
 
     Args:
@@ -65,17 +71,29 @@ def verified(parts: Parts, level: Level, sample: Sample | None, on_progress: OnP
         level: How much is read.
         sample: The slice of files and vectors that is read; None for all of them.
         on_progress: Told how far it is.
+        on_found: Told of findings as they are found, of each once, by the thread that called. The
+            result may lack some of them, where a cause was found that hides its consequences.
     """
+    telling = Telling(on_found)
+    checked = _verified(parts, level, sample or verify.ALL, on_progress, telling)
+    telling.tell(checked.findings)
+    return checked
+
+
+def _verified(
+    parts: Parts, level: Level, sample: Sample, on_progress: OnProgress, telling: Telling
+) -> Checked:
     from filestore.embed.cache import EmbeddingsNewer
 
-    chosen = sample or verify.ALL
     try:
         catalog = parts.catalog()
         with catalog.snapshot():
             subject = parts.subject(catalog, parts.embeddings())
-            return verify.verify(subject, level=level, sample=chosen, on_progress=on_progress)
+            return verify.verify(
+                subject, level=level, sample=sample, on_progress=on_progress, telling=telling
+            )
     except (CatalogMissingError, CatalogDamagedError, CatalogNewerError, EmbeddingsNewer) as error:
-        return _without_catalog(parts, error, level, chosen, on_progress)
+        return _without_catalog(parts, error, level, sample, on_progress, telling)
 
 
 def _without_catalog(
@@ -84,6 +102,7 @@ def _without_catalog(
     level: Level,
     sample: Sample,
     on_progress: OnProgress,
+    telling: Telling = NOBODY,
 ) -> Checked:
     return verify.without_catalog(
         parts.places,
@@ -92,4 +111,5 @@ def _without_catalog(
         level=level,
         sample=sample,
         on_progress=on_progress,
+        telling=telling,
     )

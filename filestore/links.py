@@ -97,6 +97,20 @@ def target_of(path: str, destination: str) -> str | None:
     return None if found.startswith("../") else found
 
 
+def offset_of(path: str, body: str, target: str) -> int | None:
+    """Where the first link to a file stands, in characters of a body; None where there is none.
+
+    Args:
+        path: Of the file with the link, below `chunked/`.
+        body: Its body.
+        target: The file that is meant, below `chunked/`.
+    """
+    for start, stop in _destinations(body):
+        if target_of(path, body[start:stop]) == target:
+            return start
+    return None
+
+
 def _targets(path: str, body: str) -> Iterator[str]:
     if "](" not in body and "]:" not in body:
         return

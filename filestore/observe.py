@@ -55,8 +55,9 @@ def observe(
             try:
                 if parent != open_path:
                     if open_path is not None:
-                        os.close(handle)
+                        # First: whoever is interrupted in closing must not close it once more.
                         open_path = None
+                        os.close(handle)
                     handle = fileio.open_folder(root, parent)
                     open_path = parent
                 seen = observe_entry(handle, path, name, layout=layout)
@@ -238,7 +239,7 @@ def conflict_lines(data: bytes, start: int = 0) -> tuple[int, int, int] | None:
 
 def _outside_code(data: bytes, start: int) -> tuple[int, int, int] | None:
     """As `conflict_lines`, of a conflict that does not stand in one fenced block of code whole."""
-    blocks = list(_fenced(data, start))
+    blocks = list(fenced(data, start))
     for triple in _triples(data, start):
         first, _, last = triple
         if not any(begin < first and last < end for begin, end in blocks):
@@ -246,7 +247,7 @@ def _outside_code(data: bytes, start: int) -> tuple[int, int, int] | None:
     return None
 
 
-def _fenced(data: bytes, start: int) -> Iterator[tuple[int, int]]:
+def fenced(data: bytes, start: int) -> Iterator[tuple[int, int]]:
     """Where blocks of fenced code begin and end; one that is never closed ends with the file."""
     opened: re.Match[bytes] | None = None
     for match in _CODE_FENCE.finditer(data, start):

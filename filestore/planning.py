@@ -6,7 +6,7 @@ still holds; what no step mends is left for a person, with the reason.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, TypedDict
 
 from filestore.findings import CODES, Finding
 from filestore.plans import ABSENT, KINDS, PARTS, Left, Plan, Policy, State, Step, is_below
@@ -102,6 +102,8 @@ class Prepared:
     diff: str = ""
     keys: tuple[bytes, ...] | None = ()
     """Of the texts that are embedded of it then; None where that shows only when it is done."""
+    other: str = ""
+    """The file that keeps the text of one that goes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +156,8 @@ def make(
             work.take(finding)
     for path in policy.lost:
         work.bring_back(path, ())
+    for path in policy.remove:
+        work.remove_copy(path)
     steps = sorted(work.finished(), key=lambda step: (_ORDER[step.kind], step.path))
     keys = work.keys
     return Plan(
@@ -170,6 +174,15 @@ def make(
 
 
 _ORDER: Final = {kind: number for number, kind in enumerate(KINDS)}
+
+
+class _Price(TypedDict):
+    """What a step has to embed, as `Step` has it."""
+
+    texts: int
+    known: int
+    wanted: frozenset[bytes]
+    had: frozenset[bytes]
 
 
 class _Planner:
@@ -219,7 +232,6 @@ class _Planner:
     def _add_file(self, kind: str, finding: Finding, detail: str = "") -> None:
         look = self._facts.looks.get(finding.path, _NOTHING)
         keys = look.keys if kind in ("index", "reindex") else ()
-        wanted = set(keys)
         # What is no file of the tree changes with the generation, and the sync sees to that.
         seen = {finding.path: look.state} if is_below(finding.path, "chunked") else {}
         if kind == "repoint":
@@ -232,10 +244,15 @@ class _Planner:
             detail=detail or finding.detail,
             seen=seen,
             read_bytes=look.size_bytes,
-            texts=len(wanted - self._facts.embedded),
-            known=len(wanted & self._facts.embedded),
+            **self._price(keys),
         )
         self._add(step, keys)
+
+    def _price(self, keys: Iterable[bytes]) -> "_Price":
+        """What a step has to embed."""
+        every = frozenset(keys)
+        wanted, had = every - self._facts.embedded, every & self._facts.embedded
+        return {"texts": len(wanted), "known": len(had), "wanted": wanted, "had": had}
 
     def bring_back(self, path: str, codes: tuple[str, ...]) -> bool:
         """Plan the restoration of a file, if its bytes can be had."""
@@ -279,12 +296,25 @@ class _Planner:
     def _take_withheld(self, finding: Finding) -> None:
         path = finding.path
         is_back = finding.code == "record-invalid" and self.bring_back(path, (finding.code,))
-        if not is_back:
+        is_sided = finding.code == "conflict-markers" and self._take_side(finding)
+        if not is_back and not is_sided:
             self._leave(finding)
         # What comes back need not be left out first.
         look = self._facts.looks.get(path)
         if look is not None and not look.recorded and not (is_back and self._policy.truth):
             self._add_file("withhold", finding)
+
+    def _take_side(self, finding: Finding) -> bool:
+        """Plan that a file takes the side that was named; whether that was all to be said of it."""
+        path, policy = finding.path, self._policy
+        if path not in policy.ours and path not in policy.theirs:
+            return False
+        self._add_prepared("take-ours" if path in policy.ours else "take-theirs", finding)
+        return True
+
+    def remove_copy(self, path: str) -> None:
+        """Plan that a file goes which a person named."""
+        self._add_prepared("remove-duplicate", Finding(code="duplicate", path=path))
 
     def _take_truth(self, finding: Finding) -> None:
         code, path = finding.code, finding.path
@@ -297,26 +327,36 @@ class _Planner:
                 self._leave(finding)
                 return
             kind = "resolve-ours" if path in self._policy.ours else "resolve-theirs"
-        prepared = self._facts.prepared.get((kind, path))
+        self._add_prepared(kind, finding)
+
+    def _add_prepared(self, kind: str, finding: Finding) -> None:
+        """Plan a change that was worked out, or leave its finding."""
+        prepared = self._facts.prepared.get((kind, finding.path))
         if prepared is None or prepared.problem:
-            self._leave(finding, prepared.problem if prepared else "")
+            reason = prepared.problem if prepared else ""
+            if finding.severity != "I":
+                self._leave(finding, reason)
+            elif kind == "remove-duplicate":
+                # A mere remark, but a person asked for it.
+                self.left.append(Left(finding=finding, reason=reason or "it is no copy"))
             return
-        keys = set(prepared.keys or ())
+        price = self._price(prepared.keys or ())
+        step = Step(
+            kind=kind,
+            path=finding.path,
+            other=prepared.other,
+            codes=(finding.code,),
+            detail=prepared.detail or finding.detail,
+            seen=prepared.seen,
+            read_bytes=prepared.read_bytes,
+            write_bytes=prepared.write_bytes,
+            hash=prepared.hash,
+            diff=prepared.diff,
+            **price,
+        )
         self._add(
-            Step(
-                kind=kind,
-                path=path,
-                codes=(code,),
-                detail=prepared.detail or finding.detail,
-                seen=prepared.seen,
-                read_bytes=prepared.read_bytes,
-                write_bytes=prepared.write_bytes,
-                texts=None if prepared.keys is None else len(keys - self._facts.embedded),
-                known=len(keys & self._facts.embedded),
-                hash=prepared.hash,
-                diff=prepared.diff,
-            ),
-            keys,
+            step if prepared.keys is not None else replace(step, texts=None),
+            price["wanted"] | price["had"],
         )
 
     def finished(self) -> Iterator[Step]:
@@ -335,7 +375,7 @@ class _Planner:
         written = {
             step.path: step
             for step in self._steps.values()
-            if step.kind in _WRITTEN and (self._policy.truth or step.kind.startswith("resolve-"))
+            if step.kind in _WRITTEN and (self._policy.truth or KINDS[step.kind].named)
         }
         codes = {path: list(step.codes) for path, step in written.items()}
         for step in self._steps.values():
@@ -364,16 +404,25 @@ class _Planner:
             detail=found[0].detail if len(found) == 1 else f"{len(found)} findings",
             findings=len(found),
             read_bytes=self._facts.part_bytes.get(kind, 0),
-            texts=len(keys - self._facts.embedded),
-            known=len(keys & self._facts.embedded),
+            **self._price(keys),
         )
 
 
 _NOTHING: Final = Look(state=ABSENT)
 _KEPT: Final = ".undo/"
 """What lies there goes on with 'undo' and 'redo', and is never collected."""
-_WRITTEN: Final = frozenset({"restore", "resolve-ours", "resolve-theirs", "relink"})
-"""Kinds that write the file of their path."""
+_WRITTEN: Final = frozenset(
+    {
+        "restore",
+        "resolve-ours",
+        "resolve-theirs",
+        "take-ours",
+        "take-theirs",
+        "relink",
+        "remove-duplicate",
+    }
+)
+"""Kinds that write the file of their path, or remove it."""
 _TRUTH_KINDS: Final = {
     "source-modified": "reingest",
     "chunker-changed": "reingest",

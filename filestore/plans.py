@@ -1,7 +1,7 @@
 """A plan of repair as values: its steps, what each was planned on, and what is left. Pure."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from filestore.findings import Finding
@@ -19,14 +19,19 @@ class Kind:
     """Whether it writes files of the tree, not only the sidecar."""
     part: bool = False
     """Whether it mends a derived part as a whole, not one file."""
+    named: bool = False
+    """Whether it is planned only for files that a person names, who gives leave with that."""
 
 
 KINDS: Final[dict[str, Kind]] = {
     "restore": Kind("bring back", truth=True),
-    "resolve-ours": Kind("keep the edit of", truth=True),
-    "resolve-theirs": Kind("take the new text into", truth=True),
+    "resolve-ours": Kind("keep the edit of", truth=True, named=True),
+    "resolve-theirs": Kind("take the new text into", truth=True, named=True),
+    "take-ours": Kind("take our side of git's conflict in", truth=True, named=True),
+    "take-theirs": Kind("take their side of git's conflict in", truth=True, named=True),
     "relink": Kind("mend links in", truth=True),
     "remove": Kind("remove what was made of", truth=True),
+    "remove-duplicate": Kind("remove the copy", truth=True, named=True),
     "reingest": Kind("take in again", truth=True),
     "salvage": Kind("keep the sound embeddings of", part=True),
     "rebuild-catalog": Kind("index all files again", part=True),
@@ -85,16 +90,20 @@ class Policy:
     paths: tuple[str, ...] = ()
     """Files and folders as findings have them; empty for all."""
     ours: tuple[str, ...] = ()
-    """Files whose edit wins over the new text of their source."""
+    """Files whose edit wins over the new text of their source, or that take our side of git's
+    conflict."""
     theirs: tuple[str, ...] = ()
-    """Files whose edit gives way to it."""
+    """Files whose edit gives way to it, or that take their side."""
+    remove: tuple[str, ...] = ()
+    """Files that go, because others have their text."""
     lost: tuple[str, ...] = ()
     """Files that no finding tells of any more, to be brought back."""
 
     def concerns(self, finding: Finding) -> bool:
         """Whether a finding is to be mended at all."""
-        if (self.ours or self.theirs) and not (self.only or self.paths):
-            return finding.path in {*self.ours, *self.theirs}
+        named = {*self.ours, *self.theirs, *self.remove}
+        if named and not (self.only or self.paths):
+            return finding.path in named
         if self.only and finding.code not in self.only:
             return False
         return not self.paths or any(
@@ -116,7 +125,7 @@ class Step:
     """Of the findings that it mends; none for a file that is brought back on demand."""
     detail: str = ""
     other: str = ""
-    """Where a moved file was."""
+    """Where a moved file was; which file keeps the text of one that goes."""
     findings: int = 1
     seen: Mapping[str, State] = field(default_factory=dict)
     read_bytes: int = 0
@@ -132,6 +141,10 @@ class Step:
     blob: str = ""
     """Git's name of them, where they come from git."""
     diff: str = ""
+    wanted: frozenset[bytes] = field(default=frozenset(), repr=False)
+    """Keys of the texts to be embedded, as far as they are known."""
+    had: frozenset[bytes] = field(default=frozenset(), repr=False)
+    """Keys of those whose embedding is there."""
 
     @property
     def truth(self) -> bool:
@@ -188,7 +201,62 @@ class Plan:
 
     def allows(self, step: Step) -> bool:
         """Whether the policy lets a step be applied; a file that was named is meant."""
-        return not step.truth or self.policy.truth or step.kind.startswith("resolve-")
+        return not step.truth or self.policy.truth or KINDS[step.kind].named
+
+
+def selected(plan: Plan, findings: Iterable[Finding]) -> Plan:
+    """The part of a plan that mends some findings, and whatever that needs.
+
+    A step that mends several goes whole: a derived part is not mended for one file. What is brought
+    back on demand mends no finding, and is left out.
+
+    Args:
+        plan: Of all findings.
+        findings: Those that are to be mended; only their code and paths count.
+    """
+    chosen = set(findings)
+    named = {(one.code, one.path) for one in chosen}
+    # Which of the files that have a text in common is to go is said by the step.
+    named |= {(one.code, one.other) for one in chosen if one.code == "duplicate"}
+    keys = {step.key for step in plan.steps if _mends(step, named)}
+    if keys and not plan.identity:
+        # Without a catalog no other step can be followed.
+        keys |= {step.key for step in plan.steps if step.kind == "rebuild-catalog"}
+    left = [one for one in plan.left if (one.finding.code, one.finding.path) in named]
+    chosen_steps = [step for step in plan.steps if step.key in keys]
+    return replace(of_steps(plan, chosen_steps), left=tuple(left))
+
+
+def without(plan: Plan, keys: Collection[tuple[str, str, str]]) -> Plan:
+    """A plan without some steps, nor those that need them.
+
+    Args:
+        plan: Of these steps and others.
+        keys: Of steps, see `Step.key`; those that are none of the plan's change nothing.
+    """
+    dropped = {step.key for step in plan.steps if step.key in keys}
+    if not plan.identity and any(kind == "rebuild-catalog" for kind, _, _ in dropped):
+        return of_steps(plan, ())
+    return of_steps(plan, [step for step in plan.steps if step.key not in dropped])
+
+
+def of_steps(plan: Plan, steps: Iterable[Step]) -> Plan:
+    """A plan with some of its steps, and what these cost."""
+    chosen = tuple(steps)
+    return replace(
+        plan,
+        steps=chosen,
+        texts=len(frozenset[bytes]().union(*(step.wanted for step in chosen))),
+        known=len(frozenset[bytes]().union(*(step.had for step in chosen))),
+    )
+
+
+def _mends(step: Step, named: Set[tuple[str, str]]) -> bool:
+    """Whether a step mends a finding of these codes and paths."""
+    if step.part or "mass-missing" in step.codes:
+        return any(code in step.codes for code, _ in named)
+    paths = (step.path, step.other) if step.kind == "remove-duplicate" else (step.path,)
+    return any((code, path) in named for code in step.codes for path in paths)
 
 
 def is_below(path: str, folder: str) -> bool:

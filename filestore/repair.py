@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from filestore import drift, inspecting, planning, worktree
 from filestore.catalog import Catalog
-from filestore.errors import FilestoreError, UsageError
+from filestore.errors import FilestoreError, RefusedError, UsageError
 from filestore.findings import CODES, Finding
 from filestore.gathering import Gathering
 from filestore.parts import Parts
 from filestore.places import Places
-from filestore.plans import ABSENT, CHANGED, Plan, Policy, Step, is_below, moved_on
+from filestore.plans import ABSENT, CHANGED, Plan, Policy, Step, is_below, moved_on, of_steps
 from filestore.progress import OnProgress, ignore
 from filestore.safe_text import shown_path
 from filestore.saved_plans import OtherPlanError, PlanOutsideError, Saved
@@ -64,6 +64,10 @@ class UnknownRepairPathError(FilestoreError, KeyError):
         return self.message
 
 
+class NoCopyError(RefusedError):
+    """A file is to be removed as a copy, and no other file that stays has its text."""
+
+
 class ConflictMovedOnError(FilestoreError):
     """A choice was made in a conflict that is about other texts than there are now."""
 
@@ -76,6 +80,7 @@ def policy_of(
     paths: Sequence[str] = (),
     ours: Sequence[str] = (),
     theirs: Sequence[str] = (),
+    remove: Sequence[str] = (),
 ) -> Policy:
     """What a person wants, with paths as findings have them.
 
@@ -84,8 +89,9 @@ def policy_of(
         truth: Whether files of the tree may be written.
         only: Codes; none for all.
         paths: Relative to the store root, to `chunked/` or to the working folder.
-        ours: Files whose edit is kept.
-        theirs: Files that take the new text of their source.
+        ours: Files whose edit is kept, or that take our side of git's conflict.
+        theirs: Files that take the new text of their source, or their side of git's conflict.
+        remove: Files that go, because others have their text.
 
     Raises:
         UsageError: There is no such code, or a file is to be both.
@@ -95,16 +101,26 @@ def policy_of(
         raise UsageError(
             f"no finding is called {unknown[0]!r}", remedy="'filestore verify' prints the codes"
         )
-    both = {named(places, path) for path in ours} & {named(places, path) for path in theirs}
-    if both:
-        raise UsageError(f"{min(both)}: either --ours or --theirs", remedy="choose one of them")
+    _refuse_two_choices(places, ours=ours, theirs=theirs, remove=remove)
     return Policy(
         truth=truth,
         only=frozenset(only),
         paths=tuple(named(places, path) for path in paths),
         ours=tuple(named(places, path) for path in ours),
         theirs=tuple(named(places, path) for path in theirs),
+        remove=tuple(named(places, path) for path in remove),
     )
+
+
+def _refuse_two_choices(places: Places, **choices: Sequence[str]) -> None:
+    chosen: dict[str, str] = {}
+    for word, paths in choices.items():
+        for path in {named(places, path) for path in paths}:
+            if path in chosen:
+                raise UsageError(
+                    f"{path}: either --{chosen[path]} or --{word}", remedy="choose one of them"
+                )
+            chosen[path] = word
 
 
 def level_for(only: Iterable[str]) -> "Level":
@@ -137,9 +153,17 @@ def plan(
 
     Raises:
         ConflictMovedOnError: A choice is about other texts than there are now.
+        NoCopyError: A file is to go, and nothing else has its text.
         UnknownRepairPathError: A path of the policy is none of the store.
     """
-    return _plan(parts, policy, level, on_progress, check=_check_paths)
+    made = _plan(parts, policy, level, on_progress, check=_check_paths)
+    for one in made.left:
+        if one.finding.code == "duplicate":
+            raise NoCopyError(
+                f"{one.finding.path} is not removed: {one.reason}",
+                remedy="'filestore verify' lists which files have a text in common, as duplicate",
+            )
+    return made
 
 
 def _plan(
@@ -166,7 +190,7 @@ def _plan(
 def _is_accepted(finding: Finding, settings: Settings, policy: Policy) -> bool:
     """Whether a person lives with a finding, and did not name it now."""
     accepted = finding.path in settings.accepted.get(finding.code, ())
-    is_named = bool(policy.only or policy.paths or policy.ours or policy.theirs)
+    is_named = bool(policy.only or policy.paths or policy.ours or policy.theirs or policy.remove)
     return accepted and not finding.safe and not is_named
 
 
@@ -175,7 +199,10 @@ def _check_paths(
 ) -> None:
     conflicts = {drift.root_path(one.path): one for one in catalog.conflicts()}
     waiting = {finding.path for finding in findings if finding.code == "ingest-conflict"}
+    marked = {finding.path for finding in findings if finding.code == "conflict-markers"}
     for path in (*policy.ours, *policy.theirs):
+        if path in marked:
+            continue
         if path in conflicts and path not in waiting:
             source = shown_path(conflicts[path].source)
             raise ConflictMovedOnError(
@@ -185,8 +212,16 @@ def _check_paths(
             )
         if path not in conflicts:
             raise UnknownRepairPathError(
-                f"{path}: no new text of a source waits for a choice there",
-                remedy="'filestore verify' lists what does, as ingest-conflict",
+                f"{path}: no new text of a source waits for a choice there, nor a conflict of git",
+                remedy="'filestore verify' lists what does: ingest-conflict, conflict-markers",
+            )
+    for path in policy.remove:
+        if not is_below(path, drift.CHUNKED) or not os.path.lexists(
+            os.path.join(places.root, path)
+        ):
+            raise UnknownRepairPathError(
+                f"{path}: there is no such chunk file",
+                remedy="'filestore verify' lists which files have a text in common, as duplicate",
             )
     known = {*catalog.forgotten_paths()}
     for path in policy.paths:
@@ -255,14 +290,8 @@ def confirm(
             others.append((step, reason))
         else:
             matched.append(now)
-    chosen = replace(
-        fresh,
-        policy=replace(fresh.policy, truth=truth and fresh.policy.truth),
-        steps=tuple(matched),
-        texts=sum(step.texts or 0 for step in matched),
-        known=sum(step.known for step in matched),
-    )
-    return chosen, others
+    policy = replace(fresh.policy, truth=truth and fresh.policy.truth)
+    return replace(of_steps(fresh, matched), policy=policy), others
 
 
 def _difference(saved: Step, now: Step | None, *, is_same_generation: bool) -> str:

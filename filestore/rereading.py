@@ -27,7 +27,12 @@ _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.
 
 @contextlib.contextmanager
 def differing(
-    root: str, files: Iterable[Recorded], *, processes: int, on_share: Callable[[float], None]
+    root: str,
+    files: Iterable[Recorded],
+    *,
+    processes: int,
+    on_share: Callable[[float], None],
+    on_unlike: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> Iterator[Callable[[], list[str]]]:
     """Begin to read files and hold them against their hashes.
 
@@ -37,6 +42,7 @@ def differing(
         processes: 2 lets a forked child read while this process does something else; only for a
             process without threads.
         on_share: Told which share has been begun, by this process alone.
+        on_unlike: Told which paths of a block differ, where any do and this process read it.
 
     Yields:
         What reads on, and gives the paths of all that differ or cannot be read, in order.
@@ -54,7 +60,10 @@ def differing(
         if os.getpid() == own:
             on_share(number / len(blocks))
         unlike = (_unlike(tree, folder, some) for folder, some in blocks[number])
-        return [os.fsdecode(path) for path in chain.from_iterable(unlike)]
+        paths = [os.fsdecode(path) for path in chain.from_iterable(unlike)]
+        if paths and os.getpid() == own:
+            on_unlike(paths)
+        return paths
 
     with (
         _opened(root) as tree,

@@ -63,6 +63,7 @@ def serialize(plan: Plan) -> dict[str, Any]:
         "paths": list(policy.paths),
         "ours": list(policy.ours),
         "theirs": list(policy.theirs),
+        "remove": list(policy.remove),
         "steps": [step_value(step) | {"applies": plan.allows(step)} for step in plan.steps],
         "left": [_left_value(left) for left in plan.left],
         "read_bytes": sum(step.read_bytes for step in plan.steps),
@@ -153,6 +154,7 @@ def _saved(table: Mapping[str, Any]) -> Saved:
         paths=_texts(table["paths"]),
         ours=_texts(table["ours"]),
         theirs=_texts(table["theirs"]),
+        remove=_texts(table.get("remove", [])),
     )
     return Saved(
         identity=_text(table["store"]),

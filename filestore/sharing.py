@@ -38,30 +38,45 @@ def shared(
     os.write(given, bytes(range(count)))
     os.close(given)
     reader, writer = os.pipe()
-    try:
-        child = os.fork()
-    except OSError:
-        # There is no room for a child: nobody but us takes the turns, and nothing is sent.
-        child = None
-    if child == 0:
-        os.close(reader)
-        _run_child(work, turns, writer)
-    os.close(writer)
-    joined = _Joined(work, count, child)
+    joined = _Joined(work, count)
     try:
         # Closed in any case before the child is waited for, which else may wait for us.
         with os.fdopen(reader, "rb") as sent, os.fdopen(turns, "rb", buffering=0):
+            with _undisturbed():
+                joined.begin(turns, reader, writer)
             yield lambda: joined.results(turns, sent.read)
     finally:
         joined.end()
 
 
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let Ctrl-C wait until whoever ends a child knows of it; the child itself is not asked."""
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
 class _Joined(Generic[Value]):
-    def __init__(self, work: Callable[[int], Value], count: int, child: int | None) -> None:
+    def __init__(self, work: Callable[[int], Value], count: int) -> None:
         self._work = work
         self._count = count
-        self._child = child
-        self._status: int | None = 1 if child is None else None
+        self._child: int | None = None
+        self._status: int | None = 1
+
+    def begin(self, turns: int, reader: int, writer: int) -> None:
+        """Fork the child, which alone has the end that is written to."""
+        own = os.getpid()
+        # Where there is no room for a child nobody but us takes the turns, and nothing is sent.
+        with contextlib.suppress(OSError):
+            child = os.fork()
+            if child == 0:
+                os.close(reader)
+                _run_child(self._work, turns, writer, parent=own)
+            self._child, self._status = child, None
+        os.close(writer)
 
     def end(self) -> None:
         """Leave no child behind; one whose work nobody asked for is not waited for."""
@@ -85,17 +100,22 @@ class _Joined(Generic[Value]):
         return [values[number] for number in range(self._count)]
 
 
-def _take_turns(work: Callable[[int], Value], turns: int) -> dict[int, Value]:
+def _take_turns(
+    work: Callable[[int], Value], turns: int, *, parent: int | None = None
+) -> dict[int, Value]:
+    """Work on what nobody has begun; a child ends with its parent, even one that was killed."""
     values: dict[int, Value] = {}
     while turn := os.read(turns, 1):
+        if parent is not None and os.getppid() != parent:
+            os._exit(1)
         values[turn[0]] = work(turn[0])
     return values
 
 
-def _run_child(work: Callable[[int], object], turns: int, writer: int) -> None:
+def _run_child(work: Callable[[int], object], turns: int, writer: int, *, parent: int) -> None:
     code = 1
     try:
-        values = _take_turns(work, turns)
+        values = _take_turns(work, turns, parent=parent)
         with os.fdopen(writer, "wb") as stream:
             # Read only by the process that this one was forked from, through their own pipe.
             stream.write(marshal.dumps(values))

@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
 from filestore import fileio, fulltext_file
@@ -22,10 +22,15 @@ from filestore.settings import ModelOptions, Settings
 if TYPE_CHECKING:
     from filestore.adding import AddReport
     from filestore.batches import Group, State
+    from filestore.browsing import About, AboutResource
     from filestore.embed.base import Embedder
     from filestore.evaluation import Question
+    from filestore.evidence import Evidence
+    from filestore.exploring import Explorer
+    from filestore.findings import Finding
     from filestore.indexing import CommitReport
     from filestore.inspecting import Status
+    from filestore.listing import Listing
     from filestore.measuring import Evaluation
     from filestore.model import StoreModel
     from filestore.plans import Plan, Policy, Step
@@ -35,8 +40,9 @@ if TYPE_CHECKING:
     from filestore.repair import RepairReport
     from filestore.saved_plans import Saved
     from filestore.search import Answer, Filters, Mode, Searcher
+    from filestore.sides import Sides
     from filestore.sources import SourcePath
-    from filestore.subject import Level, Sample
+    from filestore.subject import Level, OnFound, Sample
     from filestore.syncing import SyncReport
     from filestore.trusting import Reaches
     from filestore.undoing import Turned
@@ -83,6 +89,7 @@ class Store:
         """Why a store that was made just now has its embedder."""
         self._parts.on_wait = on_wait
         self._searcher: Searcher | None = None
+        self._explorer: Explorer | None = None
 
     @classmethod
     def init(
@@ -121,6 +128,8 @@ class Store:
         if self._searcher is not None:
             self._searcher.close()
             self._searcher = None
+        if self._explorer is not None:
+            self._explorer.close()
         self._parts.close()
 
     @property
@@ -160,11 +169,12 @@ class Store:
         level: "Level" = "fast",
         sample: "Sample | None" = None,
         on_progress: OnProgress = ignore,
+        on_found: "OnFound | None" = None,
     ) -> "Checked":
         """Every drift and damage; changes nothing. See `inspecting.verified`."""
         from filestore import inspecting
 
-        return inspecting.verified(self._parts, level, sample, on_progress)
+        return inspecting.verified(self._parts, level, sample, on_progress, on_found)
 
     def sync(
         self,
@@ -331,6 +341,12 @@ class Store:
 
         return originals.list_groups(self.places.undo)
 
+    def turnable(self) -> tuple[str, str]:
+        """The changes that `undo` and `redo` would take; "" for none."""
+        from filestore import undoing
+
+        return undoing.next_turns(batch for group in self.batches() for batch in group.batches)
+
     def search(
         self,
         query: str,
@@ -395,6 +411,26 @@ class Store:
             )
         return self._searcher
 
+    def explorer(self) -> "Explorer":
+        """Neighbours, a map, distributions: questions to the vectors; closed with the store."""
+        from filestore.exploring import Explorer
+
+        if self._explorer is None:
+            self._explorer = Explorer(self._parts)
+        return self._explorer
+
+    def evidence(self, finding: "Finding") -> "Evidence":
+        """What there is to see of a finding; see `evidence.evidence`."""
+        from filestore import evidence
+
+        return evidence.evidence(self._parts, finding)
+
+    def sides(self, finding: "Finding") -> "Sides":
+        """The two versions to choose between; see `sides.sides` for what is raised."""
+        from filestore import sides
+
+        return sides.sides(self._parts, finding)
+
     def evaluate(
         self, questions: "Sequence[Question]", *, count: int = 10, on_progress: OnProgress = ignore
     ) -> "Evaluation":
@@ -440,6 +476,38 @@ class Store:
         catalog = self._parts.catalog()
         with catalog.snapshot():
             return Shown(**browsing.show(self.places, catalog, path))
+
+    @cached_property
+    def _listing(self) -> "Listing":
+        from filestore.listing import Listing
+
+        return Listing(self._parts)
+
+    def listing(self) -> "Listing":
+        """The catalog page by page, for a screen."""
+        return self._listing
+
+    def about(self, path: str) -> "About":
+        """Everything known of one file, whatever state it is in; see `browsing.about`."""
+        from filestore import browsing
+
+        catalog = self._parts.catalog()
+        with catalog.snapshot():
+            return browsing.about(self._parts, catalog, path)
+
+    def about_resource(self, name: str) -> "AboutResource":
+        """What is known of one resource; see `browsing.about_resource`."""
+        from filestore import browsing
+
+        catalog = self._parts.catalog()
+        with catalog.snapshot():
+            return browsing.about_resource(self.places, catalog, name)
+
+    def check(self, paths: Sequence[str]) -> "list[Finding]":
+        """The findings of just these files, by reading them; see `rechecking.check`."""
+        from filestore import rechecking
+
+        return rechecking.check(self._parts, paths)
 
     def reconstruct(self, resource: str) -> "Reconstruction":
         """The text of a resource from its chunk files as they are on disk."""

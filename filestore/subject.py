@@ -1,6 +1,7 @@
 """What is verified, and what one part of a verification says of it. Values; looks at nothing."""
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Self
 
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 Level = Literal["fast", "full", "deep"]
 LEVELS: Final[tuple[Level, ...]] = ("fast", "full", "deep")
+
+OnFound = Callable[[Sequence[Finding]], None]
+"""Told of findings as they are found."""
+_AT_ONCE: Final = 64
+_PATIENCE_S: Final = 0.05
+"""Findings wait for others no longer than until the next one after this time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +92,51 @@ class Sample:
         return identifier % self.of == self.number - 1
 
 
+class Telling:
+    """Hands findings on as they are found, a few at a time and each once.
+
+    One rule: what was told may turn out to be the consequence of something worse, and is not taken
+    back; the result of the verification is what counts.
+    """
+
+    def __init__(self, on_found: OnFound | None = None) -> None:
+        """Hand on to a listener, or to nobody."""
+        self._on_found = on_found
+        self._told: set[Finding] = set()
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether somebody listens."""
+        return self._on_found is not None
+
+    def passing(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """The findings, each handed on as it is taken from here."""
+        if self._on_found is None:
+            yield from findings
+            return
+        fresh: list[Finding] = []
+        since_s = time.monotonic()
+        for found in findings:
+            if found not in self._told:
+                self._told.add(found)
+                fresh.append(found)
+            if len(fresh) >= _AT_ONCE or (fresh and time.monotonic() - since_s > _PATIENCE_S):
+                self._on_found(fresh)
+                fresh, since_s = [], time.monotonic()
+            yield found
+        if fresh:
+            self._on_found(fresh)
+
+    def tell(self, findings: Iterable[Finding]) -> None:
+        """Hand findings on that nobody takes from here."""
+        for _ in self.passing(findings):
+            pass
+
+
+NOBODY: Final = Telling()
+"""Tells nobody."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Said:
     """What a verification found, and what it looked at; its parts add to it one by one."""
@@ -96,11 +148,14 @@ class Said:
     """What was not, and why."""
     unsound: set[bytes] = field(default_factory=set)
     """Embedding keys whose vector is stored whole, and wrong."""
+    telling: Telling = NOBODY
+    """Hands on what is found; what is collected aside is handed on as it is joined."""
 
     def add(self, findings: Iterable[Finding]) -> None:
         """Take findings, each once."""
         known = set(self.findings)
-        self.findings += [found for found in dict.fromkeys(findings) if found not in known]
+        taken = dict.fromkeys(self.telling.passing(findings))
+        self.findings += [found for found in taken if found not in known]
 
     def join(self, other: "Said") -> None:
         """Take all that was said aside."""

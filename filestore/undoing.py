@@ -4,6 +4,7 @@ One rule: all files of a command or none. A file that holds neither what it wrot
 before was edited since, and is nobody's to overwrite.
 """
 
+import contextlib
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from filestore import replacing, syncing
-from filestore.batches import Batch, Entry, Group, Link, State, Version, grouped
+from filestore.batches import Batch, BatchInvalidError, Entry, Group, Link, State, Version, grouped
 from filestore.drift import CHUNKED
 from filestore.errors import FilestoreError, RefusedError
 from filestore.fileio import FileSystemClock, read_below
@@ -120,8 +121,20 @@ class _Turn:
         there = self.seen[path]
         if there is None:
             return None
-        read = partial(_read, self.root, path, there.digest)
+        read = partial(self._held, path, there.digest)
         return Content(digest=there.digest, read=read, mode=there.mode)
+
+    def _held(self, path: str, digest: bytes) -> bytes:
+        """What a file held when it was looked at; what was replaced since is kept in a batch."""
+        try:
+            return _read(self.root, path, digest)
+        except (OSError, ChangedMeanwhile):
+            for link in self.links[path]:
+                for side, version in (("before", link.entry.before), ("after", link.entry.after)):
+                    if version and version.digest == digest:
+                        with contextlib.suppress(BatchInvalidError):
+                            return self.originals.blob(link.batch, f"{link.number}.{side}", digest)
+            raise
 
     def _kept(self, link: Link) -> Content | None:
         version = self._side(link.entry)
@@ -217,6 +230,13 @@ def choices(batches: Iterable[Batch], wanted: State) -> list[Group]:
         *sorted(broken_off, key=_by_sequence, reverse=True),
         *sorted(others, key=key, reverse=True),
     ]
+
+
+def next_turns(batches: Iterable[Batch]) -> tuple[str, str]:
+    """The changes that undo and redo would take; "" for none. Pure."""
+    kept = list(batches)
+    undo, redo = choices(kept, "before"), choices(kept, "after")
+    return undo[0].identifier if undo else "", redo[0].identifier if redo else ""
 
 
 def _is_broken_off(group: Group, wanted: State) -> bool:

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from filestore import fileio, machine
 from filestore.catalog import Catalog, IndexFile, in_batches
@@ -50,6 +50,20 @@ _SEAL: Final = "index_seal"
 user's mark on it. The hash says nothing of a sidecar from a stranger, who wrote file and hash."""
 
 
+class Space(Protocol):
+    """Whose vectors: an embedder, or what is known of one that is not here."""
+
+    @property
+    def fingerprint(self) -> str:
+        """See `Embedder`."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """See `Embedder`."""
+        ...
+
+
 def is_behind(catalog: Catalog) -> bool:
     """Whether more differs than is replayed in passing."""
     behind = catalog.delta_size()
@@ -61,9 +75,7 @@ def is_behind(catalog: Catalog) -> bool:
 class StoredVectors(VectorSource):
     """The vectors that the catalog counts on, out of the embeddings."""
 
-    def __init__(
-        self, catalog: Catalog, embeddings: "EmbeddingCache", embedder: "Embedder"
-    ) -> None:
+    def __init__(self, catalog: Catalog, embeddings: "EmbeddingCache", embedder: Space) -> None:
         self.dimension = embedder.dimension
         self._catalog = catalog
         self._embeddings = embeddings
@@ -202,7 +214,7 @@ def _grown(
 
 
 def load_to_search(
-    places: Places, catalog: Catalog, embeddings: "EmbeddingCache", embedder: "Embedder"
+    places: Places, catalog: Catalog, embeddings: "EmbeddingCache", embedder: Space
 ) -> "VectorIndex":
     """The vectors of the catalog's generation, the quickest way.
 
@@ -217,7 +229,7 @@ def load_to_search(
 
 
 def load(
-    places: Places, catalog: Catalog, embeddings: "EmbeddingCache", embedder: "Embedder"
+    places: Places, catalog: Catalog, embeddings: "EmbeddingCache", embedder: Space
 ) -> "VectorIndex":
     """The vectors of the catalog's generation, from the file and what came since.
 
@@ -241,7 +253,7 @@ def _read(
     places: Places,
     catalog: Catalog,
     embeddings: "EmbeddingCache",
-    embedder: "Embedder",
+    embedder: Space,
     *,
     mapped: bool,
 ) -> "VectorIndex | None":
@@ -283,7 +295,7 @@ def _fill(
     index: "VectorIndex",
     wanted: Sequence[tuple[int, bytes]],
     embeddings: "EmbeddingCache",
-    embedder: "Embedder",
+    embedder: Space,
 ) -> list[int]:
     """Add vectors by id and embedding key; returns the ids whose embedding is not to be had."""
     lacking: list[int] = []
@@ -380,7 +392,7 @@ def _what_is_there(places: Places, named: IndexFile, *, hashes: bool) -> str:
 
 def has_embedded(catalog: Catalog) -> bool:
     """Whether the catalog counts on any embedding."""
-    return bool(catalog.rows("SELECT 1 FROM vectors WHERE embedded = 1 LIMIT 1"))
+    return bool(catalog.rows("SELECT 1 FROM vectors WHERE embedded <> 0 LIMIT 1"))
 
 
 def embeddings_findings(

@@ -24,7 +24,7 @@ from filestore.observation import Observation
 from filestore.places import Places
 from filestore.progress import OnProgress, ignore
 from filestore.settings import Layout
-from filestore.subject import Level, Said, Sample, Subject
+from filestore.subject import NOBODY, Level, Said, Sample, Subject, Telling
 
 if TYPE_CHECKING:
     from filestore.catalog_rows import Judged
@@ -76,18 +76,32 @@ def without_catalog(
     level: Level,
     sample: Sample,
     on_progress: OnProgress,
+    telling: Telling = NOBODY,
 ) -> Checked:
     """The result where the catalog cannot be read: every file is judged on its own."""
     if (nothing := refused(level, error)) is not None:
         return nothing
     from filestore.without_catalog import judge
 
-    said = judge(places, layout, error, level=level, sample=sample, on_progress=on_progress)
+    said = judge(
+        places,
+        layout,
+        error,
+        level=level,
+        sample=sample,
+        on_progress=on_progress,
+        telling=telling,
+    )
     return result(level, said)
 
 
 def verify(
-    subject: Subject, *, level: Level, sample: Sample = ALL, on_progress: OnProgress = ignore
+    subject: Subject,
+    *,
+    level: Level,
+    sample: Sample = ALL,
+    on_progress: OnProgress = ignore,
+    telling: Telling = NOBODY,
 ) -> Checked:
     """Compare files, catalog and vectors.
 
@@ -96,8 +110,11 @@ def verify(
         level: How much is read.
         sample: The slice of files and vectors that is read; what a stat tells is told of all.
         on_progress: Told how many files were read.
+        telling: Hands on what is found meanwhile.
     """
-    said = Said(checked=["names and stats of all files", "sizes of all accelerator files"])
+    said = Said(
+        checked=["names and stats of all files", "sizes of all accelerator files"], telling=telling
+    )
     if level == "fast":
         _compare_stats(subject, level, said)
         said.not_checked += ["contents of files with unchanged stats"]
@@ -134,7 +151,7 @@ def _read_everything(
 ) -> None:
     from filestore import checking_catalog, checking_files, checking_fulltext, checking_vectors
 
-    with checking_files.begun(subject, sample, on_progress) as differing:
+    with checking_files.begun(subject, sample, said, on_progress) as differing:
         # The pages take a while: what is found meanwhile counts only if they are sound.
         vectors = Said(findings=[*said.findings])
         checking_vectors.check(subject, level, sample, vectors)
@@ -158,7 +175,7 @@ def status_findings(subject: Subject) -> list[Finding]:
 
     It leaves out what only looking around finds, and remarks.
     """
-    found = fast_findings(subject)
+    found = list(fast_findings(subject))
     found += catalog_findings.warnings(subject, {finding.code for finding in found})
     if subject.catalog.count("documents"):
         from filestore import checking_sources
@@ -167,7 +184,7 @@ def status_findings(subject: Subject) -> list[Finding]:
     return found
 
 
-def fast_findings(subject: Subject) -> list[Finding]:
+def fast_findings(subject: Subject) -> Iterator[Finding]:
     """Drift of chunk files by stat, and the state of the sidecar's files."""
     places, catalog = subject.places, subject.catalog
     seen = drift.detect(
@@ -178,14 +195,14 @@ def fast_findings(subject: Subject) -> list[Finding]:
         processes=subject.processes,
         unmerged=subject.unmerged,
     )
-    found = [*seen.findings, *drift.missing_findings(seen), *drift.withheld_moves(seen)]
+    yield from [*seen.findings, *drift.missing_findings(seen), *drift.withheld_moves(seen)]
     moved = {new: old for old, new in seen.edited_moves}
     looked_at = {*seen.look, *seen.gone, *(old for old, _ in seen.moves), *moved.values()}
-    found += drift.standing_findings(catalog, looked_at)
-    found += changed_findings(subject, seen.look, moved)
-    found += catalog_findings.open_matters(subject)
-    found += surroundings.findings(places)
-    return found + sidecar_findings(subject, hashes=False)
+    yield from drift.standing_findings(catalog, looked_at)
+    yield from changed_findings(subject, seen.look, moved)
+    yield from catalog_findings.open_matters(subject)
+    yield from surroundings.findings(places)
+    yield from sidecar_findings(subject, hashes=False)
 
 
 def changed_findings(

@@ -17,7 +17,7 @@ from filestore.places import Places
 from filestore.progress import OnProgress, Progress
 from filestore.scan import TreeScan, unpack_stat
 from filestore.settings import Layout
-from filestore.subject import Level, Said, Sample
+from filestore.subject import NOBODY, Level, Said, Sample, Telling
 
 
 def catalog_finding(error: FilestoreError) -> Finding:
@@ -45,9 +45,11 @@ def judge(
     level: Level,
     sample: Sample,
     on_progress: OnProgress,
+    telling: Telling = NOBODY,
 ) -> Said:
     """Say why there is no catalog, and what is wrong with files whatever it would hold."""
-    said = Said(findings=[catalog_finding(error), *surroundings.findings(places)])
+    said = Said(telling=telling)
+    said.add([catalog_finding(error), *surroundings.findings(places)])
     tree = drift.walk(places, processes=1)
     said.add(
         Finding(code="unreadable", path=drift.root_path(path), detail=reason)

@@ -357,3 +357,10 @@ def test_changelog_starts_with_what_is_unreleased() -> None:
     title, _, section = text_of("CHANGELOG.md").partition("\n## ")[2].partition("\n")
     assert title == "Unreleased"
     assert "\n- " in section
+
+
+def test_the_page_of_keys_is_the_table_of_actions() -> None:
+    """`tui/KEYS.md` is what the inspector itself says of its keys."""
+    from tui.keys import page
+
+    assert text_of("tui/KEYS.md") == page(), "python -m tui.keys > tui/KEYS.md"

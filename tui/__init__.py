@@ -1,19 +1,32 @@
-"""The inspector: looks at a store on a terminal and changes nothing.
+"""The inspector: browses a store on a terminal, shows every drift, mends it and takes it back.
 
-`present` makes the words and knows no Textual; `app` shows them. One rule: what comes from a file
-reaches the screen through `present` only, which makes it safe for a terminal.
+`words` and `model` are pure; `backstage` does what takes time; `widgets` draw; `views` are the
+pages, `modals` lie over them; `frame`, `menus` and `app` hold them together. One rule: what comes
+from a file reaches the screen through `words` only, which make it safe for a terminal.
 """
 
+from typing import TYPE_CHECKING, Final
 
-def run(*, store: str | None, configuration: str) -> int:
-    """Open the inspector and return its exit code.
+if TYPE_CHECKING:
+    from tui.frame import Options
 
-    Args:
-        store: The folder named by the user; None to look around the working folder.
-        configuration: The user's configuration folder.
-    """
+_COLLECTED_AFTER: Final = (10_000, 100, 100)
+
+
+def run(options: "Options") -> int:
+    """Open the inspector and return its exit code."""
+    import gc
+
     from tui.app import Inspector
 
-    inspector = Inspector(store=store, configuration=configuration)
-    inspector.run()
+    inspector = Inspector(options)
+    if options.in_browser:
+        from tui.serving import leave_with_server
+
+        leave_with_server(lambda: inspector.post(inspector.exit))
+    # What is there now stays: without it a collection has less to look through. Very many findings
+    # form no cycles, and to look through all of them takes longer than a key may wait.
+    gc.freeze()
+    gc.set_threshold(*_COLLECTED_AFTER)
+    inspector.run(mouse=options.mouse)
     return inspector.return_code or 0

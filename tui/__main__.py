@@ -1,15 +1,7 @@
-"""`python -m tui [DIR]`, the same as `filestore tui --store DIR`."""
+"""`python -m tui`, the same as `filestore tui`; what a browser's server starts."""
 
-import os
 import sys
 
-from tui import run
+from filestore.cli import main
 
-_CONFIGURATION = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-
-sys.exit(
-    run(
-        store=sys.argv[1] if len(sys.argv) > 1 else os.environ.get("FILESTORE") or None,
-        configuration=_CONFIGURATION,
-    )
-)
+sys.exit(main(["tui", *sys.argv[1:]]))

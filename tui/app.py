@@ -1,504 +1,501 @@
-"""The inspector's screen: widgets, keys, and the one thread that reads the store.
+"""The inspector: opens a store, looks at it, watches it, and keeps what is to be found again."""
 
-Words come from `present`. One rule: the store is read in its thread, whose answers arrive as
-messages; only their handlers change widgets.
-"""
-
-import asyncio
-import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from rich.text import Text
-from textual import on
-from textual.app import App, ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.message import Message
-from textual.screen import ModalScreen
-from textual.widget import Widget
-from textual.widgets import (
-    ContentSwitcher,
-    Footer,
-    Input,
-    OptionList,
-    Static,
-    TabbedContent,
-    TabPane,
-    Tree,
-)
-from textual.widgets.option_list import Option
-from textual.widgets.tree import TreeNode
-from textual.worker import WorkType
+from filestore import FilestoreError, Finding, NoStoreError, Store, find_root
+from tui.backstage import Backstage, Handlers, Job, Opening, heartbeat, making, memory
+from tui.desk import View
+from tui.frame import Options
+from tui.menus import Menus
+from tui.model.findings import ByStats, Looked, Told, by_stats
+from tui.model.prompt import Typed
+from tui.model.state import Saved
+from tui.situations import Place
+from tui.widgets.themes import first_theme
+from tui.words.commands import all_quoted, quoted
+from tui.words.frame import add_errors, add_words
+from tui.words.lines import count, one_line
 
-from filestore import (
-    Answer,
-    FilestoreError,
-    Filters,
-    Finding,
-    NoStoreError,
-    Shown,
-    Status,
-    Store,
-    find_root,
-)
-from tui import present
+if TYPE_CHECKING:
+    from textual.timer import Timer
 
-MAX_LEAVES: Final = 2_000
-"""Chunks listed under one resource; the rest is counted."""
-HITS: Final = 50
-_STYLES: Final = {
-    "text": "",
-    "title": "bold",
-    "quiet": "dim",
-    "good": "green",
-    "warning": "yellow",
-    "error": "bold red",
-}
+    from filestore import AddReport, Status
+    from tui.backstage.watching import Watching
 
-Value = TypeVar("Value")
-Part = TypeVar("Part", bound=Widget)
+MOST_PROMPTS: Final = 50
+PASSING: Final = frozenset({"locked", "fulltext-behind"})
+"""Codes of what passes by itself when another process is done."""
+PASSING_S: Final = 2.0
+SETTLED_S: Final = 1.0
+"""After so long without another change of files the whole store is looked at."""
+AFTER_FIRST_S: Final = 0.3
+"""How long what needs processes of its own waits for the first picture."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """What a node of the tree stands for: a resource, or one chunk file of it."""
+class Inspector(Menus):
+    """Three pages over one store."""
 
-    item: dict[str, Any]
-    resource: str
-    path: str = ""
-    """Relative to the store root; "" for a resource, and for what stands for unlisted chunks."""
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._watching: Watching | None = None
+        self._verified = -1
+        """The generation of what `findings` tells."""
+        self._generation = 0
+        """Of the catalog, when it was looked at the last time."""
+        self._until_first = ExitStack()
+        """Draws nothing: a picture of a page that is half there would be one more to make."""
+        self._settling: Timer | None = None
+        self._is_gone = False
+        self._is_new_example = False
+        self._heartbeat = heartbeat.of(options.environment)
 
+    def make_page(self, place: Place) -> View:
+        """Make a page. Its module is loaded then: what is not looked at costs nothing."""
+        if place == "browse":
+            from tui.views.browse import BrowseView
 
-def as_text(lines: Iterable[present.Line]) -> Text:
-    """Lines as plain styled text, in which no markup is looked for."""
-    text = Text()
-    for number, line in enumerate(lines):
-        text.append("\n" if number else "")
-        text.append(line.text, style=_STYLES[line.role])
-    return text
+            return BrowseView(self)
+        if place == "verify":
+            from tui.views.verify import VerifyView
 
+            return VerifyView(self)
+        from tui.views.repair import RepairView
 
-class Reading:
-    """The store, opened and read in one thread of its own: its connections are bound to it."""
-
-    def __init__(self, *, store: str | None, configuration: str) -> None:
-        self._explicit = store
-        self._configuration = configuration
-        self._store: Store | None = None
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="reading")
-
-    async def ask(self, question: Callable[[Store], Value]) -> Value:
-        """The store's answer. Cancelled before its turn, the question is never put.
-
-        Raises:
-            FilestoreError: The store cannot be opened, or not answer.
-        """
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, lambda: question(self._open()))
-
-    def let_go(self) -> None:
-        """Have the store closed; the next question opens it again, as it is then."""
-        self._executor.submit(self._close)
-
-    async def end(self) -> None:
-        """Close the store for good, once the question under way is answered."""
-        await asyncio.get_running_loop().run_in_executor(self._executor, self._close)
-        self._executor.shutdown(wait=False)
-
-    def _open(self) -> Store:
-        if self._store is None:
-            root = find_root(os.getcwd(), self._explicit)
-            self._store = Store(root, configuration=self._configuration)
-        return self._store
-
-    def _close(self) -> None:
-        if self._store is not None:
-            self._store.close()
-            self._store = None
-
-
-class Read(Message):
-    """Something was read; `show` puts it on the screen."""
-
-    def __init__(self, show: Callable[[], None]) -> None:
-        super().__init__()
-        self.show = show
-
-
-class StartScreen(ModalScreen[None]):
-    """Stands where no store can be opened, and says what to do."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "app.retry", "try again"),
-        Binding("q", "give_up", "quit"),
-    ]
-
-    def __init__(self, error: FilestoreError) -> None:
-        super().__init__()
-        self._error = error
-
-    def compose(self) -> ComposeResult:
-        """The error, its remedy, and how to make a store."""
-        lines = present.start_lines(self._error, absent=isinstance(self._error, NoStoreError))
-        yield Static(as_text(lines), id="start", classes="box")
-
-    def action_give_up(self) -> None:
-        """Quit with the exit code of what went wrong."""
-        self.app.exit(return_code=self._error.exit_code)
-
-
-class HelpScreen(ModalScreen[None]):
-    """The keys."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,q,enter", "dismiss", "close"),
-    ]
-
-    def compose(self) -> ComposeResult:
-        """The keys and what they do."""
-        yield Static(as_text(present.help_lines()), id="help", classes="box")
-
-
-class Inspector(App[None]):
-    """Resources and chunks on the left, the chunk or the drift on the right."""
-
-    CSS_PATH = "tui.tcss"
-    TITLE = "filestore"
-    ENABLE_COMMAND_PALETTE = False
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "search", "search", key_display="/"),
-        Binding("escape", "leave_search", "back", show=False),
-        Binding("ctrl+t", "mode", "mode", show=False),
-        Binding("d", "drift", "drift"),
-        Binding("r", "refresh", "refresh"),
-        Binding("question_mark", "help", "help", key_display="?"),
-        Binding("q", "quit", "quit"),
-    ]
-
-    def __init__(self, *, store: str | None, configuration: str) -> None:
-        super().__init__()
-        self._reading = Reading(store=store, configuration=configuration)
-        self._root = ""
-        self._mode: Literal["hybrid", "keyword"] = "hybrid"
-        self._asked = ""
-        self._resources: dict[str, TreeNode[Entry]] = {}
-        self._return_to = ""
-        self._findings: dict[str, list[Finding]] = {}
-        self._hits: list[str] = []
-
-    # Putting the screen together
-
-    def compose(self) -> ComposeResult:
-        """The parts of the screen."""
-        yield Static(id="summary")
-        with Horizontal():
-            with Vertical(id="left"):
-                with Vertical(id="search"):
-                    yield Input(placeholder='words, "a phrase", prefix*, -not', id="query")
-                    yield Static(id="mode")
-                with ContentSwitcher(initial="resources", id="lists"):
-                    yield self._new_tree()
-                    with Vertical(id="found"):
-                        yield Static(id="answer")
-                        yield OptionList(id="hits")
-            with TabbedContent(id="right"):
-                with TabPane("Chunk", id="chunk-tab"), VerticalScroll():
-                    yield Static(id="chunk")
-                with TabPane("Drift", id="drift-tab"), VerticalScroll():
-                    yield Static(id="drift")
-        yield Static(id="message")
-        yield Footer()
-
-    @staticmethod
-    def _new_tree() -> Tree[Entry]:
-        tree: Tree[Entry] = Tree("", id="resources")
-        tree.show_root = False
-        tree.guide_depth = 2
-        return tree
+        return RepairView(self)
 
     def on_mount(self) -> None:
-        """Open the store."""
-        self._tree.focus()
-        self._put("mode", present.mode_line(self._mode))
-        self._look()
+        """Open the store, and show the page that was left."""
+        self.theme = first_theme(self.options.environment, "")
+        self.set_interval(1.0, self.draw_head)
+        self._heartbeat.start()
+        self.call_later(self.open_store)
+
+    def open_store(self) -> None:
+        """Find the store and open it, or say why not and what can be done."""
+        try:
+            root = find_root(os.getcwd(), self.options.store)
+        except FilestoreError as error:
+            self.cannot_open(error)
+            return
+        self.root = root
+        self._is_gone = False
+        self.backstage = Backstage(
+            Opening(root=root, configuration=self.options.configuration),
+            post=self.post,
+            failed=self.fail,
+            changed=self.work_changed,
+        )
+        self._recall()
+        self._until_first.enter_context(self.batch_update())
+        in_vain = tuple(self.views)
+        self.go(self.options.page or cast(Place, self.saved.page))
+        self.backstage.read(
+            _catalog_of,
+            partial(self._opened, in_vain),
+            group="open",
+            failed=self.cannot_open,
+            urgent=True,
+        )
+
+    def _recall(self) -> None:
+        path = memory.path_of(self.root, self.options.environment)
+        self.saved, problem = memory.read(path)
+        if problem:
+            self.say(f"what was kept of the last session is not used: {problem}")
+        self.theme = first_theme(self.options.environment, self.saved.theme)
+
+    def _opened(self, in_vain: Sequence[View], catalog: str) -> None:
+        self.when_ready(self.view, self._until_first.close)
+        for view in in_vain:
+            # It was made when the store could not be opened yet.
+            view.store_changed()
+        if self.options.select:
+            self.open_path(self.options.select)
+        if self._is_new_example:
+            # Its index is derived, and not in what was copied.
+            self._is_new_example = False
+            self.do_sync()
+        # Both start processes, which would take their share of the machine from the first picture.
+        self.set_timer(AFTER_FIRST_S, self._look)
+        self.set_timer(AFTER_FIRST_S, self._make_ready)
+        self.set_timer(AFTER_FIRST_S, partial(self._begin_watching, catalog))
+
+    def _make_ready(self) -> None:
+        """Load what the first text that is read is drawn with, before somebody waits for it."""
+
+        def load(_: Store) -> None:
+            import tui.views.rendered  # noqa: F401
+
+        self.backstage.read(load, lambda _: None, group="make ready")
+
+    def cannot_open(self, error: FilestoreError) -> None:
+        """Say why there is nothing to show, and what can be done."""
+        from tui.modals.start import StartScreen
+
+        self._until_first.close()
+        if self.backstage is not None:
+            self.backstage.end()
+        absent = isinstance(error, NoStoreError)
+        self.push_screen(StartScreen(error, absent=absent), partial(self._take_way, error))
+
+    def _take_way(self, error: FilestoreError, way: str | None) -> None:
+        """Go on from the screen that stood where no store could be opened."""
+        if way == "quit" or way is None:
+            self.exit(error.exit_code, return_code=error.exit_code)
+        elif way == "retry":
+            self.open_store()
+        else:
+            self._make(example=way == "example")
+
+    def _make(self, *, example: bool) -> None:
+        """Make a store, or a copy of the example, and open it."""
+
+        def make() -> None:
+            try:
+                root = making.make_store(
+                    os.getcwd(), configuration=self.options.configuration, example=example
+                )
+            except FilestoreError as error:
+                self.post(partial(self.cannot_open, error))
+            else:
+                self.post(partial(self._made, root, example))
+
+        self.run_worker(make, thread=True, exclusive=True)
+
+    def _made(self, root: str, example: bool) -> None:
+        self.options = replace(self.options, store=root)
+        self._is_new_example = example
+        if not example:
+            self.note(f"filestore init {quoted(root)}")
+        self.say(f"the store is {root}")
+        self.open_store()
 
     async def on_unmount(self) -> None:
-        """Close the store, in its thread."""
-        await self._reading.end()
+        """Keep what is to be found again; let go of the store."""
+        self._heartbeat.end()
+        self._stop_watching()
+        if self.backstage is None:
+            return
+        views: dict[str, Mapping[str, Any]] = {view.place: view.saved() for view in self.views}
+        saved = Saved(
+            page=self.page,
+            # What the environment asks for is not a choice for the next time.
+            theme=self.saved.theme if self.options.environment.get("NO_COLOR") else self.theme,
+            views=views,
+            prompts=tuple(self.prompts[-MOST_PROMPTS:]),
+        )
+        memory.write(memory.path_of(self.root, self.options.environment), saved)
+        self.backstage.end()
 
-    @property
-    def _tree(self) -> Tree[Entry]:
-        return self._part("resources", Tree)
+    # What views ask for: see `Desk`
 
-    def _part(self, place: str, kind: type[Part]) -> Part:
-        """A part of the inspector, also while another screen lies over it."""
-        return self.query_one(f"#{place}", kind)
+    def open_path(self, path: str) -> None:
+        """Show a file in Browse."""
+        self._on("browse", lambda view: view.open_path(path))
 
-    def _put(self, place: str, lines: Iterable[present.Line]) -> None:
-        self._part(place, Static).update(as_text(lines))
+    def plan(self, findings: Sequence[Finding]) -> None:
+        """Show in Repair what would mend these."""
+        self._on("repair", lambda view: view.plan_for(findings))
 
-    # Asking the store
+    def choose_side(self, finding: Finding) -> None:
+        """Show both sides of a conflict; the choice becomes a plan in Repair."""
+        from tui.modals.sides import SidesScreen
 
-    def _ask(
-        self,
-        question: Callable[[Store], Value],
-        then: Callable[[Value], None],
-        *,
-        group: str,
-        failed: Callable[[FilestoreError], None] | None = None,
-    ) -> None:
-        """Put a question to the store; a newer one of the same group replaces it."""
-        on_error = failed or self._say
+        self.push_screen(
+            SidesScreen(self, finding),
+            lambda side: self._on("repair", lambda view: view.take_side(side)) if side else None,
+        )
 
-        async def work() -> None:
-            try:
-                answer = await self._reading.ask(question)
-            except FilestoreError as error:
-                self.post_message(Read(partial(on_error, error)))
-            except Exception as error:  # the top of a worker: a screen must outlive a fault
-                self.post_message(Read(partial(on_error, _unexpected(error))))
-            else:
-                self.post_message(Read(partial(then, answer)))
+    def _on(self, place: Place, function: Callable[[Any], None]) -> None:
+        """Show a page and have it do something."""
+        self.go(place)
+        view = self.page_of(place)
+        self.when_ready(view, partial(function, view))
 
-        # Handed over as a function: a question replaced before its turn then never begins.
-        task: WorkType[None] = work
-        self.run_worker(task, group=group, exclusive=True)
+    def look_again(self) -> None:
+        """The store may have changed: look at everything again."""
+        self._tell_views()
+        self._look()
 
-    def on_read(self, message: Read) -> None:
-        """Show what was read."""
-        message.show()
+    def _tell_views(self) -> None:
+        for view in self.views:
+            view.store_changed()
 
-    def _say(self, error: FilestoreError) -> None:
-        """Say at the foot of the screen what went wrong."""
-        self._put("message", present.error_lines(error))
-        self._part("message", Static).add_class("open")
+    # Looking at the store
+
+    def verified(self, found: Sequence[Finding], level: str) -> None:
+        """Take what the verification after a repair found."""
+        self.backstage.read(
+            lambda store: (_generation(store), Told.of(found)),
+            partial(self._take_verified, level),
+            group="",
+        )
+
+    def _take_verified(self, level: str, whole: tuple[int, Told]) -> None:
+        self._verified, told = whole
+        is_clean_now = all(finding.severity == "I" for finding in told.known.values())
+        looked = Looked(level=level, at=time.strftime("%H:%M:%S"))
+        self.findings.replace(told, looked, clean=is_clean_now)
+        self.findings_changed()
+
+    def fail(self, error: FilestoreError) -> None:
+        """Say what went wrong; a store that went away is a screen of its own."""
+        if isinstance(error, NoStoreError) and self.views:
+            if not self._is_gone:
+                self._is_gone = True
+                self.cannot_open(error)
+            return
+        super().fail(error)
 
     def _look(self) -> None:
-        """Look at the store as it is now."""
-        self._part("message", Static).remove_class("open")
-        self._put("summary", present.summary(None, root=self._root or "store", checked_at=""))
-        self._put("drift", present.drift_lines(None))
-        self._ask(lambda store: store.root, self._opened, group="open", failed=self._unusable)
-
-    def _opened(self, root: str) -> None:
-        self._root = root
-        self._ask(lambda store: store.resources(), self._show_resources, group="resources")
-        self._ask(lambda store: store.status(), self._show_status, group="status")
-        self._search()
-
-    def _unusable(self, error: FilestoreError) -> None:
-        self._put("summary", ())
-        self._put("drift", ())
-        self.push_screen(StartScreen(error))
-
-    # Showing what it answered
-
-    def _show_status(self, status: Status) -> None:
-        self._findings = {}
-        for finding in status.findings:
-            self._findings.setdefault(finding.path, []).append(finding)
-        now = time.strftime("%H:%M:%S")
-        self._put("summary", present.summary(status, root=self._root, checked_at=now))
-        self._put("drift", present.drift_lines(status))
-        tab = self._part("right", TabbedContent).get_tab("drift-tab")
-        tab.label = f"Drift ({len(status.findings):,})" if status.findings else "Drift"
-        for parent in self._resources.values():
-            for node in parent.children:
-                if node.data is not None and node.data.path:
-                    node.set_label(self._chunk_label(node.data))
-        self._preview_again()
-
-    def _show_resources(self, items: list[dict[str, Any]]) -> None:
-        opened = {name for name, node in self._resources.items() if node.is_expanded}
-        at = self._tree.cursor_node
-        wanted = at.data if at is not None else None
-        self._return_to = wanted.path if wanted is not None else ""
-        self._tree.clear()
-        self._resources = {}
-        for item in items:
-            name = item["resource"]
-            entry = Entry(item=item, resource=name)
-            node = self._tree.root.add(Text(present.resource_label(item)), data=entry)
-            self._resources[name] = node
-            if name in opened:
-                node.expand()
-        if not items:
-            nothing = "nothing in this store yet: filestore add PATH…"
-            self._put("chunk", [present.Line(text=nothing)])
-        elif wanted is None or not wanted.path:
-            start = self._resources.get(wanted.resource if wanted is not None else "")
-            self._go_to(start or self._tree.root.children[0])
-
-    def _go_to(self, node: TreeNode[Entry]) -> None:
-        # A node has no line before the tree was laid out.
-        self.call_after_refresh(self._tree.move_cursor, node)
-
-    @on(Tree.NodeExpanded, "#resources")
-    def _expanded(self, event: Tree.NodeExpanded[Entry]) -> None:
-        entry = event.node.data
-        if entry is not None and not event.node.children:
-            self._ask(
-                lambda store: store.chunks(entry.resource),
-                partial(self._show_chunks, entry.resource),
-                group=f"chunks of {entry.resource}",
-            )
-
-    def _show_chunks(self, resource: str, items: list[dict[str, Any]]) -> None:
-        parent = self._resources.get(resource)
-        if parent is None or parent.data is None or parent.children:
+        if any(one.title == "status" and one.state == "waiting" for one in self.backstage.tasks):
             return
-        for item in items[:MAX_LEAVES]:
-            entry = Entry(item=item, resource=resource, path=item["path"])
-            node = parent.add_leaf(self._chunk_label(entry), data=entry)
-            if entry.path == self._return_to:
-                self._go_to(node)
-        if len(items) > MAX_LEAVES:
-            label = present.more_label(len(items) - MAX_LEAVES, resource)
-            parent.add_leaf(Text(label), data=Entry(item=parent.data.item, resource=resource))
-
-    def _chunk_label(self, entry: Entry) -> Text:
-        found = self._findings.get(entry.path, ())
-        return Text(present.chunk_label(entry.item, entry.resource, found))
-
-    @on(Tree.NodeHighlighted, "#resources")
-    def _highlighted(self, event: Tree.NodeHighlighted[Entry]) -> None:
-        if not self._searching and event.node.data is not None:
-            self._preview_entry(event.node.data)
-
-    @on(Tree.NodeSelected, "#resources")
-    def _selected(self, event: Tree.NodeSelected[Entry]) -> None:
-        if event.node.data is not None and event.node.data.path:
-            self._show_tab("chunk-tab")
-
-    @property
-    def _searching(self) -> bool:
-        return self._part("lists", ContentSwitcher).current == "found"
-
-    def _preview_again(self) -> None:
-        """Preview what the cursor is on, in the list that is to be seen."""
-        node, hit = self._tree.cursor_node, self._part("hits", OptionList).highlighted
-        if self._searching and hit is not None:
-            self._preview(self._hits[hit])
-        elif not self._searching and node is not None and node.data is not None:
-            self._preview_entry(node.data)
-
-    def _preview_entry(self, entry: Entry) -> None:
-        if entry.path:
-            self._preview(entry.path)
+        if self.options.findings is not None:
+            found = self.options.findings
+            self.backstage.read(
+                lambda _: Told.of(found),
+                self._take_earlier,
+                group="",
+                failed=lambda _: self._take_earlier(Told.of(found)),
+            )
         else:
-            self.workers.cancel_group(self, "preview")
-            self._put("chunk", present.resource_lines(entry.item))
+            self.backstage.work(
+                Job(name="status"),
+                Handlers(then=self._take_status),
+                title="status",
+                command="filestore status",
+                writes=False,
+            )
+        self.backstage.read(Store.turnable, self._take_turnable, group="turnable")
+        self.backstage.read(_generation, self._note_generation, group="generation")
 
-    def _preview(self, path: str) -> None:
-        self._ask(
-            lambda store: store.show(path),
-            self._show_chunk,
-            group="preview",
-            failed=partial(self._no_chunk, path),
+    def _note_generation(self, generation: int) -> None:
+        self._generation = generation
+
+    def _take_earlier(self, told: Told) -> None:
+        self.findings.replace(told, Looked(level="earlier"), clean=False)
+        self.findings_changed()
+
+    def _take_status(self, status: "Status") -> None:
+        is_as_verified = bool(self.findings.looked.level) and status.generation == self._verified
+        kept = tuple(self.findings) if is_as_verified else ()
+        self._verified = status.generation
+        take = partial(self._take_stats, status, is_as_verified)
+        self.backstage.read(
+            lambda _: by_stats(kept, status.findings),
+            take,
+            group="",
+            failed=lambda _: take(by_stats(kept, status.findings)),
         )
 
-    def _show_chunk(self, shown: Shown) -> None:
-        found = self._findings.get(shown.path, ())
-        self._put("chunk", present.chunk_lines(shown, found))
+    def _take_stats(self, status: "Status", is_as_verified: bool, whole: ByStats) -> None:
+        looked = Looked(level="status", at=time.strftime("%H:%M:%S"))
+        if is_as_verified:
+            self.findings.replace_by_stats(whole, looked, clean=status.clean)
+        else:
+            self.findings.replace(whole.told, looked, clean=status.clean)
+        self.findings_changed()
+        if any(finding.code in PASSING for finding in status.findings):
+            # Nobody tells when a lock is let go of.
+            self.set_timer(PASSING_S, self._look)
 
-    def _no_chunk(self, path: str, error: FilestoreError) -> None:
-        self._put("chunk", present.error_lines(error, self._findings.get(path, ())))
+    def _take_turnable(self, found: tuple[str, str]) -> None:
+        self.turnable = found
+        self.draw()
 
-    # Searching
+    def check(self, paths: Iterable[str], then: Callable[[Sequence[Finding]], None]) -> None:
+        """Look at some files alone, and show what is found."""
+        chosen = sorted(paths)
+        self.backstage.read(
+            lambda store: store.check(chosen),
+            partial(self._checked, chosen, then),
+            group="",
+            failed=lambda _: self.look_again(),
+        )
 
-    @on(Input.Submitted, "#query")
-    def _submitted(self, event: Input.Submitted) -> None:
-        self._asked = event.value.strip()
-        self._search()
+    def _checked(
+        self,
+        paths: Sequence[str],
+        then: Callable[[Sequence[Finding]], None],
+        found: Sequence[Finding],
+    ) -> None:
+        self.findings.replace_of(paths, found)
+        self.findings_changed()
+        then(found)
+        # A file alone does not tell of moves, of masses, and of what is accepted.
+        if self._settling is not None:
+            self._settling.stop()
+        self._settling = self.set_timer(SETTLED_S, self._look)
 
-    def _search(self) -> None:
-        if self._asked:
-            query, mode = self._asked, self._mode
-            self._ask(
-                lambda store: store.search(query, count=HITS, mode=mode, filters=Filters()),
-                self._show_answer,
-                group="search",
+    def _begin_watching(self, catalog: str) -> None:
+        from tui.backstage.watching import Watching
+
+        self._stop_watching()
+        self._watching = Watching(
+            self.root,
+            post=self.post,
+            changed=self._files_changed,
+            store_changed=self._store_changed,
+            catalog=catalog,
+            # What happened between the first look and now was told by nobody.
+            ready=self._look,
+            blind=lambda reason: self.say(f"changes are noticed late: {reason}"),
+        )
+
+    def _stop_watching(self) -> None:
+        if self._watching is not None:
+            self._watching.end()
+            self._watching = None
+
+    def _files_changed(self, paths: frozenset[str] | None) -> None:
+        if paths is None:
+            self.look_again()
+        else:
+            self.check(paths, lambda _: self._tell_views())
+
+    def _store_changed(self) -> None:
+        """The catalog has other content: somebody else wrote, or we did and know it already."""
+        self.backstage.read(_generation, self._take_generation, group="generation")
+
+    def _take_generation(self, generation: int) -> None:
+        known, self._generation = self._generation, generation
+        if known != generation:
+            self.look_again()
+
+    # Actions
+
+    def obey(self, typed: Typed) -> None:
+        """Do what was typed on the command line."""
+        first = typed.words[0] if typed.words else ""
+        doing: dict[str, Callable[[], None]] = {
+            "vector": lambda: self._open_vector(int(first)),
+            "path": lambda: self.open_path(first),
+            "show": lambda: self.open_path(first) if first else self.do_browse(),
+            "ls": self.do_browse,
+            "search": lambda: self._search(first),
+            "status": self.do_look_again,
+            "verify": lambda: self._verify(first or "fast"),
+            "sync": lambda: self._sync(typed),
+            "repair": lambda: self._repair(typed),
+            "undo": lambda: self._turn("do_undo", "list" in typed.options),
+            "redo": lambda: self._turn("do_redo", "list" in typed.options),
+            "add": lambda: self._add(typed.words),
+            "help": self.do_help,
+            "quit": self.do_quit,
+        }
+        doing[typed.name]()
+
+    def _open_vector(self, vector: int) -> None:
+        def take(path: str | None) -> None:
+            if path is None:
+                self.say(f"no file has the vector {vector}", severity="warning")
+            else:
+                self.open_path(path)
+
+        self.backstage.read(
+            lambda store: store.listing().path_of_vector(vector), take, group="vector"
+        )
+
+    def _search(self, query: str) -> None:
+        self._on("browse", lambda view: view.search_for(query))
+
+    def _verify(self, level: str) -> None:
+        self._on("verify", lambda view: view.verify(level))
+
+    def _sync(self, typed: Typed) -> None:
+        if self.read_only:
+            self.say(self.read_only, severity="warning")
+        else:
+            self.sync(
+                full="full" in typed.options, forget_missing="forget-missing" in typed.options
             )
 
-    def _show_answer(self, answer: Answer) -> None:
-        self._part("message", Static).remove_class("open")
-        self._put("answer", present.answer_lines(answer, limit=HITS))
-        hits = self._part("hits", OptionList)
-        # The answer's paths, and no others, can be highlighted: the list holds them in its order.
-        self._hits = [hit.path for hit in answer.hits]
-        hits.set_options(
-            Option(as_text(present.hit_lines(number, hit)))
-            for number, hit in enumerate(answer.hits, start=1)
+    def _repair(self, typed: Typed) -> None:
+        from filestore import Policy
+
+        policy = Policy(
+            truth="truth" in typed.options,
+            only=frozenset(typed.values("only")),
+            paths=typed.values("path"),
+            ours=typed.values("ours"),
+            theirs=typed.values("theirs"),
+            remove=typed.values("remove"),
         )
-        self._part("lists", ContentSwitcher).current = "found"
-        if answer.hits:
-            hits.focus()
-            hits.highlighted = 0
+        self._on("repair", lambda view: view.plan_for(None, policy))
 
-    @on(OptionList.OptionHighlighted, "#hits")
-    def _hit_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        if event.option_index < len(self._hits):
-            self._preview(self._hits[event.option_index])
+    def _turn(self, action: str, listed: bool) -> None:
+        if listed:
+            self._on("repair", lambda view: view.do_batches())
+        else:
+            self.action_do("everywhere", action.removeprefix("do_"))
 
-    @on(OptionList.OptionSelected, "#hits")
-    def _hit_selected(self) -> None:
-        self._show_tab("chunk-tab")
+    def _add(self, paths: Sequence[str]) -> None:
+        if self.read_only or not paths:
+            self.say(self.read_only or "add needs a path", severity="warning")
+            return
+        chosen = [os.path.abspath(os.path.expanduser(path)) for path in paths]
+        command = f"filestore {self.store_option}add {all_quoted(chosen)}"
+        self.note(command)
+        self.backstage.work(
+            Job(name="add", arguments={"paths": chosen}),
+            Handlers(then=self._added, stopped=self.look_again),
+            title="add",
+            command=command,
+            writes=True,
+        )
 
-    # Keys
+    def _added(self, report: "AddReport") -> None:
+        self.say(add_words(report))
+        failed = add_errors(report)
+        for source, error in failed:
+            self.errors.append((time.time(), _of_source(source, error)))
+        if failed:
+            said = "E tells why" if len(failed) > 1 else one_line(failed[0][1].message)
+            self.say(f"{count(len(failed), 'document')} failed: {said}", severity="error")
+        self.look_again()
 
-    def _show_tab(self, tab: str) -> None:
-        self._part("right", TabbedContent).active = tab
+    def do_look_again(self) -> None:
+        """Open the store again, as it is now."""
+        self.backstage.reopen()
+        self.look_again()
 
-    def action_search(self) -> None:
-        """Open the search box."""
-        self._part("search", Vertical).add_class("open")
-        self._part("query", Input).focus()
+    def do_undo(self) -> None:
+        """Undo the last change."""
+        self._on("repair", lambda view: view.do_undo())
 
-    def action_leave_search(self) -> None:
-        """Return from the search to the resources."""
-        self.workers.cancel_group(self, "search")
-        self._asked = ""
-        self._part("search", Vertical).remove_class("open")
-        self._part("query", Input).clear()
-        self._part("lists", ContentSwitcher).current = "resources"
-        self._tree.focus()
-        self._preview_again()
-
-    def action_mode(self) -> None:
-        """Change how is searched, and search again."""
-        self._mode = "keyword" if self._mode == "hybrid" else "hybrid"
-        self._put("mode", present.mode_line(self._mode))
-        self._search()
-
-    def action_drift(self) -> None:
-        """Show the drift, or the chunk again."""
-        active = self._part("right", TabbedContent).active
-        self._show_tab("chunk-tab" if active == "drift-tab" else "drift-tab")
-
-    def action_refresh(self) -> None:
-        """Look at the store again, also where its index was made anew."""
-        self._reading.let_go()
-        self._look()
-
-    def action_retry(self) -> None:
-        """Leave the start screen and try to open the store again."""
-        with contextlib.suppress(IndexError):
-            self.pop_screen()
-        self._look()
-
-    def action_help(self) -> None:
-        """Show the keys."""
-        self.push_screen(HelpScreen())
+    def do_redo(self) -> None:
+        """Make the change again that was undone."""
+        self._on("repair", lambda view: view.do_redo())
 
 
-def _unexpected(error: Exception) -> FilestoreError:
-    return FilestoreError(
-        f"unexpected: {type(error).__name__}: {error}",
-        remedy="'filestore verify' tells whether the store is damaged; else please report this",
-    )
+def _generation(store: Store) -> int:
+    """The generation of the catalog as it is now."""
+    return store.listing().generation
+
+
+def _catalog_of(store: Store) -> str:
+    """Where the catalog lies, once it is known that there is something to show.
+
+    Raises:
+        CatalogNewerError: A newer program wrote it.
+    """
+    from filestore import CatalogNewerError
+
+    try:
+        store.listing().generation  # noqa: B018 # opens it
+    except CatalogNewerError:
+        raise
+    except FilestoreError:
+        pass  # one that is damaged or was not made yet is made anew by sync
+    return store.places.catalog
+
+
+def _of_source(source: str, error: FilestoreError) -> FilestoreError:
+    """An error with the document that it is about."""
+    return FilestoreError(f"{source}: {error.message}", remedy=error.remedy, detail=error.detail)

@@ -1,12 +1,13 @@
 """The catalog: SQLite book-keeping of files, texts and vectors, generation by generation.
 
-Writing is loaded on first use: most commands only read.
+Writing, and what only a screen asks, are loaded on first use: most commands only read.
 """
 
 from typing import TYPE_CHECKING, Any
 
 from filestore.catalog._reading import FILE_COLUMNS, Catalog, catalog_errors
 from filestore.catalog._rows import (
+    SOME_TIME,
     Conflict,
     Deleted,
     FileRow,
@@ -27,15 +28,18 @@ from filestore.catalog._schema import (
 )
 
 if TYPE_CHECKING:
+    from filestore.catalog._pages import CatalogPages
     from filestore.catalog._writing import CatalogWriter, VectorCollisionError
 
 __all__ = [
     "FILE_COLUMNS",
+    "SOME_TIME",
     "Catalog",
     "CatalogDamagedError",
     "CatalogMissingError",
     "CatalogNewerError",
     "CatalogOutdatedError",
+    "CatalogPages",
     "CatalogWriter",
     "Conflict",
     "Deleted",
@@ -54,7 +58,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the writing half."""
+    """Load what most commands do without."""
+    if name == "CatalogPages":
+        from filestore.catalog._pages import CatalogPages
+
+        return CatalogPages
     if name in ("CatalogWriter", "VectorCollisionError"):
         from filestore.catalog import _writing
 

@@ -313,9 +313,8 @@ class Catalog:
 
     def vector_keys(self, *, embedded: bool = True) -> list[tuple[int, bytes]]:
         """Vector id and embedding key of all vectors that have, or lack, their embedding."""
-        return self.rows(
-            "SELECT id, key FROM vectors WHERE embedded = ? ORDER BY id", (int(embedded),)
-        )
+        which = "embedded <> 0" if embedded else "embedded = 0"
+        return self.rows(f"SELECT id, key FROM vectors WHERE {which} ORDER BY id")
 
     def keys_of_vectors(self, ids: Sequence[int]) -> dict[int, bytes]:
         """Vector id to embedding key; unknown ids are left out."""
@@ -339,7 +338,7 @@ class Catalog:
         # The difference is small and leads: SQLite, left to choose, walks all vectors.
         added = self.rows(
             "SELECT id, key FROM index_delta CROSS JOIN vectors ON id = vector"
-            " WHERE present = 1 AND embedded = 1 ORDER BY id"
+            " WHERE present = 1 AND embedded <> 0 ORDER BY id"
         )
         return [row[0] for row in removed], added
 

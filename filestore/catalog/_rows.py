@@ -9,6 +9,9 @@ from filestore.hashing import content_hash
 VARIABLES: Final = 900
 """How many values one statement takes."""
 
+SOME_TIME: Final = 1
+"""When a text was embedded of which that is not known."""
+
 Value = TypeVar("Value")
 
 

@@ -83,13 +83,14 @@ CREATE TABLE forgotten (
 """
 """`files.state` is '' for an indexed chunk, 'record', or the code that withholds the file.
 `contents` keeps the last good bytes of each file, `generated` what an edited body was made from.
-`index_delta` is the difference to the FAISS file named in `meta`; `dead` the file ids that the
-full-text index may still hold. `documents` are the sources that records name, `source_stats` the
-stats under which their files had a hash. `links` are a person's own from file to file, `renamed`
-the moves that were followed, `conflicts` new source text that a hand edit stands in the way of
-(none where the source text went) and the hash of the document that has it, `forgotten` the last
-good bytes of files that are gone, `deleted` the origins of the chunk files that a person deleted
-from what a version of a record describes."""
+`vectors.embedded` is 0 for a text without its embedding, else when the model gave it, in seconds
+since 1970, 1 where that is not known. `index_delta` is the difference to the FAISS file named in
+`meta`; `dead` the file ids that the full-text index may still hold. `documents` are the sources
+that records name, `source_stats` the stats under which their files had a hash. `links` are a
+person's own from file to file, `renamed` the moves that were followed, `conflicts` new source text
+that a hand edit stands in the way of (none where the source text went) and the hash of the document
+that has it, `forgotten` the last good bytes of files that are gone, `deleted` the origins of the
+chunk files that a person deleted from what a version of a record describes."""
 
 
 class CatalogMissingError(FilestoreError, FileNotFoundError):

@@ -7,6 +7,7 @@ import orjson
 
 from filestore.catalog._reading import META_CHECKSUM, Catalog
 from filestore.catalog._rows import (
+    SOME_TIME,
     Conflict,
     Deleted,
     FileRow,
@@ -214,12 +215,20 @@ class CatalogWriter(Catalog):
         if self.index_file() is not None:
             self._note_delta(unused, present=False)
 
-    def set_embedded(self, vectors: Iterable[int], *, embedded: bool = True) -> None:
-        """Say that the embeddings of some vectors are, or are not, in the embeddings file."""
-        self.connection.executemany(
-            "UPDATE vectors SET embedded = ? WHERE id = ?",
-            [(int(embedded), vector) for vector in vectors],
-        )
+    def set_embedded(
+        self, vectors: Iterable[int], *, embedded: bool = True, at_s: int = SOME_TIME
+    ) -> None:
+        """Say that the embeddings of some vectors are, or are not, in the embeddings file.
+
+        Args:
+            vectors: Their ids.
+            embedded: Whether they are.
+            at_s: When the model gave them; what is known already is not forgotten.
+        """
+        statement = "UPDATE vectors SET embedded = max(embedded, ?) WHERE id = ?"
+        if not embedded:
+            statement, at_s = "UPDATE vectors SET embedded = ? WHERE id = ?", 0
+        self.connection.executemany(statement, [(at_s, vector) for vector in vectors])
 
     def name_index(self, file: IndexFile) -> None:
         """Name a FAISS file that holds every embedded vector; the difference starts afresh."""

@@ -4,18 +4,16 @@ import argparse
 import contextlib
 import os
 import shlex
-import shutil
 import sys
 import tempfile
 from typing import Any
 
 from filestore.cli import _context, _output, main
-from filestore.errors import FilestoreError
+from filestore.example import FOLDER, copy_example
 from filestore.search import Filters
 from filestore.store import Store
 
 EXAMPLE = "filestore demo"
-FOLDER = "example_index"
 _QUESTION = "history of a renamed file"
 _SENTENCE = "Beekeepers use a hive notebook, one line a visit."
 
@@ -36,8 +34,7 @@ def run(options: Any) -> int:
 
 def _walk(options: Any) -> int:
     root = os.path.join(tempfile.mkdtemp(prefix="filestore-demo-"), FOLDER)
-    derived = shutil.ignore_patterns(".sidecar", ".undo", "__pycache__")
-    shutil.copytree(example_folder(), root, ignore=derived)
+    copy_example(root)
     tour = _Tour(root)
     tour.say(f"A copy of the example store is in {root}.")
     tour.say("Its chunk files are the truth. The index is not in git, so it is built first:")
@@ -55,20 +52,6 @@ def _walk(options: Any) -> int:
     _farewell(tour, root)
     options.root = root
     return 0 if tour.codes[-1] == 0 else 1
-
-
-def example_folder() -> str:
-    """The example store: beside the package in a checkout, inside it when installed.
-
-    Raises:
-        FilestoreError: It was not installed.
-    """
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for parent in (package, os.path.dirname(package)):
-        folder = os.path.join(parent, FOLDER)
-        if os.path.isfile(os.path.join(folder, "filestore.toml")):
-            return folder
-    raise FilestoreError("the example store was not installed", remedy="install filestore again")
 
 
 class _Tour:

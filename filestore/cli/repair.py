@@ -41,10 +41,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " else fast)",
     )
     parser.add_argument(
-        "--ours", nargs="+", default=[], metavar="PATH", help="keep the edit of a file as it is"
+        "--ours",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="keep the edit of a file as it is, or our side of git's conflict in it",
     )
     parser.add_argument(
-        "--theirs", nargs="+", default=[], metavar="PATH", help="take the source's new text"
+        "--theirs",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="take the source's new text, or their side",
+    )
+    parser.add_argument(
+        "--remove",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="remove a file of which another has the text",
     )
     parser.add_argument(
         "--apply", metavar="FILE", help="apply what 'repair --plan --json' printed; - for stdin"
@@ -69,8 +84,8 @@ def _saved(options: Any) -> Saved | None:
     """The plan that is to be applied; None where one is to be made."""
     if options.apply is None:
         return None
-    chosen = (options.plan, options.only, options.path, options.level, options.ours, options.theirs)
-    if any(chosen):
+    choices = ("plan", "only", "path", "level", "ours", "theirs", "remove")
+    if any(getattr(options, choice) for choice in choices):
         raise UsageError(
             "--apply takes its choices from the plan; only --truth and --yes go with it",
             remedy="filestore repair --apply FILE --yes",
@@ -102,6 +117,7 @@ def _planned(
             paths=options.path,
             ours=options.ours,
             theirs=options.theirs,
+            remove=options.remove,
         )
         return store.plan_repair(
             policy, level=options.level or level_for(options.only), on_progress=on_progress
@@ -145,8 +161,8 @@ def _show(plan: Plan, line: Any) -> None:
 def _show_kind(kind: str, steps: list[Step], plan: Plan, line: Any) -> None:
     needs = "" if plan.allows(steps[0]) else ", needs --truth"
     line(f"{KINDS[kind].title} ({_sizes(steps)}{needs})")
-    # Whoever gives edits up has to see each of them.
-    most = len(steps) if kind == "resolve-theirs" else _SHOWN
+    # Whoever gives a text up has to see each of them.
+    most = len(steps) if KINDS[kind].named else _SHOWN
     for step in steps[:most]:
         _show_step(step, line)
     if len(steps) > most:
@@ -155,7 +171,7 @@ def _show_kind(kind: str, steps: list[Step], plan: Plan, line: Any) -> None:
 
 def _show_step(step: Step, line: Any) -> None:
     """One step below its kind: on one line where it fits, else the detail below the path."""
-    from_where = f"  from {shown_path(step.other)}" if step.other else ""
+    from_where = f"  from {shown_path(step.other)}" if step.kind == "repoint" else ""
     path = f"    {shown_path(step.path)}{from_where}"
     detail = safe_text(step.detail, keep_newlines=False) if step.truth or step.part else ""
     if len(path) + 2 + len(detail) <= _WIDTH:

@@ -1,4 +1,7 @@
-"""Open the inspector: read chunks, see the drift, search. It changes nothing."""
+"""Open the inspector: browse, search, see every drift with its evidence, mend it, take it back.
+
+Nothing is written but what you confirm on its page Repair, and what you edit.
+"""
 
 import argparse
 import os
@@ -8,19 +11,71 @@ from typing import Any
 from filestore.cli import _context
 from filestore.errors import UsageError
 
-EXAMPLE = "filestore tui"
+EXAMPLE = "filestore tui --read-only"
+
+_PAGES = ("browse", "verify", "repair")
+_BROWSER = "the browser was given the store to read: start with --serve --write to change it"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Say what the command takes: nothing of its own."""
+    """Say what the command takes."""
+    parser.add_argument("place", nargs="?", metavar="STORE", help="the store, instead of --store")
+    parser.add_argument("--read-only", action="store_true", help="write nothing at all")
+    parser.add_argument("--page", choices=_PAGES, help="the page to begin with")
+    parser.add_argument("--select", metavar="PATH", default="", help="the file to begin with")
+    parser.add_argument(
+        "--findings", metavar="FILE", help="show what 'verify --json' wrote, instead of looking"
+    )
+    parser.add_argument("--ascii", action="store_true", help="draw with plain characters only")
+    parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
+    parser.add_argument("--serve", action="store_true", help="show it in a browser, read-only")
+    parser.add_argument("--port", type=int, default=8000, help="for --serve (default 8000)")
+    parser.add_argument(
+        "--write", action="store_true", help="allow changes from the browser, with --serve"
+    )
 
 
 def run(options: Any) -> int:
-    """Open the inspector.
+    """Open the inspector, or serve it.
 
     Raises:
-        UsageError: There is no terminal to open it on.
+        UsageError: There is no terminal to open it on, or an option cannot be used.
     """
+    if options.json:
+        raise UsageError(
+            "the inspector prints no JSON",
+            remedy="use 'filestore ls', 'show', 'status', 'verify' and 'search', which take --json",
+        )
+    if options.serve:
+        return _serve(options)
+    in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
+    if not in_browser:
+        _check_terminal()
+    import tui
+    from tui.frame import Options
+
+    return tui.run(
+        Options(
+            store=options.place or options.store or os.environ.get("FILESTORE") or None,
+            configuration=_context.configuration_folder(),
+            read_only=_read_only(options, in_browser=in_browser),
+            in_browser=in_browser,
+            ascii=options.ascii,
+            mouse=not options.no_mouse,
+            page=options.page,
+            select=options.select,
+            findings=_findings(options.findings) if options.findings else None,
+        )
+    )
+
+
+def _read_only(options: Any, *, in_browser: bool) -> str:
+    if options.read_only:
+        return "the inspector was started with --read-only"
+    return _BROWSER if in_browser and not options.write else ""
+
+
+def _check_terminal() -> None:
     # Textual reads the first and draws on the third; who redirects the second wants no screen.
     streams = {
         "standard input": sys.stdin,
@@ -33,7 +88,45 @@ def run(options: Any) -> int:
                 f"the inspector needs a terminal, and {name} is none",
                 remedy="use 'filestore ls', 'show', 'status' and 'search', which take --json",
             )
-    import tui
 
-    store = options.store or os.environ.get("FILESTORE") or None
-    return tui.run(store=store, configuration=_context.configuration_folder())
+
+def _serve(options: Any) -> int:
+    from tui.serving import serve
+
+    switches = ("--read-only", "--ascii", "--write")
+    arguments = [switch for switch in switches if _has(options, switch)]
+    for name in ("page", "select", "findings"):
+        if getattr(options, name):
+            arguments += [f"--{name}", getattr(options, name)]
+    store = options.place or options.store
+    arguments += ["--store", os.path.abspath(store)] if store else []
+    return serve(arguments, port=options.port, title="filestore")
+
+
+def _has(options: Any, name: str) -> bool:
+    return bool(getattr(options, name.removeprefix("--").replace("-", "_")))
+
+
+def _findings(path: str) -> Any:
+    """The findings of an earlier `verify --json`.
+
+    Raises:
+        UsageError: The file is no such thing.
+    """
+    import json
+
+    from filestore.findings import CODES, Finding
+
+    try:
+        with open(path, "rb") as file:
+            found = json.load(file)["findings"]
+        return tuple(
+            Finding(code=one["code"], path=one["path"], detail=one["detail"])
+            for one in found
+            if one["code"] in CODES
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{path} is not what 'filestore verify --json' writes: {error}",
+            remedy=f"filestore verify --json > {path}",
+        ) from error

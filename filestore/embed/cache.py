@@ -228,6 +228,10 @@ class EmbeddingCache:
         vectors = np.frombuffer(raw, dtype="<f4").reshape(len(keys), size // _FLOAT_BYTES)
         return vectors.astype(np.float32, copy=False), np.frombuffer(found, dtype=np.bool_)
 
+    def raw(self, fingerprint: str, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Key to raw float32 vector of those of the keys that have a sound row; needs no numpy."""
+        return dict(self._sound_rows(fingerprint, keys))
+
     def rows(self, fingerprint: str) -> Iterator[tuple[bytes, bytes]]:
         """Every sound row of a model in key order, one at a time: key and raw float32 vector."""
         model = self._model(fingerprint)

@@ -14,7 +14,16 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-SCRIPTS = ("first_index", "start", "status", "verify", "sync", "renames", "warm_search")
+SCRIPTS = (
+    "first_index",
+    "start",
+    "status",
+    "verify",
+    "sync",
+    "renames",
+    "warm_search",
+    "inspector",
+)
 """The first one leaves an indexed store to the others."""
 LIBRARIES = ("faiss-cpu", "tantivy", "numpy")
 
@@ -49,6 +58,7 @@ def _others(given: argparse.Namespace) -> list[tuple[str, list[str]]]:
         scripts.append(("fusion", ["--xquad", given.data, "--model", model]))
     if given.large:
         scripts.append(("large_store", []))
+        scripts.append(("inspector", ["--files", "1000000", "--folders", "1000"]))
     return scripts
 
 

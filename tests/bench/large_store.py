@@ -29,22 +29,22 @@ def main() -> None:
     with measure.options(__doc__ or "", files=1_000_000, folders=1_000, runs=5) as options:
         root = os.path.abspath(os.path.join(options.work, f"large-{options.files}"))
         if not os.path.isdir(root):
-            _child("make", root, options.files, options.folders)
-        synced = _child("sync", root, options.files)
+            child("make", root, options.files, options.folders)
+        synced = child("sync", root, options.files)
         rows = [_sync_row(synced)]
         for mode in MODES:
             # One to bring the files into memory, as a second search of the day finds them.
-            _child("search", root, options.files, mode)
+            child("search", root, options.files, mode)
             ours, bare = measure.alternate(
                 options.runs,
-                lambda mode=mode: _child("search", root, options.files, mode),
-                lambda mode=mode: _child("load", mode),
+                lambda mode=mode: child("search", root, options.files, mode),
+                lambda mode=mode: child("load", mode),
             )
             rows += _mode_rows(mode, ours, bare)
     print(measure.table(f"A store of {options.files:,} chunks", rows))
 
 
-def _child(*words: object) -> measure.Run:
+def child(*words: object) -> measure.Run:
     return measure.run([sys.executable, __file__, "child", *map(str, words)])
 
 

@@ -184,7 +184,7 @@ def interrupted(root, operation, hook, at, how):
     except (FilestoreError, OSError, KeyboardInterrupt) as caught:
         error = f"{type(caught).__name__}: {caught}"
     hook.how = ""
-    return {"reached": hook.count >= at, "error": error}
+    return {"reached": hook.count >= at, "error": error, "how": how}
 
 
 def aftermath(root, name, states, outcome):
@@ -199,7 +199,9 @@ def aftermath(root, name, states, outcome):
     missing = (first.keys() & second.keys()) - there.keys()
     if strange or missing:
         return f"neither the one nor the other: {sorted(strange | missing)}"
-    half = "HalfReplacedError" in (outcome or {}).get("error", "")
+    # Only a disk that refuses from then on may keep what was done from being taken back.
+    half = outcome is not None and outcome["how"] == "fail-on"
+    half = half and "HalfReplacedError" in outcome["error"]
     if outcome is not None and not half and there not in (before, after):
         return "a failure that was told left half of it"
     with open_store(root) as store:

@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 
 from filestore.findings import CODES, Finding
 from filestore.planning import WITHHELD, Facts, Look, Prepared, Restorable, make
-from filestore.plans import ABSENT, KINDS, PARTS, Plan, Policy, State, Step, is_below, moved_on
+from filestore.plans import (
+    ABSENT,
+    KINDS,
+    PARTS,
+    Plan,
+    Policy,
+    State,
+    Step,
+    is_below,
+    moved_on,
+    selected,
+    without,
+)
 from filestore.saved_plans import PlanInvalidError, PlanOutsideError, parse, serialize
 
 PATH = "chunked/notes.md/chunk1.md"
@@ -269,6 +281,153 @@ def test_every_finding_is_mended_or_left(
     keys = [step.key for step in plan.steps]
     assert len(keys) == len(set(keys))
     assert policy.truth or not any(step.truth for step in plan.doable)
+
+
+KEYS = (b"a", b"b", b"c", b"d")
+LOOKS = st.dictionaries(
+    st.sampled_from([PATH, "chunked/a.md", "chunked/b/c.md"]),
+    st.builds(Look, state=st.just(HERE), keys=st.lists(st.sampled_from(KEYS)).map(tuple)),
+)
+FACTS = st.fixed_dictionaries(
+    {
+        "looks": LOOKS,
+        "unembedded": st.lists(st.sampled_from(KEYS), max_size=2).map(tuple),
+        "all_keys": st.just(KEYS),
+        "embedded": st.frozensets(st.sampled_from(KEYS)),
+        "restorable": st.sampled_from([{}, restorable()]),
+    }
+)
+
+
+def identity(plan: Plan) -> set[tuple[str, str, str]]:
+    return {step.key for step in plan.steps}
+
+
+@given(found=FINDINGS, policy=POLICY, known=FACTS)
+def test_all_findings_select_the_plan(
+    found: list[Finding], policy: Policy, known: dict[str, Any]
+) -> None:
+    """Whoever marks everything gets the whole plan; whoever marks nothing gets no step."""
+    plan = planned(*found, policy=policy, **known)
+    assert selected(plan, found) == plan
+    nothing = selected(plan, [])
+    assert (nothing.steps, nothing.left, nothing.texts, nothing.known) == ((), (), 0, 0)
+
+
+@given(found=FINDINGS, policy=POLICY, known=FACTS, data=st.data())
+def test_a_selection_is_what_would_be_planned_for_it(
+    found: list[Finding], policy: Policy, known: dict[str, Any], data: st.DataObject
+) -> None:
+    """Part of a plan costs what its steps cost, and mends each chosen finding that all of it does.
+
+    Two selections together are the selection of both.
+    """
+    plan = planned(*found, policy=policy, **known)
+    some = data.draw(st.lists(st.sampled_from(found))) if found else []
+    part = selected(plan, some)
+    assert part.steps == tuple(step for step in plan.steps if step.key in identity(part))
+    keys = frozenset[bytes]().union(*(step.wanted | step.had for step in part.steps))
+    assert (part.texts, part.known) == (
+        len(keys - known["embedded"]),
+        len(keys & known["embedded"]),
+    )
+    mended = {(code, step.path) for step in plan.steps for code in step.codes if not step.part}
+    for finding in some:
+        if (finding.code, finding.path) in mended:
+            assert (finding.code, finding.path) in {
+                (code, step.path) for step in part.steps for code in step.codes
+            }
+    rest = selected(plan, [one for one in found if one not in some])
+    assert identity(part) | identity(rest) == identity(plan)
+
+
+@given(found=FINDINGS, policy=POLICY, known=FACTS, data=st.data())
+def test_a_plan_without_steps(
+    found: list[Finding], policy: Policy, known: dict[str, Any], data: st.DataObject
+) -> None:
+    """The steps that are dropped are gone and all others are there, in their order."""
+    plan = planned(*found, policy=policy, **known)
+    dropped = data.draw(
+        st.frozensets(st.sampled_from([step.key for step in plan.steps] or [("", "", "")]))
+    )
+    part = without(plan, dropped)
+    assert part.steps == tuple(step for step in plan.steps if step.key not in dropped)
+    assert without(plan, []) == plan
+    assert without(plan, identity(plan)).texts == 0
+    assert without(part, dropped) == part
+
+
+def test_without_a_catalog_every_step_needs_one() -> None:
+    """Where the catalog is made anew, no file is followed without that."""
+    found = [
+        Finding(code="catalog-missing", path=".sidecar/catalog.sqlite"),
+        Finding(code="empty", path=PATH),
+    ]
+    known = Facts(identity="", generation=0, looks={PATH: Look(state=HERE)})
+    plan = make(found, known, Policy(), level="fast")
+    assert sorted(kinds(plan)) == ["rebuild-catalog", "withhold"]
+    assert kinds(selected(plan, found[1:])) == kinds(plan)
+    assert kinds(selected(plan, found[:1])) == ["rebuild-catalog"]
+    assert without(plan, [("rebuild-catalog", ".sidecar/catalog.sqlite", "")]).steps == ()
+
+
+def test_one_of_a_mass_selects_all_of_it() -> None:
+    """What is one finding of many files is mended in all of them."""
+    mass, other = (
+        Finding(code="mass-missing", path="chunked"),
+        Finding(code="empty", path="chunked/x"),
+    )
+    plan = planned(
+        mass,
+        other,
+        policy=Policy(truth=True),
+        gone=(PATH,),
+        restorable=restorable(),
+        looks={"chunked/x": Look(state=HERE)},
+    )
+    assert kinds(selected(plan, [mass])) == ["restore"]
+    assert kinds(selected(plan, [other])) == ["withhold"]
+    assert [left.finding for left in selected(plan, [other]).left] == [other]
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+def test_a_side_is_taken_where_it_was_named(side: str) -> None:
+    """A named file needs no more leave to take a side; what stands in the way is told."""
+    policy = Policy(ours=(PATH,)) if side == "ours" else Policy(theirs=(PATH,))
+    marked = Finding(code="conflict-markers", path=PATH)
+    looks = {PATH: Look(state=HERE)}
+    prepared = {(f"take-{side}", PATH): Prepared(seen={PATH: HERE}, keys=(b"a",))}
+    plan = planned(marked, policy=policy, prepared=prepared, looks=looks)
+    assert kinds(plan) == [f"take-{side}"]
+    assert plan.doable == plan.steps
+    assert plan.left == ()
+    assert kinds(planned(marked, prepared=prepared, looks=looks)) == ["withhold"]
+    broken = {(f"take-{side}", PATH): Prepared(seen={}, problem="a mark is missing")}
+    plan = planned(marked, policy=policy, prepared=broken, looks=looks)
+    assert kinds(plan) == ["withhold"]
+    assert [left.reason for left in plan.left] == ["a mark is missing"]
+
+
+def test_a_copy_goes_where_it_was_named() -> None:
+    """A named copy is removed whether or not it is told of, and whatever else it has ends there."""
+    policy, twin = Policy(remove=(PATH,)), "chunked/twin.md"
+    prepared = {
+        ("remove-duplicate", PATH): Prepared(seen={PATH: HERE, twin: HERE}, other=twin, diff="-x")
+    }
+    modified = Finding(code="modified", path=PATH)
+    plan = planned(modified, policy=policy, prepared=prepared, looks={PATH: Look(state=HERE)})
+    (step,) = plan.doable
+    assert (step.kind, step.other, step.codes) == (
+        "remove-duplicate",
+        twin,
+        ("duplicate", "modified"),
+    )
+    for told in ({"path": PATH, "other": twin}, {"path": twin, "other": PATH}):
+        assert selected(plan, [Finding(code="duplicate", **told)]).steps == plan.steps
+    refused = {("remove-duplicate", PATH): Prepared(seen={}, problem="no other file")}
+    plan = planned(policy=policy, prepared=refused)
+    assert plan.steps == ()
+    assert [left.reason for left in plan.left] == ["no other file"]
 
 
 STATE = st.builds(

@@ -1,0 +1,124 @@
+"""Questions to the catalog by whoever shows it on a screen: a little of much, quickly.
+
+Changes nothing. One rule: what is asked first, the first page of resources and the rows in sight,
+costs the same in a store of any size.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from filestore.catalog._reading import Catalog
+from filestore.catalog._rows import decode_path, encode_path
+
+_NAMES: Final = (
+    "WITH RECURSIVE names(name) AS (SELECT min(resource) FROM files UNION ALL"
+    " SELECT (SELECT min(resource) FROM files WHERE resource > name) FROM names"
+    " WHERE name IS NOT NULL) SELECT count(name) FROM names"
+)
+"""Each step leaps over the files of one resource."""
+_PACKED: Final = (
+    "SELECT resource, CAST(group_concat(id) AS BLOB), CAST(group_concat(path, x'00') AS BLOB),"
+    " count(position) FROM files INDEXED BY files_by_resource WHERE state <> 'record'"
+)
+_RECORDS: Final = "state = 'record' AND state <> ''"
+"""The second half is what lets SQLite take the index of the few that are no chunks."""
+
+
+class CatalogPages:
+    """What a screen asks of an open catalog, inside a snapshot of it."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._rows = catalog.rows
+
+    def resource_count(self) -> int:
+        """How many names of resources files have."""
+        return int(self._rows(_NAMES)[0][0])
+
+    def record_count(self) -> int:
+        """How many of the files are records."""
+        return int(self._rows(f"SELECT count(*) FROM files WHERE {_RECORDS}")[0][0])
+
+    def resource_sizes(self, after: str | None, limit: int | None) -> list[tuple[str, int]]:
+        """Names of resources and how many files they have, records included, by name.
+
+        Args:
+            after: Only those behind this name.
+            limit: At most so many; None for all.
+        """
+        where, values = ("", ()) if after is None else ("WHERE resource > ?", (after,))
+        statement = f"SELECT resource, count(*) FROM files {where} GROUP BY resource ORDER BY 1"
+        return self._rows(f"{statement} LIMIT ?", (*values, -1 if limit is None else limit))
+
+    def record_sizes(self) -> dict[str, int]:
+        """How many of the files of each resource are records."""
+        counted = f"SELECT resource, count(*) FROM files WHERE {_RECORDS} GROUP BY resource"
+        return dict(self._rows(counted))
+
+    def record_sources(self) -> dict[str, str]:
+        """The source that the record of each resource names."""
+        return dict(self._rows("SELECT resource, max(source) FROM records GROUP BY resource"))
+
+    def records_below(self, folder: str) -> tuple[int, str]:
+        """How many records lie below a folder, and the source that they name, "" for none."""
+        start = encode_path(folder)
+        statement = "SELECT count(*), coalesce(max(source), '') FROM records"
+        # "0" comes right behind "/".
+        found = self._rows(f"{statement} WHERE path > ? AND path < ?", (start + b"/", start + b"0"))
+        return found[0][0], found[0][1]
+
+    def has_resource(self, name: str) -> bool:
+        """Whether a file, or a record, says that it is of this resource."""
+        known = "SELECT 1 FROM files WHERE resource = ? UNION ALL SELECT 1 FROM records"
+        return bool(self._rows(f"{known} WHERE resource = ? LIMIT 1", (name, name)))
+
+    def chunk_count(self, resource: str) -> int:
+        """How many files a resource has but for its records."""
+        statement = "SELECT count(*) FROM files WHERE resource = ? AND state <> 'record'"
+        return int(self._rows(statement, (resource,))[0][0])
+
+    def packed(self, resource: str | None) -> Iterator[tuple[str, bytes, bytes, int]]:
+        """The files of resources but for their records, in no order.
+
+        Args:
+            resource: Only this one; None for all.
+
+        Yields:
+            Name, ids separated by commas, paths separated by NUL in the same order, and how many
+            of the files have an order key.
+        """
+        if resource is None:
+            yield from self._catalog.connection.execute(f"{_PACKED} GROUP BY resource")
+        else:
+            statement = f"{_PACKED} AND resource = ? GROUP BY resource"
+            yield from self._catalog.connection.execute(statement, (resource,))
+
+    def sortable(self, resource: str) -> list[tuple[int, str | None, str]]:
+        """Id, order key and path of the files of a resource but for its records, in no order."""
+        statement = "SELECT id, position, path FROM files WHERE resource = ? AND state <> 'record'"
+        found = self._rows(statement, (resource,))
+        return [(one, position, decode_path(path)) for one, position, path in found]
+
+    def path_of_vector(self, vector: int) -> str | None:
+        """A file that has the text of a vector: as its body before as a question, then by path."""
+        found = self._rows(
+            "SELECT path FROM parts JOIN files ON files.id = parts.file WHERE vector = ?"
+            " ORDER BY part > 0, path LIMIT 1",
+            (vector,),
+        )
+        return decode_path(found[0][0]) if found else None
+
+    def vectors_of(self, file: int) -> list[tuple[int, int, bytes, int]]:
+        """Part, vector id, embedding key, and when it was embedded as `TABLES` says, by part."""
+        return self._rows(
+            "SELECT part, id, key, embedded FROM parts JOIN vectors ON vectors.id = parts.vector"
+            " WHERE file = ? ORDER BY part",
+            (file,),
+        )
+
+    def paths_below(self, folder: str, most: int) -> list[str]:
+        """At most so many files below a folder, by path; "" for all."""
+        start = encode_path(folder)
+        first, behind = (start + b"/", start + b"0") if folder else (b"", b"\xff\xff")
+        statement = "SELECT path FROM files WHERE path > ? AND path < ? ORDER BY path LIMIT ?"
+        return [decode_path(path) for (path,) in self._rows(statement, (first, behind, most))]

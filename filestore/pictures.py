@@ -1,0 +1,155 @@
+"""Many numbers as something to look at: a plane through vectors, counts of values. Pure.
+
+One rule: the same numbers give the same picture, point for point and bar for bar.
+"""
+
+import math
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from numpy import float32, float64
+    from numpy.typing import NDArray
+
+_BINS: Final = 20
+_BULK: Final = 0.99
+"""The share of values that equal steps are laid out for; the last one takes what is far beyond."""
+_COSINE_STEP: Final = 0.05
+_COLUMNS: Final = 10
+"""Directions that are followed for the sake of the first two, which then settle sooner."""
+_ROUNDS: Final = 30
+_SETTLED: Final = 1e-6
+"""The share of the variance by which a round of a plane that is good enough still gains."""
+_NO_SPREAD: Final = 1e-10
+_SEED: Final = 2011
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plane:
+    """Points in two dimensions, and how much of what there was to see they show."""
+
+    xs: "array[float]"
+    """float32"""
+    ys: "array[float]"
+    """float32"""
+    explained: tuple[float, float]
+    """The shares, 0 to 1, of all variance that lie along x and along y."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """How many values lie between one edge and the next."""
+
+    edges: tuple[float, ...]
+    """Ascending, one more than there are counts. A value at an edge is counted above it, but at
+    the last edge below it."""
+    counts: tuple[int, ...]
+    total: int
+    """How many values there are, whether or not all were looked at."""
+    unit: str
+    sampled: int
+    """How many were looked at; 0 for all."""
+
+
+def principal_plane(vectors: "NDArray[float32]") -> Plane:
+    """The plane through vectors on which they lie furthest apart: principal component analysis.
+
+    Found by orthogonal iteration from a fixed start, which never forms a matrix of dimension by
+    dimension (N. Halko, P. G. Martinsson, J. A. Tropp, "Finding structure with randomness", SIAM
+    Review 53, 2011, algorithm 4.4). The sign of an axis means nothing: it is the one with which
+    the entry of the axis that is largest in size is positive.
+
+    Args:
+        vectors: (n, dimension) float32.
+    """
+    import numpy
+
+    if not vectors.size:
+        return _plane(numpy.zeros((len(vectors), 2)), (0.0, 0.0))
+    centred = vectors - vectors.mean(axis=0, dtype=numpy.float64).astype(numpy.float32)
+    variance = float(numpy.einsum("ij,ij->", centred, centred, dtype=numpy.float64))
+    if variance <= _NO_SPREAD * len(vectors):
+        return _plane(numpy.zeros((len(vectors), 2)), (0.0, 0.0))
+    axes, along = _leading_axes(centred, variance)
+    points = numpy.zeros((len(vectors), 2))
+    points[:, : axes.shape[1]] = centred @ axes.astype(numpy.float32)
+    shares = [*(along / variance).tolist(), 0.0][:2]
+    return _plane(points, (shares[0], shares[1]))
+
+
+def _leading_axes(
+    centred: "NDArray[float32]", variance: float
+) -> "tuple[NDArray[float64], NDArray[float64]]":
+    """The first axes, (dimension, up to 2), and the squares along each: (up to 2,)."""
+    import numpy
+
+    columns = min(_COLUMNS, *centred.shape)
+    # The legacy generator is the one whose numbers are promised never to change.
+    start = numpy.random.RandomState(_SEED).standard_normal((centred.shape[1], columns))
+    basis, _ = numpy.linalg.qr(start)
+    before = 0.0
+    for _ in range(_ROUNDS):
+        seen = centred @ basis.astype(numpy.float32)
+        squares, turns = numpy.linalg.eigh(seen.T.astype(numpy.float64) @ seen)
+        captured = float(squares[-2:].sum())
+        if captured - before <= _SETTLED * variance:
+            break
+        before = captured
+        basis, _ = numpy.linalg.qr((centred.T @ seen).astype(numpy.float64))
+    axes = (basis @ turns)[:, ::-1][:, :2]
+    largest = axes[numpy.abs(axes).argmax(axis=0), numpy.arange(axes.shape[1])]
+    return axes * numpy.where(largest < 0, -1.0, 1.0), squares[::-1][:2]
+
+
+def _plane(points: "NDArray[float64]", explained: tuple[float, float]) -> Plane:
+    xs, ys = array("f", points[:, 0].tolist()), array("f", points[:, 1].tolist())
+    return Plane(xs=xs, ys=ys, explained=explained)
+
+
+def histogram(
+    values: Sequence[float], edges: Sequence[float], *, unit: str, total: int, sampled: int = 0
+) -> Histogram:
+    """Count values between edges.
+
+    Args:
+        values: None below the first edge or above the last.
+        edges: Ascending, at least two.
+        unit: Of the values, for a person.
+        total: See `Histogram`.
+        sampled: See `Histogram`.
+    """
+    counts = [0] * (len(edges) - 1)
+    for value in values:
+        counts[min(bisect_right(edges, value), len(counts)) - 1] += 1
+    return Histogram(
+        edges=tuple(edges), counts=tuple(counts), total=total, unit=unit, sampled=sampled
+    )
+
+
+def size_edges(values: Sequence[int]) -> tuple[float, ...]:
+    """Edges from 0 in equal round steps; the last step reaches to the largest value."""
+    if not values:
+        return 0.0, 1.0
+    ordered = sorted(values)
+    bulk, largest = ordered[int(_BULK * (len(ordered) - 1))], ordered[-1]
+    step = _round_step(max(bulk, 1) / (_BINS - 1))
+    edges = [float(step * number) for number in range(bulk // step + 2)]
+    return (*edges, float(largest)) if largest > edges[-1] else tuple(edges)
+
+
+def _round_step(least: float) -> int:
+    """The smallest of 1, 2, 5, 10, 20 and so on that is no smaller."""
+    power = int(10 ** max(0, math.floor(math.log10(max(least, 1)))))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
+
+
+def cosine_edges(values: Sequence[float]) -> tuple[float, ...]:
+    """Edges from 0, or below where a value is, to 1 in steps of 0.05."""
+    # Rounding of 32-bit floats takes a product of vectors of length 1 a little beyond 1.
+    steps = round(1 / _COSINE_STEP)
+    first = min(0, math.floor(min(values, default=0.0) * steps))
+    edges = [number / steps for number in range(first, steps + 1)]
+    return (*edges[:-1], max(1.0, *values)) if values else tuple(edges)

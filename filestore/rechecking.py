@@ -1,0 +1,231 @@
+"""The findings of a few files, by reading them: what `status` would say of just these.
+
+For whoever sees files change and wants to know at once what that means, in a store of any size.
+Changes nothing. One rule: a file is judged by the same functions that judge it in a walk; what
+only the whole tree tells, a mass of missing files or a name like another one's, is not told.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from filestore import catalog_findings, drift, fileio, worktree
+from filestore.catalog import Catalog, CatalogPages, FileRow
+from filestore.drift import CHUNKED, Drift, root_path
+from filestore.errors import RefusedError
+from filestore.findings import Finding, worst_first
+from filestore.observation import INDEXED, Observation
+from filestore.parts import Parts
+from filestore.portable_names import why_unportable
+from filestore.subject import Subject
+
+MOST_PATHS: Final = 5_000
+
+_GONE: Final = (FileNotFoundError, NotADirectoryError)
+"""What a path says where it, or a folder on its way, is not there as such."""
+
+
+class TooManyPathsError(RefusedError):
+    """So many files are meant that looking at the whole store is quicker."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Seen:
+    """What became of the files that are meant."""
+
+    looks: dict[str, Observation] = field(default_factory=dict)
+    gone: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    """What could not be looked at."""
+
+
+def check(parts: Parts, paths: Sequence[str]) -> list[Finding]:
+    """The findings of some files, worst first.
+
+    Args:
+        parts: The store's.
+        paths: Relative to the store root, also of files that are gone; of a folder everything
+            below it is meant. What does not lie in `chunked/` is passed over.
+
+    Raises:
+        TooManyPathsError: They are more than `MOST_PATHS`.
+        CatalogMissingError: There is no catalog to hold them against.
+        CatalogDamagedError: It cannot be read.
+    """
+    catalog = parts.catalog()
+    with catalog.snapshot():
+        wanted = _files(parts.places.chunked, CatalogPages(catalog), paths)
+        rows = catalog.files(wanted)
+        found = [*_drift(rows, _look(parts, wanted)), *_names(rows)]
+        found += catalog_findings.hand_edited(
+            path for path, row in rows.items() if row.edited and row.state == INDEXED
+        )
+        shown = set(map(root_path, wanted))
+        found += [one for one in _open_matters(parts, catalog) if one.path in shown]
+    return worst_first(list(dict.fromkeys(found)))
+
+
+def _files(chunked: str, pages: CatalogPages, paths: Sequence[str]) -> list[str]:
+    """The files that are meant, below `chunked/`: those that are there, and those that were."""
+    found: set[str] = set()
+    for path in paths:
+        normal = os.path.normpath(path)
+        below = normal.removeprefix(f"{CHUNKED}/")
+        if below == normal:
+            if normal != CHUNKED:
+                continue
+            below = ""
+        found.update(pages.paths_below(below, MOST_PATHS + 1))
+        for present in _present(chunked, below):
+            found.add(present)
+            _refuse_many(found)
+        if below:
+            found.add(below)
+        _refuse_many(found)
+    return sorted(found)
+
+
+def _refuse_many(found: set[str]) -> None:
+    if len(found) > MOST_PATHS:
+        raise TooManyPathsError(
+            f"more than {MOST_PATHS:,} files are meant",
+            remedy="'filestore status' looks at the whole store",
+        )
+
+
+def _present(chunked: str, path: str) -> Iterator[str]:
+    """The files below a folder, however deep; no symbolic link is followed."""
+    waiting = [path]
+    while waiting:
+        folder = waiting.pop()
+        for name, is_folder in _entries(chunked, folder):
+            inside = f"{folder}/{name}" if folder else name
+            if is_folder:
+                waiting.append(inside)
+            else:
+                yield inside
+
+
+def _entries(chunked: str, path: str) -> list[tuple[str, bool]]:
+    """Name, and whether it is a folder, of what is in a folder; nothing where it is none."""
+    try:
+        root = os.open(chunked, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with fileio.folder(root, path) as handle, os.scandir(handle) as entries:
+                return [(one.name, one.is_dir(follow_symlinks=False)) for one in entries]
+        finally:
+            os.close(root)
+    except OSError:
+        return []
+
+
+def _look(parts: Parts, wanted: Sequence[str]) -> _Seen:
+    places = parts.places
+    if not os.path.isdir(places.chunked):
+        return _Seen(gone=list(wanted))
+    unmerged = worktree.unmerged(places.chunked) if worktree.operation(places.root) else set()
+    seen = _Seen()
+    for look in drift.look_at(places, wanted, parts.settings.layout, unmerged=unmerged):
+        if not isinstance(look, Observation):
+            path, error = look
+            if isinstance(error, _GONE):
+                seen.gone.append(path)
+            else:
+                seen.findings += drift.unreadable(path, error)
+        elif not stat.S_ISDIR(look.values[4]):
+            seen.looks[look.path] = look
+        else:
+            seen.gone.append(look.path)
+            seen.findings += _closed_folder(places.chunked, look.path)
+    return seen
+
+
+def _closed_folder(chunked: str, path: str) -> Iterator[Finding]:
+    if not os.access(os.path.join(chunked, path), os.R_OK | os.X_OK):
+        yield Finding(code="unreadable", path=root_path(path), detail="Permission denied")
+
+
+def _drift(rows: Mapping[str, FileRow], seen: _Seen) -> Iterator[Finding]:
+    """What the files say against the catalog; a file that went and came is one that moved."""
+    gone = {path: rows[path] for path in seen.gone if path in rows}
+    added = {path: look for path, look in seen.looks.items() if path not in rows}
+    moves = _moves(gone, added)
+    left = {path: row for path, row in gone.items() if path not in dict(moves)}
+    taken = {new for _, new in moves}
+    edited = _edited_moves(left, {path: one for path, one in added.items() if path not in taken})
+    told = Drift(
+        look=(),
+        moves=tuple((old, added[new]) for old, new in moves),
+        edited_moves=tuple(edited),
+        gone=tuple(path for path in left if path not in dict(edited)),
+        mass_missing=False,
+        known=0,
+        latest_stamp_ns=0,
+        findings=(),
+    )
+    yield from seen.findings
+    yield from drift.missing_findings(told)
+    yield from drift.withheld_moves(told)
+    before = {new: old for old, new in edited}
+    for path, look in seen.looks.items():
+        found = None
+        if path not in taken:
+            found = drift.classify(rows.get(before.get(path, path)), look)
+        if found is not None:
+            yield found
+
+
+def _moves(gone: Mapping[str, FileRow], added: Mapping[str, Observation]) -> list[tuple[str, str]]:
+    """Old path and new path of files with the same content."""
+    pairs = drift.match_moves(
+        {path: row.file_hash for path, row in gone.items() if row.file_hash},
+        {path: look.file_hash for path, look in added.items() if look.file_hash},
+    )
+    return [(old, new) for old, new in pairs if gone[old].state == added[new].state]
+
+
+def _edited_moves(
+    gone: Mapping[str, FileRow], added: Mapping[str, Observation]
+) -> list[tuple[str, str]]:
+    """Old path and new path of files with one origin and another content."""
+    return drift.match_moves(
+        {
+            path: row.origin.encode()
+            for path, row in gone.items()
+            if row.origin and row.state == INDEXED
+        },
+        {
+            path: look.chunk.origin.encode()
+            for path, look in added.items()
+            if look.chunk and look.chunk.origin
+        },
+    )
+
+
+def _names(rows: Mapping[str, FileRow]) -> Iterator[Finding]:
+    for path in rows:
+        name = path.rpartition("/")[2]
+        is_ours = name.endswith((".md", ".json")) and not name.startswith(".")
+        reason = why_unportable(name) if is_ours else ""
+        if reason:
+            yield Finding(code="unportable-name", path=root_path(path), detail=reason)
+
+
+def _open_matters(parts: Parts, catalog: Catalog) -> list[Finding]:
+    """What waits for a person, in the whole store: it is little, and told by the catalog."""
+    from filestore.machine import SOURCES, read_machine
+
+    machine = read_machine(parts.configuration, os.environ)
+    subject = Subject(
+        places=parts.places,
+        layout=parts.settings.layout,
+        catalog=catalog,
+        embeddings=None,
+        embedder=None,
+        deleted=set,
+        settings=parts.settings,
+        may_reach_sources=machine.trusts(parts.places.root, SOURCES),
+    )
+    return catalog_findings.open_matters(subject)

@@ -1,0 +1,243 @@
+"""The two versions between which a person has to choose, and what each choice would do.
+
+Reads; chooses nothing. One rule: a choice is offered only with the command that makes it.
+"""
+
+import os
+import shlex
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal, TypeAlias
+
+from filestore import conflict_marks, worktree
+from filestore import present_file as present_files
+from filestore.catalog import Catalog, Conflict
+from filestore.drift import CHUNKED, root_path
+from filestore.errors import FilestoreError
+from filestore.findings import Finding
+from filestore.frontmatter import split
+from filestore.observation import UNMERGED
+from filestore.parts import Parts
+from filestore.plans import Policy
+from filestore.present_file import Present
+
+Kind: TypeAlias = Literal["ingest-conflict", "duplicate", "conflict-markers"]
+ChoiceName: TypeAlias = Literal["ours", "theirs", "remove-this", "remove-other", "keep-both"]
+_STAGES: Final = (":1", ":2", ":3")
+"""What git's index holds of an unmerged file: base, ours, theirs."""
+
+
+class NoSidesError(FilestoreError, LookupError):
+    """There are not two versions to choose between."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One thing that a person can decide."""
+
+    name: ChoiceName
+    label: str
+    policy: Policy | None
+    """With which a plan does it; None where nothing is to be done, or not by this program."""
+    command: str
+    """That does it in a shell, in the store's folder; "" where nothing is to be done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """Two versions beside each other."""
+
+    kind: Kind
+    path: str
+    """Relative to the store root."""
+    other: str
+    """The second file; "" where both versions are of one."""
+    base: str | None
+    """What both were made from, where that is known."""
+    ours: str
+    theirs: str | None
+    """None where the source has no such text any more."""
+    ours_label: str
+    theirs_label: str
+    choices: tuple[Choice, ...]
+
+
+def sides(parts: Parts, finding: Finding) -> Sides:
+    """The versions that a finding is about.
+
+    Raises:
+        NoSidesError: It is about no two versions, or they are no longer there.
+        CatalogMissingError: There is no catalog, which keeps the new text of a source.
+    """
+    if finding.code == "ingest-conflict":
+        catalog = parts.catalog()
+        with catalog.snapshot():
+            return _of_ingest(parts, finding.path, catalog)
+    if finding.code == "duplicate":
+        return _of_copies(parts, finding)
+    if finding.code == "conflict-markers":
+        if finding.detail == UNMERGED:
+            return _of_index(parts, finding.path)
+        return _of_marks(parts, finding.path)
+    raise NoSidesError(f"{finding.code} is no choice between two versions")
+
+
+def _of_ingest(parts: Parts, path: str, catalog: Catalog) -> Sides:
+    waiting = {root_path(one.path): one for one in catalog.conflicts()}
+    conflict = waiting.get(path)
+    if conflict is None:
+        raise NoSidesError(f"{path}: no choice waits there any more", remedy="filestore status")
+    base = catalog.generated(conflict.base)
+    return Sides(
+        kind="ingest-conflict",
+        path=path,
+        other="",
+        base=None if base is None else base.decode("utf-8", "backslashreplace"),
+        ours=_body(_present(parts, path)),
+        theirs=conflict.theirs,
+        ours_label="the file as it was edited",
+        theirs_label=_source_label(conflict),
+        choices=(
+            _ours(path, "keep the edit"),
+            _theirs(path, "take the new text" if conflict.theirs is not None else "delete it"),
+        ),
+    )
+
+
+def _source_label(conflict: Conflict) -> str:
+    if conflict.theirs is None:
+        return f"{conflict.source} has no such text any more"
+    return f"the new text of {conflict.source}"
+
+
+def _of_copies(parts: Parts, finding: Finding) -> Sides:
+    path, other = finding.path, finding.other
+    if not other:
+        raise NoSidesError(f"{path}: the finding names no second file", remedy="filestore verify")
+    return Sides(
+        kind="duplicate",
+        path=path,
+        other=other,
+        base=None,
+        ours=_present(parts, path).text,
+        theirs=_present(parts, other).text,
+        ours_label=path,
+        theirs_label=other,
+        choices=(
+            Choice(name="keep-both", label="keep both files", policy=None, command=""),
+            _removal("remove-this", path),
+            _removal("remove-other", other),
+        ),
+    )
+
+
+def _of_marks(parts: Parts, path: str) -> Sides:
+    """Both sides of all conflicts of a file, each as the whole file would be."""
+    data = _present(parts, path).data or b""
+    marked = conflict_marks.conflicts(data)
+    if not marked:
+        raise NoSidesError(f"{path}: it has no marks of a conflict", remedy="filestore status")
+    shown = partial(_shown_side, data)
+    return Sides(
+        kind="conflict-markers",
+        path=path,
+        other="",
+        base=None,
+        ours=shown("ours"),
+        theirs=shown("theirs"),
+        ours_label=marked[0].ours_label or "ours",
+        theirs_label=marked[0].theirs_label or "theirs",
+        choices=_choices_of_marks(parts, path),
+    )
+
+
+def _shown_side(data: bytes, side: conflict_marks.Side) -> str:
+    return Present(data=conflict_marks.with_side(data, side)).text
+
+
+def _of_index(parts: Parts, path: str) -> Sides:
+    """What git holds of a file that it has as unmerged."""
+    base, ours, theirs = (worktree.blob(parts.places.root, path, stage) for stage in _STAGES)
+    if ours is None and theirs is None:
+        raise NoSidesError(f"{path}: git does not have it as unmerged", remedy="git status")
+    return Sides(
+        kind="conflict-markers",
+        path=path,
+        other="",
+        base=None if base is None else Present(data=base).text,
+        ours=Present(data=ours).text,
+        theirs=None if theirs is None else Present(data=theirs).text,
+        ours_label="ours, as git has it" if ours is not None else "ours: deleted",
+        theirs_label="theirs, as git has it" if theirs is not None else "theirs: deleted",
+        choices=_by_git(path, has_ours=ours is not None, has_theirs=theirs is not None),
+    )
+
+
+def _choices_of_marks(parts: Parts, path: str) -> tuple[Choice, ...]:
+    if worktree.operation(parts.places.root):
+        # While git is in the middle of something it decides what the files are to be.
+        return _by_git(path, has_ours=True, has_theirs=True)
+    return _ours(path, "take our side"), _theirs(path, "take their side")
+
+
+def _by_git(path: str, *, has_ours: bool, has_theirs: bool) -> tuple[Choice, ...]:
+    return (
+        _git_choice("ours", "our side", path, has_ours),
+        _git_choice("theirs", "their side", path, has_theirs),
+    )
+
+
+def _git_choice(name: Literal["ours", "theirs"], side: str, path: str, is_there: bool) -> Choice:
+    word = _word(path)
+    if is_there:
+        command = f"git checkout --{name} -- {word} && git add -- {word}"
+        return Choice(name=name, label=f"take {side}, with git", policy=None, command=command)
+    command = f"git rm --quiet -- {word}"
+    return Choice(
+        name=name, label=f"delete it as {side} did, with git", policy=None, command=command
+    )
+
+
+def _ours(path: str, label: str) -> Choice:
+    command = f"filestore repair --ours {_word(path)}"
+    return Choice(name="ours", label=label, policy=Policy(ours=(path,)), command=command)
+
+
+def _theirs(path: str, label: str) -> Choice:
+    command = f"filestore repair --theirs {_word(path)}"
+    return Choice(name="theirs", label=label, policy=Policy(theirs=(path,)), command=command)
+
+
+def _removal(name: Literal["remove-this", "remove-other"], path: str) -> Choice:
+    command = f"filestore repair --remove {_word(path)}"
+    return Choice(name=name, label=f"remove {path}", policy=Policy(remove=(path,)), command=command)
+
+
+def _word(path: str) -> str:
+    """A path as one word of a shell; bytes that are no UTF-8 as its quoting has them."""
+    if path.isprintable() and not any("\ud800" <= sign <= "\udfff" for sign in path):
+        return shlex.quote(path)
+    quoted = (f"\\x{byte:02x}" if byte < 32 or byte > 126 else chr(byte) for byte in _raw(path))
+    return f"$'{''.join(quoted)}'"
+
+
+def _raw(path: str) -> bytes:
+    return os.fsencode(path.replace("\\", "\\\\").replace("'", "\\'"))
+
+
+def _present(parts: Parts, path: str) -> Present:
+    seen = present_files.look(parts.places.root, path) if _is_of_tree(path) else present_files.GONE
+    if seen.data is None:
+        raise NoSidesError(f"{path}: {seen.problem}", remedy="filestore status")
+    return seen
+
+
+def _is_of_tree(path: str) -> bool:
+    return path.startswith(f"{CHUNKED}/")
+
+
+def _body(seen: Present) -> str:
+    try:
+        return Present(data=split(seen.data or b"").body).text
+    except FilestoreError:
+        return seen.text

@@ -1,0 +1,150 @@
+"""A store on disk with drift in it, and the inspector at it, for the tests of repair."""
+
+import asyncio
+import os
+import shutil
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from filestore import Store, sources_of
+from tui.app import Inspector
+from tui.frame import Options
+
+WAIT_S = 30.0
+PARTS = ("Lakes", "Rivers", "Hills", "Woods")
+
+
+class Case:
+    """One store in a folder, with the inspector's ways to it."""
+
+    def __init__(self, folder: Path, made: Path) -> None:
+        """Copy what was made once: to make it takes longer than to look at it."""
+        shutil.copytree(made, folder, dirs_exist_ok=True)
+        self.folder = folder
+        self.root = folder / "file_index"
+        self.configuration = str(folder / "configuration")
+
+    @classmethod
+    def make(cls, folder: Path) -> None:
+        """Make a store of a few chunk files of one source folder."""
+        notes = folder / "notes"
+        notes.mkdir()
+        for name in PARTS:
+            (notes / f"{name.lower()}.md").write_text(f"# {name}\n\nAll about {name.lower()}.\n")
+        root, configuration = str(folder / "file_index"), str(folder / "configuration")
+        with Store.init(
+            root, layout="tree", embedder="builtin", configuration=configuration
+        ) as store:
+            cls._add(store, notes)
+
+    @staticmethod
+    def _add(store: Store, path: Path) -> None:
+        store.add(sources_of(str(path), into=None, each=False))
+
+    def add(self, path: Path) -> None:
+        """Add a source from outside the inspector."""
+        with self.store() as store:
+            self._add(store, path)
+
+    def store(self) -> Store:
+        """The store, apart from the inspector."""
+        return Store(str(self.root), configuration=self.configuration)
+
+    def chunks(self) -> list[Path]:
+        """The chunk files, by name."""
+        return sorted(self.root.glob("chunked/**/*.md"))
+
+    def tree(self) -> dict[str, bytes]:
+        """Every truth file and its bytes."""
+        return {
+            os.fsdecode(os.fsencode(path.relative_to(self.root))): path.read_bytes()
+            for top in ("chunked", "source")
+            for path in (self.root / top).rglob("*")
+            if path.is_file()
+        }
+
+    def codes(self) -> list[str]:
+        """What is found now, apart from notes."""
+        with self.store() as store:
+            return [one.code for one in store.status().findings if one.severity != "I"]
+
+    def inspect(
+        self,
+        act: Callable[["Session"], Awaitable[None]],
+        *,
+        size: tuple[int, int] = (120, 36),
+        read_only: str = "",
+    ) -> None:
+        """Do something in the inspector, on the Repair page."""
+
+        async def run() -> None:
+            options = Options(
+                store=str(self.root),
+                configuration=self.configuration,
+                page="repair",
+                read_only=read_only,
+                environment={"XDG_STATE_HOME": str(self.folder / "state")},
+            )
+            app = Inspector(options)
+            async with app.run_test(size=size) as pilot:
+                session = Session(app, pilot)
+                await session.until(lambda: app.findings.looked.level != "")
+                await session.idle()
+                await act(session)
+
+        asyncio.run(run())
+
+
+class Session:
+    """Somebody at the keyboard."""
+
+    def __init__(self, app: Inspector, pilot: Any) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    @property
+    def view(self) -> Any:
+        """The Repair page."""
+        return next(view for view in self.app.views if view.place == "repair")
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds."""
+        until_s = time.monotonic() + WAIT_S
+        while time.monotonic() < until_s:
+            if holds():
+                return
+            await self.pilot.pause(0.05)
+        raise AssertionError(f"it never came to this:\n{self.seen()}")
+
+    async def idle(self) -> None:
+        """Wait until nothing is under way any more."""
+        await self.until(lambda: self.app.backstage.busy is None)
+        await self.pilot.pause(0.05)
+        await self.until(lambda: self.app.backstage.busy is None)
+        await self.pilot.pause(0.05)
+
+    async def press(self, *keys: str) -> None:
+        """Press keys and wait for what comes of them."""
+        await self.pilot.press(*keys)
+        await self.idle()
+
+    async def read(self, words: str) -> None:
+        """Wait until words are on the screen."""
+        await self.until(lambda: words in self.seen())
+
+    async def told(self, words: str) -> None:
+        """Wait until words were said for a moment."""
+        await self.until(lambda: any(words in said.message for said in self.app._notifications))
+
+    def seen(self) -> str:
+        """The words on the screen."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join(strip.text.rstrip() for strip in strips)
+
+    async def plan(self, *keys: str) -> None:
+        """Have a plan made by some keys."""
+        await self.press(*keys)
+        await self.until(lambda: self.view._rows is not None and not self.view._is_working())
+        await self.idle()

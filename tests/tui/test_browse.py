@@ -1,0 +1,587 @@
+"""Browse as somebody at the keyboard sees it, on a store on disk, without a terminal."""
+
+import asyncio
+import os
+import re
+import shutil
+import threading
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+from textual.pilot import Pilot
+
+import tui
+from filestore import Finding, Store, sources_of
+from tui.backstage import Backstage, Opening
+from tui.frame import Frame, Options
+from tui.model.findings import Looked
+from tui.model.state import Saved
+from tui.views.browse import BrowseView
+
+PATIENCE_S = 20
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+FILLER = " ".join(f"Sentence {number} only fills the page." for number in range(30))
+GUIDE = f"""# Guide
+
+## Renames
+
+A renamed file keeps its vectors, because an identifier is made of text.
+
+{FILLER}
+
+## Escapes
+
+Colour \x1b[31mred\x1b[0m, an entity &#x9b;31m and &#x202e;, [bold]markup[/bold], \u202eturned.
+
+{FILLER.replace("page", "book")}
+
+## Last words
+
+A renamed file has the same text, and the text is all that is embedded.
+
+{FILLER.replace("page", "shelf")}
+"""
+LONG = "long/chunk1.md"
+
+
+class Page(Frame):
+    """The frame with this page alone."""
+
+    CSS_PATH = os.path.join(os.path.dirname(tui.__file__), "tui.tcss")
+
+    def on_mount(self) -> None:
+        self.root = self.options.store
+        self.backstage = Backstage(
+            Opening(root=self.root, configuration=self.options.configuration),
+            post=self.post,
+            failed=self.fail,
+            changed=self.work_changed,
+        )
+        self.go("browse")
+
+    def make_page(self, place: str) -> BrowseView:
+        assert place == BrowseView.place
+        return BrowseView(self)
+
+    def on_unmount(self) -> None:
+        self.backstage.end()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A store of three resources, one of which has a long chunk that was written by hand."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "guide.md").write_text(GUIDE)
+    (folder / "list.txt").write_text("Milk and bread.\n")
+    root = str(folder / "file_index")
+    with Store.init(root, layout="tree", embedder="builtin", configuration=root) as store:
+        for name in ("guide.md", "list.txt"):
+            store.add(sources_of(str(folder / name), into=None, each=False))
+        os.mkdir(os.path.join(root, "chunked", "long"))
+        write(root, LONG, "".join(f"Line {number} of it.\n" for number in range(10_000)))
+        store.sync()
+    return root
+
+
+@pytest.fixture
+def root(made, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(made, str(tmp_path / "file_index"))
+
+
+def write(root, path, text):
+    """Write a file below `chunked/`."""
+    with open(os.path.join(root, "chunked", path), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def browse(
+    root: str,
+    act: Callable[[Page, Pilot], Awaitable[None]],
+    size: tuple[int, int] = (110, 30),
+    saved: dict[str, object] | None = None,
+    **options: object,
+) -> None:
+    """Open the page and do something with it."""
+
+    async def session() -> None:
+        page = Page(Options(store=root, configuration=root, environment={}, **options))
+        page.saved = Saved(views={"browse": saved or {}})
+        async with page.run_test(size=size, notifications=True) as pilot:
+            await until(pilot, lambda: " resources · " in seen(page) or "-reading" in classes(page))
+            await act(page, pilot)
+            assert not page.errors
+            assert not UNSAFE.search(seen(page).replace("\n", ""))
+
+    asyncio.run(session())
+
+
+def classes(page):
+    """Of the page."""
+    return page.view.classes
+
+
+def seen(page):
+    """Everything on the screen, line by line."""
+    lines = page.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in one) for one in lines)
+
+
+async def until(pilot, reached):
+    """Let the page go on until something is so."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not reached():
+        assert time.monotonic() < deadline, seen(pilot.app)
+        await pilot.pause(0.01)
+
+
+async def shows(pilot, *words):
+    """Wait until all these words are on the screen."""
+    await until(pilot, lambda: all(one in seen(pilot.app) for one in words))
+
+
+async def press(pilot, *keys):
+    """Press keys, one after the other."""
+    for key in keys:
+        await pilot.press(key)
+
+
+def chunk(root, containing):
+    """The path of the chunk file with this text, relative to the store root."""
+    for folder, _, names in os.walk(os.path.join(root, "chunked")):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, encoding="utf-8") as file:
+                if name.endswith(".md") and containing in file.read():
+                    return os.path.relpath(path, root)
+    raise AssertionError(f"no chunk with {containing!r}")
+
+
+def test_resources_open_and_close(root):
+    """Enter shows the files of a resource in reading order, h goes up to it and closes it."""
+
+    async def act(page, pilot):
+        assert "chunk1.md" not in seen(page)
+        await press(pilot, "enter")
+        await shows(pilot, "chunk1.md", "chunk3.md")
+        with Store(root, configuration=root) as store:
+            expected = [os.path.basename(one["path"]) for one in store.chunks("guide.md")]
+        assert re.findall(r"chunk\d+\.md", seen(page)) == expected
+        await press(pilot, "down", "down", "h")
+        assert page.view.outline.key == ("r", "guide.md")
+        await press(pilot, "h")
+        await until(pilot, lambda: "chunk1.md" not in seen(page))
+        await press(pilot, "equals_sign")
+        await shows(pilot, "chunk3.md", "▾ list.txt", "▾ long")
+        await press(pilot, "minus")
+        await until(pilot, lambda: "chunk1.md" not in seen(page))
+
+    browse(root, act)
+
+
+def test_text_is_shown_with_its_escapes_made_visible(root):
+    """The chunk under the cursor is shown; controls are spelt out, also those from entities."""
+    path = chunk(root, "Colour")
+
+    async def act(page, pilot):
+        page.open_path = page.view.open_path
+        page.open_path(path)
+        await shows(pilot, "Colour \\x1b[31mred", "[bold]markup[/bold]", "\\u202eturned")
+        await press(pilot, "o")
+        await shows(pilot, "## Escapes", "&#x9b;31m", "\\u202eturned")
+        await press(pilot, "o")
+        await until(pilot, lambda: "## Escapes" not in seen(page))
+
+    browse(root, act)
+
+
+def test_facts_tell_what_the_catalog_knows(root):
+    """Metadata, source, vectors and hashes of the chunk under the cursor are one key away."""
+    path = chunk(root, "## Renames")
+
+    async def act(page, pilot):
+        page.view.open_path(path)
+        await press(pilot, "f")
+        with Store(root, configuration=root) as store:
+            known = store.about(path)
+        await shows(pilot, f"body       {known.vectors[0].id}", known.file_hash, "Hashes")
+        await shows(pilot, "guide.md", "by hand    no")
+
+    browse(root, act)
+
+
+def test_the_filter_keeps_what_matches(root):
+    """Words, their opposite and expressions leave their files; escape shows all again."""
+
+    async def typed(page, pilot, text):
+        await press(pilot, "slash")
+        page.focused.value = text
+        await until(pilot, lambda: f" for {text}" in seen(page))
+        shown = set(page.view.outline.model.resources)
+        await press(pilot, "escape")
+        await shows(pilot, "3 resources")
+        return shown
+
+    async def act(page, pilot):
+        assert await typed(page, pilot, "GUIDE") == {"guide.md"}
+        assert await typed(page, pilot, "!guide") == {"list.txt", "long"}
+        assert await typed(page, pilot, "~^l.*1") == {"list.txt", "long"}
+        await press(pilot, "slash")
+        page.focused.value = "~("
+        await shows(pilot, "no regular expression")
+        await press(pilot, "escape")
+        await shows(pilot, "3 resources")
+
+    browse(root, act)
+
+
+def test_a_search_takes_the_place_of_the_tree(root):
+    """Hits of the whole store are gone through like the tree, until escape brings it back."""
+
+    async def act(page, pilot):
+        await press(pilot, "s")
+        page.focused.value = "bread"
+        await press(pilot, "enter")
+        await shows(pilot, "list.txt/chunk1.md", "Milk and bread.", "hybrid")
+        assert page.situation().query == "bread"
+        await press(pilot, "l")
+        assert page.focused is page.view.detail.reader
+        assert page.view.detail.reader.match[1] == 1
+        await press(pilot, "escape")
+        assert page.focused is page.view.search.hits
+        await press(pilot, "ctrl+t", "ctrl+t")
+        await shows(pilot, "file · keyword")
+        await press(pilot, "escape")
+        await shows(pilot, "3 resources", "guide.md  ")
+        assert page.focused is page.view.outline.rows
+        await press(pilot, "s")
+        page.focused.value = "v:milk"
+        await press(pilot, "enter")
+        await shows(pilot, "· vector", "by meaning")
+
+    browse(root, act)
+
+
+def test_enter_goes_to_a_neighbour(root):
+    """Neighbours are listed with their cosine; enter shows one, and puts the tree on it."""
+    path, other = chunk(root, "keeps its vectors"), chunk(root, "the same text")
+
+    async def act(page, pilot):
+        page.view.open_path(path)
+        await shows(pilot, "keeps its vectors")
+        await press(pilot, "b")
+        await shows(pilot, "cosine, nearest first")
+        neighbours = page.view.detail.neighbours
+        await until(pilot, lambda: neighbours.cursor_key is not None)
+        assert re.search(r" [01]\.\d\d guide\.md/", seen(page))
+        assert neighbours.move_to(other)
+        await press(pilot, "enter")
+        await until(pilot, lambda: page.view.outline.path == other)
+        await press(pilot, "t")
+        await shows(pilot, "has the same text")
+
+    browse(root, act)
+
+
+def test_a_wide_screen_has_neighbours_beside_the_text(root):
+    """From 140 columns neighbours come by themselves, and the text stays."""
+    path = chunk(root, "keeps its vectors")
+
+    async def act(page, pilot):
+        page.view.open_path(path)
+        await shows(pilot, "keeps its vectors", "cosine, nearest first", "guide.md/chunk")
+
+    browse(root, act, size=(150, 30))
+
+
+def test_a_narrow_screen_has_one_side_at_a_time(root):
+    """Under 90 columns tab and enter lead to the text, tab and escape back to the list."""
+
+    async def act(page, pilot):
+        await press(pilot, "enter", "down")
+        await until(pilot, lambda: page.view.outline.path != "")
+        assert "[Text]" not in seen(page)
+        await press(pilot, "tab")
+        await shows(pilot, "[Text]", "Guide")
+        assert "list.txt" not in seen(page)
+        await press(pilot, "tab")
+        await shows(pilot, "list.txt")
+        await press(pilot, "enter")
+        await shows(pilot, "[Text]")
+        await press(pilot, "escape")
+        await shows(pilot, "list.txt")
+        await press(pilot, "f")
+        await shows(pilot, "[Facts]", "Vectors")
+
+    browse(root, act, size=(60, 20))
+
+
+def test_pictures_follow_each_other(root):
+    """The map marks what is under the cursor and leads to what is pointed at; others follow."""
+    path = chunk(root, "keeps its vectors")
+
+    async def act(page, pilot):
+        page.view.open_path(path)
+        await shows(pilot, "keeps its vectors")
+        await press(pilot, "m")
+        total = sum(row.chunks for row in page.view.outline.resources)
+        await shows(pilot, f"all {total} texts", "@", "a guide.md")
+        pictures = page.view.detail.pictures
+        target = chunk(root, "Milk and bread")
+        cell = pictures._plotted.cells[pictures._points[target]]
+        pictures.plot.focus()
+        pictures.plot.point_at(cell % pictures._plotted.width, cell // pictures._plotted.width)
+        await shows(pilot, "list.txt/chunk1.md  list.txt")
+        await press(pilot, "enter")
+        await until(pilot, lambda: page.view.outline.path == target)
+        await press(pilot, "m")
+        await shows(pilot, "sizes of chunk files", "bytes")
+        await press(pilot, "m")
+        await shows(pilot, "cosine of each text to its nearest other", "0.95 – 1.00")
+        await press(pilot, "m")
+        await shows(pilot, "no drift is known")
+        found(page, Finding(code="modified", path=target))
+        await shows(pilot, "1 error in 1 chunk")
+        await press(pilot, "m")
+        page.view.open_path(path)
+        await shows(pilot, "map of the vectors", "X", "@")
+
+    browse(root, act)
+
+
+def found(page, *findings):
+    """Have these findings known."""
+    page.findings.replace(findings, Looked(level="status"), clean=False)
+    page.findings_changed()
+
+
+def test_findings_mark_their_rows(root):
+    """Findings stand beside their file, their resource and in the head of the detail."""
+    path = chunk(root, "Milk and bread")
+
+    async def act(page, pilot):
+        page.view.open_path(path)
+        await shows(pilot, "Milk and bread")
+        found(page, Finding(code="modified", path=path, detail="its text differs"))
+        await shows(pilot, "E x modified", "E1", "▏")
+        assert page.situation().codes == ("modified",)
+        await press(pilot, "f")
+        await shows(pilot, "its text differs", "repair: index the file again")
+        found(page)
+        await until(pilot, lambda: "modified" not in seen(page))
+
+    browse(root, act)
+
+
+def test_brackets_go_through_the_chunks(root):
+    """`]` and `[` show the chunk after and before, and say where there is none."""
+
+    async def act(page, pilot):
+        with Store(root, configuration=root) as store:
+            paths = [one["path"] for one in store.chunks("guide.md")]
+        page.view.open_path(paths[0])
+        await until(pilot, lambda: page.view.outline.path == paths[0])
+        await press(pilot, *["right_square_bracket"] * (len(paths) - 1))
+        await until(pilot, lambda: page.view.outline.path == paths[-1])
+        for expected in reversed(paths[:-1]):
+            await press(pilot, "left_square_bracket")
+            await until(pilot, lambda expected=expected: page.situation().path == expected)
+        await until(pilot, lambda: page.view.outline.path == paths[0])
+        await press(pilot, "left_square_bracket")
+        await shows(pilot, "this is the first chunk")
+
+    browse(root, act)
+
+
+def test_a_file_that_was_asked_for_stays_while_the_cursor_is_on_its_way(root):
+    """Where the cursor is still coming from an earlier file, brackets count from the later one."""
+
+    async def act(page, pilot):
+        with Store(root, configuration=root) as store:
+            paths = [one["path"] for one in store.chunks("guide.md")]
+        page.view.open_path(paths[0])
+        await until(pilot, lambda: page.view.outline.path == paths[0])
+        await until(pilot, lambda: page.view.detail.path == paths[0])
+        gate = threading.Event()
+        page.backstage.read(lambda _: gate.wait(PATIENCE_S), print_nothing, group="", urgent=True)
+        page.view.open_path(paths[2])
+        await press(pilot, "down")
+        assert page.view.outline.path == paths[1]
+        assert page.situation().path == paths[2]
+        gate.set()
+        await until(pilot, lambda: page.view.outline.path == paths[2])
+        await until(pilot, lambda: page.situation().path == paths[2])
+
+    browse(root, act)
+
+
+def print_nothing(_):
+    """Take an answer that nobody needs."""
+
+
+def test_ways_to_look_are_pressed_with_the_mouse(root):
+    """A click on the name of a way to look chooses it; so does one on the name of a page."""
+
+    async def act(page, pilot):
+        await press(pilot, "enter", "down")
+        await shows(pilot, "[Text]", "o Raw")
+        sections = page.view.detail.query_one("#browse-sections")
+        for words, name in (("Facts", "facts"), ("Raw", "raw"), ("Text", "text")):
+            column = sections.render_line(0).text.index(words)
+            await pilot.click(sections, offset=(column, 0))
+            await until(pilot, lambda name=name: page.view.detail.section == name)
+        head = page.query_one("#head")
+        await press(pilot, "f")
+        await pilot.click(head, offset=(head.render_line(0).text.index("1 Browse"), 0))
+        assert page.page == "browse"
+
+    browse(root, act)
+
+
+def test_sizes_are_those_of_the_resource_under_the_cursor(root):
+    """On a resource the histogram counts its files alone; on a file, those of the whole store."""
+
+    async def act(page, pilot):
+        with Store(root, configuration=root) as store:
+            chunks = len(store.chunks("guide.md"))
+        await press(pilot, "m", "m")
+        await shows(pilot, "sizes of chunk files of guide.md", f"{chunks} files")
+        page.view.listed.focus()
+        await press(pilot, "enter", "down")
+        await shows(pilot, "sizes of chunk files  ", f"{chunks + 2} files")
+        page.view.listed.focus()
+        await press(pilot, "G")
+        await shows(pilot, "sizes of chunk files of long", "1 file")
+
+    browse(root, act)
+
+
+def test_a_file_that_the_catalog_does_not_know_is_shown(root):
+    """A new or broken file is shown in the detail with its problem; the cursor stays."""
+
+    async def act(page, pilot):
+        write(root, "list.txt/new.md", '---\n"open: [\n---\nNever indexed.\n')
+        page.view.open_path("chunked/list.txt/new.md")
+        await shows(pilot, "Never indexed.", "not indexed")
+        assert page.view.outline.key == ("r", "guide.md")
+        assert page.situation().path == "chunked/list.txt/new.md"
+        await press(pilot, "down")
+        await until(pilot, lambda: "Never indexed." not in seen(page))
+
+    browse(root, act)
+
+
+def test_an_absent_file_is_told(root):
+    """A file that is not there is an answer with its remedy, not an error of the screen."""
+
+    async def act(page, pilot):
+        page.view.open_path("chunked/none.md")
+        await shows(pilot, "none.md", "try: ")
+
+    browse(root, act)
+
+
+def test_a_long_text_begins_with_its_first_part(root):
+    """Of a long chunk the first part is there, with the key for the whole file."""
+
+    async def act(page, pilot):
+        page.view.open_path(f"chunked/{LONG}")
+        await shows(pilot, "Line 0 of it.")
+        page.view.detail.take_focus()
+        await press(pilot, "G")
+        await shows(pilot, "press o for the whole file")
+        await press(pilot, "o", "G")
+        await shows(pilot, "Line 9999 of it.")
+
+    browse(root, act)
+
+
+def test_a_store_made_anew_keeps_the_place(root):
+    """Where the catalog numbers files anew, the cursor stays on its file and what is open open."""
+    path = chunk(root, "Milk and bread")
+
+    async def act(page, pilot):
+        await press(pilot, "enter")
+        page.view.open_path(path)
+        await until(pilot, lambda: page.view.outline.path == path)
+        before = page.view.outline.key
+        shutil.rmtree(os.path.join(root, ".sidecar"))
+        write(root, "list.txt/chunk0.md", "A file before it.\n")
+        os.mkdir(os.path.join(root, "chunked", "aaa"))
+        write(root, "aaa/first.md", "A resource before it.\n")
+        with Store(root, configuration=root) as store:
+            store.sync()
+        page.backstage.reopen()
+        page.view.store_changed()
+        await shows(pilot, "chunk0.md", "▸ aaa")
+        await until(pilot, lambda: page.view.outline.path == path)
+        assert page.view.outline.key != before
+        assert {"guide.md", "list.txt"} == set(page.view.outline.model.opened)
+        await shows(pilot, "Milk and bread")
+
+    browse(root, act)
+
+
+def test_the_place_is_found_again_the_next_time(root):
+    """What was open, the cursor, the filter and the way to look are there in the next session."""
+    path = chunk(root, "Milk and bread")
+    kept = {}
+
+    async def first(page, pilot):
+        page.view.open_path(path)
+        await until(pilot, lambda: page.view.outline.path == path)
+        await press(pilot, "f")
+        kept.update(page.view.saved())
+
+    async def second(page, pilot):
+        await until(pilot, lambda: page.view.outline.path == path)
+        await shows(pilot, "[Facts]", "Hashes")
+
+    browse(root, first)
+    browse(root, second, saved=kept)
+
+
+def test_odd_memories_are_left(root):
+    """A saved state of other types is no reason not to open."""
+    saved = {"opened": 7, "path": ["x"], "filter": None, "section": "none"}
+
+    async def act(page, pilot):
+        await shows(pilot, "guide.md", "[Text]")
+
+    browse(root, act, saved=saved)
+
+
+def test_hostile_names_are_spelt_out(root):
+    """Names with escapes, markup and line ends are listed, opened and read like others."""
+    name = "[red]x\x1b]0;t\x07\u202e\n"
+    os.mkdir(os.path.join(root, "chunked", name))
+    write(
+        root, f"{name}/[b]\x9b2J.md", '---\n"k\\u007f[b]": "[i]\\u001b[2J"\n---\n[@click=a]x[/]\n'
+    )
+    with Store(root, configuration=root) as store:
+        store.sync()
+
+    async def act(page, pilot):
+        await shows(pilot, "[red]x\\x1b]0;t\\x07\\u202e")
+        await press(pilot, "equals_sign")
+        await shows(pilot, "[b]\\x9b2J.md")
+        path = f"chunked/{name}/[b]\x9b2J.md"
+        page.view.open_path(path)
+        await shows(pilot, "[@click=a]x[/]")
+        await press(pilot, "f")
+        await shows(pilot, "[i]\\x1b[2J")
+        assert not UNSAFE.search(seen(page).replace("\n", ""))
+
+    browse(root, act)
+
+
+def test_an_empty_store_says_what_to_do(tmp_path):
+    """A store with nothing in it names the command that changes that."""
+    root = str(tmp_path / "file_index")
+    Store.init(root, layout="tree", embedder="builtin", configuration=root).close()
+
+    async def act(page, pilot):
+        await shows(pilot, "Nothing in this store yet", "filestore add")
+
+    browse(root, act)

@@ -1,0 +1,517 @@
+"""The inspector over a store that is full of terminal payloads: nothing of them steers a terminal.
+
+It is run on a terminal of its own, and everything that it writes there is kept. Each part of the
+screen that shows what a file says is a step of the way through it; a step counts only if words of
+a payload really came to be seen.
+"""
+
+import collections.abc
+import contextlib
+import fcntl
+import inspect
+import os
+import pkgutil
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import filestore
+import tui.words
+from filestore import CODES, KINDS, FilestoreError
+from tests.system.terminal_payloads import Planted, payloads, planted_stores
+from tui.words.commands import all_quoted, quoted
+from tui.words.lines import Span, one_line, span
+
+COLUMNS, ROWS = 150, 45
+QUIET_S: Final = 0.07
+ESCAPE_S: Final = 0.15
+LONGEST_S: Final = 20.0
+KNOWN: Final = re.compile(
+    rb"\x1b\[\?(?:7|25|1000|1003|1004|1006|1015|1016|1049|2004|2026|2048)[hl]"  # what a mode is
+    rb"|\x1b\[\?(?:2026|2048)\$p"  # and whether there is one
+    rb"|\x1b\[>\d+u|\x1b\[<u"  # keys
+    rb"|\x1b\[\d+;\d+H"  # places
+    rb"|\x1b\[(?:\d+(?:;\d+)*)?m"  # colours
+    rb"|\x1b\]22;[a-z-]*\x07"  # the shape of the mouse
+    rb"|\x1b\]52;c;[A-Za-z0-9+/=]*\x07"  # what the person copied
+)
+"""Every sequence that Textual and the inspector themselves send."""
+TAG: Final = re.compile(r"q\d{3}z")
+PLAIN: Final = frozenset("\n\r\t")
+HIDDEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})
+WIDE: Final = (
+    "漢字かな ﷽ שלום مرحبا e\u0301\u0302\u0303 👩\u200d👩\u200d👧 🇩🇪 \0 "
+    "[bold]q901z[/bold] [/ [@click=app.bell]q902z[/]"
+)
+"""Wide, joined and combined characters, those from right to left, NUL, and markup."""
+
+
+class Screen:
+    """The inspector on a raw terminal, and all that it wrote there."""
+
+    def __init__(self, folder: str, *options: str, home: Path) -> None:
+        variables = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME")}
+        variables |= {
+            "TERM": "xterm-256color",
+            "COLORTERM": "truecolor",
+            "LC_ALL": "C.UTF-8",
+            "XDG_STATE_HOME": str(home / "state"),
+            "EDITOR": "true",
+            "OMP_NUM_THREADS": "1",
+        }
+        self.output = bytearray()
+        self._terminal, theirs = pty.openpty()
+        size = struct.pack("HHHH", ROWS, COLUMNS, 0, 0)
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "filestore", "tui", *options],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=folder,
+            env=variables,
+            start_new_session=True,
+        )
+        os.close(theirs)
+
+    def __enter__(self) -> "Screen":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._terminal)
+
+    def see(self, *, until: str = "", quiet_s: float = QUIET_S) -> str:
+        """Read until some words came, and then until nothing comes any more; the words of it."""
+        begin, deadline = len(self.output), time.monotonic() + LONGEST_S
+        while time.monotonic() < deadline:
+            if select.select([self._terminal], [], [], quiet_s)[0]:
+                try:
+                    self.output += os.read(self._terminal, 1 << 16)
+                except OSError:
+                    break
+            elif until in words_of(self.output[begin:]) or self.process.poll() is not None:
+                break
+        seen = words_of(self.output[begin:])
+        assert until in seen, f"{until!r} never came:\n{seen[-9000:]}"
+        return seen
+
+    def press(self, *keys: str, until: str = "") -> str:
+        """Press keys, one after the other; returns the words that came."""
+        seen = ""
+        for at, key in enumerate(keys):
+            os.write(self._terminal, KEYS.get(key, key).encode())
+            # Too soon after an escape, the next key would be one key with it.
+            quiet_s = ESCAPE_S if key == "esc" else QUIET_S
+            seen += self.see(until=until if at == len(keys) - 1 else "", quiet_s=quiet_s)
+        return seen
+
+    def calm(self) -> None:
+        """Leave whatever is being typed, searched or read."""
+        self.press("esc", "esc", "esc")
+
+    def command(self, words: str, *, until: str = "") -> str:
+        """Type a command line; what is typed before the line is there would be keys."""
+        self.calm()
+        self.press(":", until="a vector id")
+        return self.press(words) + self.press("enter", until=until)
+
+    def paste(self, text: bytes) -> str:
+        """Have the terminal paste a text, as it was copied elsewhere."""
+        os.write(self._terminal, b"\x1b[200~" + text + b"\x1b[201~")
+        return self.see()
+
+    def end(self) -> int:
+        """Quit; the exit code."""
+        os.write(self._terminal, KEYS["^q"].encode())
+        with contextlib.suppress(AssertionError):
+            self.see(until="\x00never")
+        return self.process.wait(timeout=LONGEST_S)
+
+
+KEYS: Final = {
+    "enter": "\r",
+    "esc": "\x1b",
+    "tab": "\t",
+    "down": "\x1b[B",
+    "page": "\x1b[6~",
+    "end": "\x1b[F",
+    "home": "\x1b[H",
+    "space": " ",
+    "^p": "\x10",
+    "^q": "\x11",
+    "f1": "\x1bOP",
+}
+
+
+def words_of(output: bytes | bytearray) -> str:
+    """What was written, without the sequences that are known."""
+    return KNOWN.sub(b"", bytes(output)).decode("utf-8", "surrogateescape")
+
+
+def leaks(output: bytes, planted: list[bytes]) -> list[str]:
+    """What in the output could steer a terminal, turn text around, or hide."""
+    raw = [f"raw: {one!r}" for one in planted if one in output and _is_unsafe(one.decode("latin"))]
+    text = words_of(output)
+    found = [at for at, one in enumerate(text) if _is_unsafe(one)]
+    return raw + [repr(text[max(0, at - 30) : at + 30]) for at in found]
+
+
+def _is_unsafe(text: str) -> bool:
+    return any(one not in PLAIN and unicodedata.category(one) in HIDDEN for one in text)
+
+
+# The store
+
+
+@contextlib.contextmanager
+def hostile_store() -> Iterator[tuple[Planted, str]]:
+    """The planted store, indexed, in a folder with a bad name, and with drift in it."""
+    before = dict(os.environ)
+    try:
+        with planted_stores() as planted:
+            name = os.fsdecode(b"w" + b"".join(planted.names[60:68]))[:120]
+            moved = planted.folder / name
+            planted.work.rename(moved)
+            planted.work, planted.store = moved, moved / "file_index"
+            planted.chunked = planted.store / "chunked"
+            _add_texts(planted)
+            planted.run_quietly("sync")
+            _drift(planted)
+            yield planted, str(moved)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _add_texts(planted: Planted) -> None:
+    long = "".join(planted.text * 40)[:65_536].replace("\n", " ").replace("\r", " ")
+    (planted.chunked / "long.md").write_text(f"{long}\n")
+    (planted.chunked / "wide.md").write_text(f"# {WIDE}\n\n{WIDE}\n", errors="replace")
+    sides = f"<<<<<<< {planted.mixed}\nours\n=======\ntheirs\n>>>>>>> {planted.mixed}\n"
+    (planted.chunked / "torn.md").write_text(f"{planted.mixed}\n{sides}")
+    for number in (1, 2):
+        (planted.chunked / f"twin{number}.md").write_text(f"A twin, {planted.mixed}\n")
+
+
+def _drift(planted: Planted) -> None:
+    """Changes that have a diff, files that are gone, and an evil branch."""
+    files = sorted(os.listdir(os.fsencode(planted.chunked)))
+    for name in [one for one in files if one.startswith(b"cn")][:60:3]:
+        with open(os.path.join(os.fsencode(planted.chunked), name), "ab") as file:
+            file.write(planted.mixed.encode() + b"\n")
+    for name in [one for one in files if one.startswith(b"cn")][100:106]:
+        os.unlink(os.path.join(os.fsencode(planted.chunked), name))
+    with open(planted.chunked / "many.md", "a") as file:
+        file.write(f"{planted.mixed}\n")
+
+
+# The way through it
+
+Way = Callable[[Screen, Planted], str]
+
+
+def _tree(screen: Screen, _: Planted) -> str:
+    return screen.press("=", *["page"] * 12, "home")
+
+
+def _at_path(path: str, *keys: str, until: str = "") -> Way:
+    def way(screen: Screen, _: Planted) -> str:
+        seen = screen.press("1") + screen.command(f"show {path}")
+        return seen + screen.press(*keys, until=until)
+
+    return way
+
+
+def _typed(*opening: str, then: str = "enter") -> Way:
+    """Paste payloads into a line to type in."""
+
+    def way(screen: Screen, planted: Planted) -> str:
+        seen = ""
+        for text in (planted.mixed.encode()[:900], b"".join(planted.all)[:900]):
+            screen.calm()
+            screen.press(*opening)
+            seen += screen.paste(text.replace(b"\x1b[201~", b"")) + screen.press(then, "esc")
+        return seen
+
+    return way
+
+
+def _keys(*keys: str, until: str = "") -> Way:
+    return lambda screen, _: screen.press(*keys, until=until)
+
+
+def _search(screen: Screen, _: Planted) -> str:
+    screen.calm()
+    screen.press("1", "s", "words")
+    seen = screen.press("enter", until="1 ") + screen.press(*["page"] * 2)
+    return seen + screen.press("esc", "esc")
+
+
+def _verify(screen: Screen, _: Planted) -> str:
+    screen.calm()
+    screen.command("verify --level full", until="verified in full")
+    return screen.press("home", "page") + _findings_of("unportable-name", "page")(screen, _)
+
+
+def _findings_of(code: str, *keys: str) -> Way:
+    """Look at what was found of one code."""
+
+    def way(screen: Screen, _: Planted) -> str:
+        screen.calm()
+        screen.press("2", "/", code, "enter", "home")
+        return screen.press("l", "down", "down", *keys) + screen.press("esc", "esc")
+
+    return way
+
+
+def _sides(screen: Screen, _: Planted) -> str:
+    screen.calm()
+    screen.press("2", "/", "torn.md", until="torn.md")
+    screen.press("enter", "home", "l", "down")
+    return screen.press("t", until="take our side") + screen.press("page", "esc")
+
+
+def _plan(screen: Screen, _: Planted) -> str:
+    screen.calm()
+    screen.press("3", until="no plan")
+    seen = screen.press("p", until="plan for everything")
+    seen += screen.press("t", until="--truth")
+    return seen + screen.press("end", "enter", "page", "page", "end")
+
+
+def _step(screen: Screen, _: Planted) -> str:
+    return screen.press("home", "enter", *["down"] * 6, "page", "page", "end")
+
+
+def _apply_question(screen: Screen, _: Planted) -> str:
+    return screen.press("A", until="esc leaves") + screen.press("page", "esc")
+
+
+SINKS: Final[dict[str, Way]] = {
+    "head: the name of the store": lambda screen, _: words_of(screen.output),
+    "rows of the tree": _tree,
+    "title and text of a chunk": _at_path("chunked/many.md", "t"),
+    "raw file": _at_path("chunked/many.md", "o", "tab", "page", "page"),
+    "facts": _at_path("chunked/many.md", "f", "tab", "page", "page", "page", "end"),
+    "a line of 64 KB": _at_path("chunked/long.md", "t", "o"),
+    "wide characters": _at_path("chunked/wide.md", "t", "o", "f"),
+    "a file that cannot be parsed": _at_path("chunked/bad1.md", "t", "f"),
+    "neighbours": _at_path("chunked/twin1.md", "b", until="twin2.md"),
+    "legend of the map": _keys("1", "m", until="under the cursor"),
+    "other pictures": _keys("m", "m", "m", "m"),
+    "filter of the tree": _typed("1", "/"),
+    "hits": _search,
+    "query": _typed("1", "s"),
+    "rows of findings": _verify,
+    "evidence with a diff": _findings_of("modified", "tab", "page", "page", "end"),
+    "evidence of malformed files": _findings_of("malformed", "down", "down"),
+    "evidence of what is gone": _findings_of("missing", "down"),
+    "filter of findings": _typed("2", "/"),
+    "menu of codes": _keys("2", "c", "esc"),
+    "both sides of a conflict": _sides,
+    "rows of the plan": _plan,
+    "one step and its diff": _step,
+    "question before applying": _apply_question,
+    "changes": _keys("b", "b"),
+    "command line and what it says": _typed(":"),
+    "palette": _typed("^p", then="esc"),
+    "menu of copies": _keys("1", "home", *["down"] * 3, "y", "esc"),
+    "help": _keys("f1", "page", "page", "esc"),
+    "tasks": _keys("w", "esc"),
+    "log": _keys("@", "page", "page", "esc"),
+    "errors": _keys("E", "page", "esc"),
+}
+"""Where on the screen something is shown that a stranger may have written."""
+WITHOUT_WORDS: Final = frozenset({"menu of codes", "changes", "help", "tasks", "errors"})
+"""Parts that may well show no word of a payload, but must not show its signs either."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
+def test_no_payload_reaches_the_terminal() -> None:
+    """Every part of the screen that shows what a file says shows it without a byte that could
+    steer the terminal, turn text around or hide; nothing of it ends the inspector."""
+    shown: dict[str, int] = {}
+    with hostile_store() as (planted, folder):
+        with Screen(folder, home=planted.folder) as screen:
+            screen.see(until="Browse", quiet_s=1.0)
+            for sink, way in SINKS.items():
+                seen = way(screen, planted)
+                shown[sink] = len(set(TAG.findall(seen)))
+                assert screen.process.poll() is None, f"{sink}: {seen[-9000:]}"
+            code = screen.end()
+            output = bytes(screen.output)
+        with Screen(folder, home=planted.folder) as again:
+            again.see(until="Browse", quiet_s=1.0)
+            assert again.end() == 0
+            output += bytes(again.output)
+    table = "\n".join(f"| {sink} | {count} |" for sink, count in shown.items())
+    print(f"| part of the screen | payloads seen |\n|---|---:|\n{table}\n{len(output):,} bytes")
+    assert code == 0, output[-3000:].decode(errors="replace")
+    assert not (found := leaks(output, planted.all)), found[:20]
+    unseen = [sink for sink, count in shown.items() if not count and sink not in WITHOUT_WORDS]
+    assert not unseen, table
+    assert len(shown) - len(WITHOUT_WORDS) >= 15
+
+
+@pytest.mark.parametrize(
+    "bad", [b"\x1b[2Jq001z", b"\x9b31m", "\u202e".encode(), b"\x1b]0;x\x07", "\u200b".encode()]
+)
+def test_what_leaks_is_found(bad: bytes) -> None:
+    """The judge of the test above is not blind."""
+    assert leaks(b"\x1b[1;1H\x1b[38;2;1;2;3mwords" + bad, [b"\x1b[2Jq001z"])
+    assert not leaks("\x1b[1;1H\x1b[?25lwords ␛[2J é 漢".encode(), [b"\x1b[2Jq001z"])
+
+
+# Words alone
+
+
+@cache
+def _texts() -> st.SearchStrategy[str]:
+    """Texts as a stranger would write them, beside any other ones."""
+    signs = st.characters(codec=None)
+    evil = st.sampled_from([one.decode("utf-8", "surrogateescape") for one in payloads()])
+    return st.lists(st.one_of(signs, evil, st.sampled_from(WIDE)), max_size=4).map("".join)
+
+
+NAMES: Final = {
+    **vars(collections.abc),
+    **{name: getattr(filestore, name) for name in filestore.__all__},
+}
+CHOICES: Final[dict[str, Any]] = {
+    "code": sorted(CODES),
+    "kind": sorted(KINDS),
+    "mode": ["hybrid", "vector", "keyword"],
+    "level": ["status", "fast", "full", "deep"],
+    "severity": ["E", "W", "I"],
+    "severities": ["", "E", "W", "I"],
+    "section": ["text", "raw", "facts", "neighbours", "picture"],
+    "page": ["browse", "verify", "repair"],
+    "role": ["text", "title"],
+    "histogram_title.kind": ["sizes", "similarities"],
+    "neighbours_title.state": ["", "none", "asking"],
+    "task_lines.state": ["running", "failed", "done"],
+    "task_lines.started": ["10:00:00"],
+    "page_name.title": ["2 Verify"],
+    "key_words.label": ["^p"],
+    "key_words.title": ["palette"],
+}
+"""What the program says itself, by the names of parameters and fields."""
+DRAWN: Final = frozenset({"map_lines", "histogram_lines"})
+"""Made of numbers that fit each other, and of no words of a file."""
+PLURAL: Final = (Sequence, Iterable, Collection)
+
+
+def _values(hint: Any, name: str = "") -> st.SearchStrategy[Any]:
+    """Any value of a type; its words may say anything."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is str or hint is object or hint is Any:
+        return st.sampled_from(CHOICES[name]) if name in CHOICES else _texts()
+    if origin is Literal:
+        return st.sampled_from(inner)
+    if origin in (Union, UnionType):
+        return st.one_of([_values(one, name) for one in inner])
+    if origin is tuple and inner[-1:] != (Ellipsis,):
+        return st.tuples(*(_values(one, name) for one in inner))
+    if origin in (tuple, list) or origin in PLURAL:
+        return st.lists(_values(inner[0], name), min_size=1, max_size=3).map(tuple)
+    if origin in (set, frozenset):
+        return st.frozensets(_values(inner[0], name), max_size=3)
+    if origin in (dict, Mapping):
+        keys = _values(inner[0], "severity" if inner[1] is int else "")
+        return st.dictionaries(keys, _values(inner[1]), max_size=3)
+    if isinstance(hint, type) and is_dataclass(hint):
+        return _objects(hint)
+    simple: dict[Any, st.SearchStrategy[Any]] = {
+        int: st.integers(1, 200),
+        float: st.floats(0, 1),
+        bool: st.booleans(),
+        NoneType: st.none(),
+        bytes: st.binary(max_size=9),
+        FilestoreError: st.builds(FilestoreError, _texts(), remedy=_texts()),
+    }
+    return simple[hint]
+
+
+@cache
+def _objects(kind: type) -> st.SearchStrategy[Any]:
+    if kind is Span:
+        return st.builds(span, _texts())  # safe by what it is
+    hints = get_type_hints(kind, localns=NAMES)
+    given = {one.name: _values(hints[one.name], one.name) for one in fields(kind) if one.init}
+    return st.builds(kind, **given)
+
+
+@cache
+def _arguments(words: Callable[..., Any]) -> st.SearchStrategy[dict[str, Any]]:
+    hints = get_type_hints(words, localns=NAMES)
+    hints.pop("return")
+    given = {
+        name: st.sampled_from(CHOICES[own])
+        if (own := f"{words.__name__}.{name}") in CHOICES
+        else _values(hint, name)
+        for name, hint in hints.items()
+    }
+    return st.fixed_dictionaries(given)
+
+
+def _words() -> Iterator[Callable[..., Any]]:
+    """Every public function of the words that gives something to be drawn."""
+    for module in pkgutil.iter_modules(tui.words.__path__, "tui.words."):
+        found = vars(import_module(module.name)).items()
+        for name, one in sorted(found, key=lambda item: item[0]):
+            if inspect.isfunction(one) and one.__module__ == module.name and name[0] != "_":
+                yield one
+
+
+def _spans(value: object) -> Iterator[str]:
+    if isinstance(value, Span):
+        yield value.text
+    elif isinstance(value, tuple | list):
+        for one in value:
+            yield from _spans(one)
+
+
+SHOWN: Final = [
+    one
+    for one in _words()
+    if "Span" in str(get_type_hints(one, localns=NAMES)["return"]) and one.__name__ not in DRAWN
+]
+
+
+@pytest.mark.parametrize("words", SHOWN, ids=lambda one: f"{one.__module__[10:]}.{one.__name__}")
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_words_are_safe_whatever_a_file_says(
+    words: Callable[..., Any], data: st.DataObject
+) -> None:
+    """No word made for the screen holds a sign that could steer it, whatever it is made of."""
+    for text in _spans(words(**data.draw(_arguments(words)))):
+        assert not _is_unsafe(text), repr(text)
+
+
+@given(_texts())
+def test_commands_and_one_line_are_safe(text: str) -> None:
+    """A command line that is shown is safe to see, and is the same argument to a shell."""
+    assert not _is_unsafe(one_line(text))
+    assert not _is_unsafe(quoted(text))
+    assert not _is_unsafe(all_quoted([text, text]))

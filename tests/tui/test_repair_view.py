@@ -1,0 +1,322 @@
+"""Repair as somebody at the keyboard sees it: planned, seen, chosen, applied, taken back."""
+
+import pytest
+
+from filestore import Finding
+from tests.tui.repairing import Case
+from tui.modals.confirm import ConfirmScreen
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A store of four chunk files, to be copied."""
+    folder = tmp_path_factory.mktemp("made")
+    Case.make(folder)
+    return folder
+
+
+@pytest.fixture
+def case(tmp_path, made):
+    """A store of four chunk files."""
+    return Case(tmp_path, made)
+
+
+def test_a_plan_is_seen_before_anything_is_written(case):
+    """Steps stand under their kinds with totals and the command; until the yes nothing changes."""
+    case.chunks()[0].write_text("Another text.\n")
+    case.chunks()[1].unlink()
+
+    async def act(session):
+        await session.plan("p")
+        seen = session.seen()
+        assert "forget  1 of 1" in seen
+        assert "index again  1 of 1" in seen
+        assert "filestore repair" in seen
+        assert "2 steps: no file of yours is touched, 1 text embedded" in seen
+        await session.press("A")
+        assert "enter or y does it" in session.seen()
+        await session.press("escape")
+        assert all("--plan" in command for _, command in session.app.commands_done)
+
+    case.inspect(act)
+    assert sorted(case.codes()) == ["missing", "modified"]
+
+
+def test_applying_mends_what_is_chosen_and_tells_it(case):
+    """After a yes the report says what was done, and the store is clean."""
+    case.chunks()[0].write_text("Another text.\n")
+
+    async def act(session):
+        await session.plan("p")
+        await session.press("A", "y")
+        await session.read("applied 1 step")
+        await session.read("nothing is left that needs you")
+        assert "filestore repair" in [line for _, line in session.app.commands_done]
+        assert session.app.findings.clean
+
+    case.inspect(act)
+    assert case.codes() == []
+
+
+def test_a_step_that_was_left_is_not_applied(case):
+    """Space leaves a step; the command names what is still chosen, and only that is mended."""
+    first, second, *_ = case.chunks()
+    first.write_text("Another text.\n")
+    second.write_text("Yet another text.\n")
+
+    async def act(session):
+        await session.plan("p")
+        await session.press("space")
+        assert "[-] index again  1 of 2" in session.seen()
+        path = f"chunked/notes/{second.name}"
+        assert f"filestore repair --only modified --path {path}" in session.seen()
+        assert session.view.situation().paths == (path,)
+        await session.press("A", "y")
+        await session.read("applied 1 step")
+
+    case.inspect(act)
+    assert case.codes() == ["modified"]
+
+
+def test_a_plan_of_very_many_steps_is_worked_out_aside(case, monkeypatch):
+    """What would keep a key waiting is counted aside; then the page says the same as ever."""
+    monkeypatch.setattr("tui.views.repair.AT_ONCE", 0)
+    for path in case.chunks()[:2]:
+        path.write_text(f"Another text for {path.name}.\n")
+
+    async def act(session):
+        await session.press("p")
+        await session.read("2 steps: no file of yours is touched, 2 texts embedded")
+        await session.press("space")
+        await session.read("1 step: no file of yours is touched, 1 text embedded")
+        await session.press("A", "y")
+        await session.read("applied 1 step")
+
+    case.inspect(act)
+    assert case.codes() == ["modified"]
+
+
+def test_a_kind_is_chosen_and_left_as_a_whole(case):
+    """Space on a heading leaves all its steps; without a step there is nothing to apply."""
+    for path in case.chunks()[:2]:
+        path.write_text(f"Another text for {path.name}.\n")
+
+    async def act(session):
+        await session.plan("p")
+        await session.press("g", "space")
+        assert "[ ] index again  0 of 2" in session.seen()
+        assert "no step is chosen" in session.seen()
+        await session.press("A")
+        assert not isinstance(session.app.screen, ConfirmScreen)
+        await session.press("a")
+        assert "[x] index again  2 of 2" in session.seen()
+
+    case.inspect(act)
+
+
+def test_a_lost_file_is_brought_back_and_taken_back_again(case):
+    """With t files may be written: the diff shows the text, undo and redo turn the file about."""
+    lost = case.chunks()[2]
+    text = lost.read_bytes()
+    before = case.tree()
+    lost.unlink()
+    without = case.tree()
+
+    async def act(session):
+        await session.plan("p")
+        assert "bring back" not in session.seen()
+        await session.plan("t")
+        assert "bring back" in session.seen()
+        assert "+All about rivers." in session.seen() or "+All about" in session.seen()
+        await session.press("A")
+        assert "1 step: 1 file written" in session.seen()
+        await session.press("enter")
+        await session.read("u takes it back")
+        assert lost.read_bytes() == text
+        assert case.tree() == before
+
+        await session.press("u")
+        await session.read("1 file removed")
+        await session.press("enter")
+        assert isinstance(session.app.screen, ConfirmScreen)
+        await session.press(*"yes", "enter")
+        await session.read("undone")
+        assert case.tree() == without
+
+        await session.press("U")
+        await session.read("brought back")
+        await session.press("y")
+        await session.read("redone")
+        assert case.tree() == before
+
+    case.inspect(act)
+    assert case.codes() == []
+
+
+def test_a_deletion_takes_a_typed_yes(case):
+    """What was made of a source that went is removed after yes was typed, and by no single key."""
+    for path in (case.folder / "notes").iterdir():
+        path.unlink()
+    (case.folder / "notes").rmdir()
+    before = case.tree()
+
+    async def act(session):
+        found = [one for one in session.app.findings if one.code == "source-missing"]
+        assert found
+        session.view.plan_for(found)
+        await session.read("remove what was made of")
+        await session.idle()
+        assert "removes" in session.seen()
+        for keys in (("y", "enter"), ("enter", "tab", "y", "enter")):
+            await session.press("A")
+            await session.read("type yes")
+            await session.press(*keys)
+            assert isinstance(session.app.screen, ConfirmScreen)
+            assert case.tree() == before
+            await session.press("escape")
+        await session.press("A")
+        await session.press(*"yes", "enter")
+        await session.read("applied")
+        assert case.chunks() == []
+        await session.press("u")
+        await session.read("brought back")
+        await session.press("y")
+        await session.read("undone")
+
+    case.inspect(act)
+    assert case.tree() == before
+
+
+def test_a_read_only_session_applies_nothing_and_says_why(case):
+    """The plan is shown; to apply it is refused with the reason."""
+    case.chunks()[0].write_text("Another text.\n")
+
+    async def act(session):
+        await session.plan("p")
+        await session.press("A")
+        assert not isinstance(session.app.screen, ConfirmScreen)
+        await session.told("opened to look only")
+        session.view.do_apply()
+        await session.idle()
+        assert not isinstance(session.app.screen, ConfirmScreen)
+
+    case.inspect(act, read_only="opened to look only")
+    assert case.codes() == ["modified"]
+
+
+def test_a_plan_that_the_store_left_behind_says_so_and_harms_nothing(case):
+    """A file that changed again is skipped with the reason; r plans again."""
+    edited = case.chunks()[0]
+    edited.write_text("Another text.\n")
+
+    async def act(session):
+        await session.plan("p")
+        edited.write_text("Edited while the plan was looked at.\n")
+        changed = [Finding(code="empty", path=f"chunked/notes/{edited.name}")]
+        session.app.findings.replace_of([f"chunked/notes/{edited.name}"], changed)
+        session.view.findings_changed()
+        await session.read("out of date")
+        await session.press("A")
+        await session.read("skipped, and said")
+        await session.press("y")
+        await session.read("skipped 1 step")
+        assert "it changed since the plan was made" in session.seen()
+
+    case.inspect(act)
+    assert edited.read_text() == "Edited while the plan was looked at.\n"
+
+
+def test_undo_is_refused_where_a_file_was_edited_since(case):
+    """The refusal names the file and what to do; the edit stays."""
+    edited = case.chunks()[0]
+
+    async def act(session):
+        edited.write_text("Mine.\n")
+        await session.press("u", *"yes", "enter")
+        await session.read("cannot be undone, files were edited since")
+        assert edited.name in session.seen()
+
+    case.inspect(act)
+    assert edited.read_text() == "Mine.\n"
+
+
+def test_changes_are_listed_and_undone_after_a_restart(case):
+    """The list names number, command and state; the change under the cursor is the one undone."""
+    before = case.tree()
+    other = case.folder / "other.md"
+    other.write_text("# Other\n\nOf another day.\n")
+    case.add(other)
+
+    async def act(session):
+        await session.press("b")
+        await session.read("000002")
+        assert "add other.md" in session.seen()
+        assert "u undoes it" in session.seen()
+        await session.press("u", *"yes", "enter")
+        await session.read("undone: 000002")
+        await session.press("b")
+        assert "changes that were made" not in session.seen()
+
+    case.inspect(act)
+    assert {path: data for path, data in case.tree().items() if "chunked" in path} == {
+        path: data for path, data in before.items() if "chunked" in path
+    }
+
+
+def test_stopping_an_apply_leaves_a_store_that_goes_on(case):
+    """x stops at once or too late; either way files are all there, and undo or sync work."""
+    lost = case.chunks()[:3]
+    before = case.tree()
+    for path in lost:
+        path.unlink()
+    without = case.tree()
+
+    async def act(session):
+        await session.plan("t")
+        await session.pilot.press("A")
+        await session.until(lambda: isinstance(session.app.screen, ConfirmScreen))
+        await session.pilot.press("y")
+        await session.pilot.press("x")
+        await session.idle()
+        await session.until(lambda: not session.view._is_working())
+        assert case.tree() in (before, without)
+
+    case.inspect(act)
+    with case.store() as store:
+        store.sync()
+    assert case.codes() == []
+    assert case.tree() in (before, without)
+
+
+def test_a_narrow_screen_shows_one_part_at_a_time(case):
+    """Below 90 columns the steps have the screen; tab goes to what one does, and back."""
+    case.chunks()[0].write_text("Another text.\n")
+
+    async def act(session):
+        await session.plan("p")
+        assert "index again  1 of 1" in session.seen()
+        assert "step 1 of 1" not in session.seen()
+        await session.press("tab")
+        assert "step 1 of 1" in session.seen()
+        assert "index again  1 of 1" not in session.seen()
+        await session.press("tab")
+        assert "index again  1 of 1" in session.seen()
+
+    case.inspect(act, size=(60, 20))
+
+
+def test_names_that_would_steer_the_terminal_are_shown_harmless(case):
+    """A file whose name holds an escape sequence is planned, shown and named for a shell."""
+    name = "evil\x1b]0;title\x07[bold]\u202e.md"
+    (case.root / "chunked" / "notes" / name).write_text("A text.\n")
+
+    async def act(session):
+        await session.plan("p")
+        seen = session.seen()
+        assert "\x1b" not in seen
+        assert "\u202e" not in seen
+        assert r"evil\x1b]0;title\x07[bold]" in seen
+        await session.press("space")
+        await session.press("A")
+
+    case.inspect(act)

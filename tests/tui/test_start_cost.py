@@ -1,0 +1,86 @@
+"""What must hold of the inspector's start: the first picture loads only what it shows."""
+
+import pytest
+
+from filestore import Store, sources_of
+
+HEAVY = frozenset(
+    {
+        "faiss",
+        "filestore.indexing",
+        "filestore.planning",
+        "filestore.search",
+        "filestore.syncing",
+        "filestore.verify",
+        "markdown_it",
+        "markdownify",
+        "multiprocessing.pool",
+        "numpy",
+        "onnxruntime",
+        "pygments.lexers",
+        "rich.markdown",
+        "tantivy",
+        "textual_serve",
+        "tokenizers",
+        "torch",
+        "tui.views.rendered",
+        "tui.views.repair",
+        "tui.views.verify",
+        "watchfiles",
+        "yaml",
+    }
+)
+IMPORTED = """
+import sys
+import tui.app
+import tui.views.browse
+print(*sorted(sys.modules))
+"""
+SHOWN = """
+import asyncio, sys
+from tui import app
+from tui.frame import Options
+
+async def session(root):
+    # What comes after the first picture may load what it likes, but that is not looked at here.
+    app.AFTER_FIRST_S = 1000.0
+    inspector = app.Inspector(Options(store=root, configuration=root, environment={}))
+    async with inspector.run_test(size=(120, 40)) as pilot:
+        for _ in range(500):
+            await pilot.pause(0.02)
+            lines = inspector.screen._compositor.render_strips()
+            if any("notes.md" in line.text for line in lines):
+                break
+        else:
+            sys.exit("the first row did not come")
+        print(*sorted(sys.modules))
+
+asyncio.run(session(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A store of one resource, indexed."""
+    (tmp_path / "notes.md").write_text("# Tides\n\nThe moon pulls.\n\n## Neap\n\nWeak tides.\n")
+    root = str(tmp_path / "file_index")
+    with Store.init(root, layout="tree", embedder="builtin", configuration=root) as store:
+        store.add(sources_of(str(tmp_path / "notes.md"), into=None, each=False))
+    return root
+
+
+def test_importing_the_inspector_loads_nothing_heavy(script):
+    """Neither models, indexes and readers of files, nor the pages that are not seen at first."""
+    done = script(IMPORTED)
+    assert done.code == 0, done.stderr
+    assert "tui.app" in done.stdout.split()
+    assert HEAVY.intersection(done.stdout.split()) == set()
+
+
+def test_the_first_picture_loads_nothing_heavy(script, root):
+    """The names of the resources come from the catalog alone."""
+    done = script(SHOWN, root)
+    assert done.code == 0, done.stderr
+    loaded = set(done.stdout.split())
+    assert "filestore.listing" in loaded
+    assert HEAVY.intersection(loaded) == set()

@@ -1,0 +1,518 @@
+"""The installed inspector on a real terminal: typed at, resized, killed, and left."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from filestore.locking import writer_lock
+
+from .planted import Work
+from .processes import children
+from .terminal import Terminal, cursor_row, installed
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
+
+STEPS: Final = 300
+_STYLE: Final = re.compile(r"\x1b\[([0-9;:]*)m")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    """A folder with a clean store."""
+    return Work(tmp_path / "work")
+
+
+# Reading and editing
+
+
+def test_reads_searches_edits_and_syncs(work: Work) -> None:
+    """A chunk is read, found and edited; its drift is told at once, and one key brings the index
+    in step."""
+    editors = {"VISUAL": work.editor("visual"), "EDITOR": work.editor("editor")}
+    with work.inspector(environment=editors) as terminal:
+        terminal.until("rivers.md", "clean")
+        terminal.press("l", "chunk1.md")
+        terminal.press("j", "hills of the order 1,")
+        terminal.press("s", "a phrase")
+        terminal.write("rivers order 4")
+        terminal.press("Enter", "1 rivers.md/chunk4.md", "rivers of the order 4,")
+        terminal.press("Escape", "18 chunks", "hills of the order 1,", gone="rivers.md/chunk4.md")
+        terminal.press("e", "EDITING BY visual")
+        terminal.write("a word by hand")
+        terminal.press("Enter", "1 error", "Verify(1)", "a word by hand", "modified")
+        assert (work.resource("hills") / "chunk1.md").read_text().endswith("a word by hand\n")
+        terminal.press("i", "clean", "fresh", gone="Verify(1)")
+        terminal.type("q")
+        assert terminal.ended() == 0
+    with work.store() as store:
+        assert store.status().clean
+
+
+def test_editor_that_fails_is_told(work: Work) -> None:
+    """Without $VISUAL it is $EDITOR; one that ends with an error is told, and nothing drifted."""
+    before = work.truth()
+    with work.inspector(environment={"EDITOR": work.editor("editor")}) as terminal:
+        terminal.until("rivers.md", "clean")
+        terminal.press("l", "chunk1.md")
+        terminal.press("j", "hills of the order 1,")
+        terminal.press("e", "EDITING BY editor")
+        terminal.write("fail")
+        terminal.press("Enter", "ended with 1", "hills of the order 1,", "clean")
+        terminal.type("C-c")
+        assert terminal.ended() == 0
+        assert terminal.has_left()
+    assert work.truth() == before
+
+
+def test_changes_from_outside_keep_the_place(work: Work) -> None:
+    """Files that others write, rename and remove are noticed without a key; the cursor stays on
+    its row, also when rows above it go."""
+    with work.inspector() as terminal:
+        terminal.until("rivers.md", "clean")
+        terminal.press("=", "rivers.md  6", "chunk6.md")
+        terminal.type(*["j"] * 10)
+        terminal.until("lakes of the order 3,")
+        before = cursor_row(terminal.picture())
+        hills, rivers = work.resource("hills"), work.resource("rivers")
+        with open(hills / "chunk1.md", "a") as file:
+            file.write("more\n")
+        (rivers / "chunk2.md").rename(rivers / "chunk2b.md")
+        (hills / "chunk2.md").unlink()
+        seen = terminal.until("2 errors, 1 warning", "Verify(3)", "lakes of the order 3,")
+        assert cursor_row(seen) == before
+        seen = terminal.press("i", "clean", "17 chunks", gone="Verify(3)")
+        assert cursor_row(seen)[1] == before[1] == "chunk3.md"
+        assert "lakes of the order 3," in seen
+        terminal.type("q")
+        assert terminal.ended() == 0
+
+
+# Repair
+
+
+def test_repair_and_undo_give_the_tree_back(work: Work) -> None:
+    """What full verification finds is marked, planned and applied; undo gives back every byte of
+    the files, and redo does it again."""
+    whole = work.truth()
+    (work.resource("lakes") / "chunk2.md").unlink()
+    broken = work.truth()
+    with work.inspector("--page", "verify") as terminal:
+        terminal.until("missing  1")
+        terminal.press("V", "enter chooses")
+        terminal.type("Down")
+        terminal.press("Enter", "verified in full", "chunk2.md  the file is gone")
+        terminal.press("j", "the file is gone", "chunked/lakes.md/chunk2.md")
+        terminal.press("Space", "1 marked")
+        terminal.press("p", "plan for 1 finding  1 step")
+        assert work.truth() == broken
+        terminal.press("t", "bring back", "--truth")
+        terminal.press("A", "esc leaves")
+        assert work.truth() == broken
+        terminal.press("Enter", "applied 1 step", "clean")
+        assert work.truth() == whole
+        terminal.press("u", "type yes")
+        terminal.type("y")
+        assert work.truth() == whole
+        terminal.write("es")
+        terminal.press("Enter", "U makes the change again")
+        assert work.truth() == broken
+        terminal.press("U", "esc leaves")
+        terminal.press("Enter", "clean", gone="U makes the change again")
+        assert work.truth() == whole
+        terminal.type("q")
+        assert terminal.ended() == 0
+
+
+@pytest.mark.parametrize("restored", [0, 1, STEPS // 2, STEPS - 1])
+def test_killed_apply_can_be_undone(tmp_path: Path, restored: int) -> None:
+    """Whatever is killed with the screen in the middle of an apply: undo gives back every byte,
+    and after that the store has no finding that it did not have before."""
+    work = Work(tmp_path / "work", sections=STEPS // 2)
+    for name in ("hills", "lakes"):
+        for path in work.resource(name).glob("*.md"):
+            path.unlink()
+    before, batches, found = work.truth(), work.batches(), work.findings()
+    assert found == {("mass-missing", "chunked")}
+    with work.inspector("--page", "repair") as terminal:
+        terminal.until("error")
+        terminal.press("p", "plan for everything")
+        terminal.press("t", "--truth", f"{STEPS} of {STEPS}")
+        terminal.press("A", "esc leaves")
+        terminal.type("Enter")
+        _wait_for(work, restored)
+        _kill_all(terminal.pid())
+    assert len(work.truth()) >= len(before) + restored
+    if work.batches() != batches:
+        undone = work.run("undo")
+        assert undone.returncode == 0, undone.stderr
+    assert work.truth(leftovers=False) == before
+    assert work.run("sync").returncode in (0, 4)  # 4: so much is gone that it asks
+    assert work.truth() == before
+    assert work.findings() <= found
+
+
+def _wait_for(work: Work, restored: int) -> None:
+    """Wait until so many files are there again."""
+    deadline = time.monotonic() + 60
+    lost = [work.resource("hills"), work.resource("lakes")]
+    while time.monotonic() < deadline:
+        there = sum(entry.name.endswith(".md") for path in lost for entry in os.scandir(path))
+        if there >= restored:
+            return
+    raise AssertionError("nothing was applied")
+
+
+def _kill_all(pid: int) -> None:
+    """Kill a process and all below it, at once: nobody has time for a last word."""
+    found = [pid]
+    for one in found:
+        found += children(one)
+    for one in reversed(found):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(one, signal.SIGKILL)
+
+
+# The screen
+
+
+def test_resizing_keeps_the_place(work: Work) -> None:
+    """Twenty sizes in a second leave the cursor on its row, in sight; a screen too small for
+    anything says so and comes back."""
+    with work.inspector(columns=120, rows=30) as terminal:
+        terminal.until("rivers.md", "clean")
+        terminal.press("=", "chunk6.md")
+        terminal.type(*["j"] * 10)
+        before = cursor_row(terminal.until("lakes of the order 3,"))
+        for at in range(20):
+            terminal.resize(60 + 7 * at if at % 2 else 200 - 7 * at, 20 + 2 * at)
+            time.sleep(0.03)
+        terminal.resize(120, 30)
+        seen = terminal.until("lakes of the order 3,", "? help", "18 chunks")
+        assert cursor_row(seen) == before
+        terminal.resize(60, 20)
+        terminal.until(">    chunk3.md", gone="lakes of the order 3,")
+        terminal.resize(40, 10)
+        terminal.until("too small")
+        terminal.resize(9, 4)
+        time.sleep(0.3)
+        terminal.resize(200, 60)
+        terminal.until(">    chunk3.md", "lakes of the order 3,", "18 chunks", "? help")
+        terminal.type("q")
+        assert terminal.ended() == 0
+        assert terminal.has_left()
+
+
+def test_place_is_found_again(work: Work) -> None:
+    """Page, open resources and cursor are as they were left; what is kept of them may be damaged,
+    which is told and costs nothing else."""
+    with work.inspector() as terminal:
+        terminal.until("rivers.md", "clean")
+        terminal.press("j", ">▸ lakes.md")
+        terminal.press("l", "chunk1.md")
+        terminal.type("j", "j")
+        left = cursor_row(terminal.until("lakes of the order 2,"))
+        terminal.type("q")
+        assert terminal.ended() == 0
+    (kept,) = (work.folder / ".state" / "filestore").glob("*.json")
+    with work.inspector() as terminal:
+        assert cursor_row(terminal.until("lakes of the order 2,", "clean")) == left
+        terminal.press("2", "[2 Verify]")
+        terminal.type("q")
+        assert terminal.ended() == 0
+    with work.inspector() as terminal:
+        terminal.until("[2 Verify]")
+        terminal.type("q")
+        assert terminal.ended() == 0
+    kept.write_bytes(kept.read_bytes()[:-9])
+    with work.inspector() as terminal:
+        terminal.until("damaged", "[1 Browse]", "rivers.md")
+        terminal.type("q")
+        assert terminal.ended() == 0
+
+
+def test_no_color_is_readable(work: Work) -> None:
+    """With NO_COLOR only greys are drawn, and no word in the colour of its ground."""
+    (work.resource("hills") / "chunk1.md").unlink()
+    with work.inspector(environment={"NO_COLOR": "1"}) as terminal:
+        terminal.until("rivers.md", "1 error")
+        terminal.press("l", "chunk1.md")
+        _check_greys(terminal.painted())
+        terminal.press("2", "missing")
+        _check_greys(terminal.painted())
+        terminal.press("j", "the file is gone")
+        _check_greys(terminal.painted())
+        terminal.press("?", "Keys")
+        _check_greys(terminal.painted())
+        terminal.type("Escape")
+        terminal.until("missing", gone="esc closes")
+        terminal.press("3", "no plan")
+        terminal.press("p", "forget")
+        _check_greys(terminal.painted())
+        terminal.type("q")
+        assert terminal.ended() == 0
+    _check_greys_can_fail()
+
+
+def _check_greys_can_fail() -> None:
+    for bad in ("\x1b[31mred", "\x1b[38;5;9mred", "\x1b[38;2;1;2;3mblue", "\x1b[30;40mhidden"):
+        with pytest.raises(AssertionError):
+            _check_greys(bad)
+
+
+def _check_greys(painted: str) -> None:
+    """Have only greys, and no ground in the colour of the words on it."""
+    ground, words = "", ""
+    for text, codes in _painted_runs(painted):
+        for kind, colour in _colours(codes):
+            if kind == "reset":
+                ground, words = "", ""
+            elif kind == "ground":
+                ground = colour
+            else:
+                words = colour
+        assert not text.strip() or not words or words != ground, (text, words)
+
+
+def _painted_runs(painted: str) -> Iterator[tuple[str, list[int]]]:
+    """Words, and the numbers of the sequence before them."""
+    parts = _STYLE.split(painted)
+    yield parts[0], []
+    for codes, text in zip(parts[1::2], parts[2::2], strict=True):
+        yield text, [int(one or 0) for one in re.split("[;:]", codes)]
+
+
+def _colours(codes: list[int]) -> Iterator[tuple[str, str]]:
+    """What a sequence sets.
+
+    Raises:
+        AssertionError: It is a colour, and no grey.
+    """
+    rest = iter(codes)
+    for code in rest:
+        kind = "ground" if code in (48, 49) or 40 <= code <= 47 or code >= 100 else "words"
+        if code == 0:
+            yield "reset", ""
+        elif code in (39, 49):
+            yield kind, ""
+        elif code in (38, 48):
+            yield kind, _grey(rest)
+        elif 30 <= code <= 47 or 90 <= code <= 107:
+            assert code % 10 in (0, 7), f"colour {code}"
+            yield kind, f"{code % 10} {code >= 90}"
+
+
+def _grey(rest: Iterator[int]) -> str:
+    if next(rest) == 5:
+        number = next(rest)
+        grey = number in (0, 7, 8, 15) or number >= 232 or (number - 16) % 43 == 0
+        assert grey, f"colour {number}"
+        return str(number)
+    parts = [next(rest), next(rest), next(rest)]
+    assert len(set(parts)) == 1, f"colour {parts}"
+    return str(parts)
+
+
+# Stores that cannot be opened
+
+
+def _inspect(folder: Path, *options: str) -> Terminal:
+    return Terminal([installed(), "tui", *options], str(folder))
+
+
+@pytest.mark.parametrize(("key", "words"), [("n", "0 chunks"), ("x", "[1 Browse]")])
+def test_without_a_store_one_is_made(tmp_path: Path, key: str, words: str) -> None:
+    """Where no store is, one key makes one and another opens a copy of the example."""
+    with _inspect(tmp_path) as terminal:
+        terminal.until("n  make a store here", "x  open the example")
+        assert not any(path.is_dir() for path in tmp_path.glob("*_index"))
+        terminal.press(key, words, "1 Browse", gone="make a store here")
+        terminal.type("q")
+        assert terminal.ended() == 0
+    (made,) = tmp_path.glob("*_index")
+    assert (made / "filestore.toml").is_file()
+
+
+def test_without_a_store_it_can_be_left(tmp_path: Path) -> None:
+    """Leaving where no store is makes none, and the exit code says that there was none."""
+    with _inspect(tmp_path) as terminal:
+        terminal.until("n  make a store here")
+        terminal.type("q")
+        code = terminal.ended()
+        assert terminal.has_left()
+    listed = subprocess.run([installed(), "ls"], cwd=tmp_path, capture_output=True, check=False)
+    assert code == listed.returncode != 0
+    assert not list(tmp_path.glob("*_index"))
+
+
+def _make_newer(work: Work) -> None:
+    import sqlite3
+
+    with contextlib.closing(sqlite3.connect(work.root / ".sidecar" / "catalog.sqlite")) as catalog:
+        catalog.execute("PRAGMA user_version=99")
+        catalog.commit()
+
+
+def _break_settings(work: Work) -> None:
+    with open(work.root / "filestore.toml", "a") as file:
+        file.write("= nonsense [\n")
+
+
+def _open_to_all(work: Work) -> None:
+    (work.root / ".sidecar").chmod(0o777)
+
+
+def _replace_sidecar(work: Work) -> None:
+    shutil.rmtree(work.root / ".sidecar")
+    (work.root / ".sidecar").write_text("not a folder")
+
+
+BREAKING: Final = {
+    "newer": (_make_newer, "has schema 99"),
+    "settings": (_break_settings, "mend "),
+    "open to all": (_open_to_all, "everybody may write to it"),
+    "no folder": (_replace_sidecar, "it is not a folder"),
+}
+
+
+@pytest.mark.parametrize("name", BREAKING)
+def test_store_that_cannot_be_opened_says_what_to_do(work: Work, name: str) -> None:
+    """A store that is refused is a screen with the reason and the remedy, and the exit code is the
+    one that every command has for it."""
+    break_it, words = BREAKING[name]
+    break_it(work)
+    code = work.run("search", "hills").returncode
+    assert code != 0
+    with work.inspector() as terminal:
+        seen = terminal.until(words, "try  ", "r  try again", "q  quit")
+        assert "make a store here" not in seen
+        terminal.type("q")
+        assert terminal.ended() == code
+
+
+def test_store_that_was_mended_meanwhile_is_opened(work: Work) -> None:
+    """Once the remedy was followed, one key goes on with the store."""
+    settings = work.root / "filestore.toml"
+    whole = settings.read_bytes()
+    _break_settings(work)
+    with work.inspector() as terminal:
+        terminal.until("mend ", "r  try again")
+        settings.write_bytes(whole)
+        terminal.press("r", "rivers.md", "clean", gone="try again")
+        terminal.type("q")
+        assert terminal.ended() == 0
+
+
+def test_locked_store_is_browsed_and_says_who_holds_it(work: Work) -> None:
+    """While another writer holds the store everything can be read; what would write says whom it
+    waits for, and the screen stays alive."""
+    with open(work.resource("hills") / "chunk1.md", "a") as file:
+        file.write("more\n")
+    lock = str(work.root / ".sidecar" / "lock")
+    assert os.path.exists(lock)
+    with writer_lock(lock, command="a slow one"), work.inspector() as terminal:
+        terminal.until("rivers.md", "1 error")
+        terminal.type("i")
+        terminal.press("l", "chunk2.md")
+        terminal.press("q", "sync is under way")
+        terminal.press("Escape", "chunk2.md", gone="sync is under way")
+        terminal.until("another writer holds the store", "a slow one")
+        terminal.press("E", "Errors", "a slow one")
+        terminal.press("Escape", "1 error", gone="esc closes")
+        terminal.type("q")
+        assert terminal.ended() == 0
+
+
+# Nothing is written
+
+
+def _visit(terminal: Terminal) -> None:
+    """Go through every page and every panel; search, verify, mark and plan."""
+    terminal.until("rivers.md", "1 error")
+    terminal.press("l", "chunk2.md")
+    terminal.press("j", "hills of the order 1,")
+    for key, words in (
+        ("o", "[Raw]"),
+        ("f", "[Facts]"),
+        ("b", "[Neighbours]"),
+        ("m", "map of the vectors"),
+        ("m", "sizes of chunk files"),
+        ("m", "cosine of each text"),
+        ("m", "drift by resource"),
+        ("t", "[Text]"),
+        ("?", "esc closes"),
+    ):
+        terminal.press(key, words)
+    terminal.press("Escape", "[Text]", gone="esc closes")
+    terminal.type("Escape")
+    terminal.press("s", "a phrase")
+    terminal.write("wide lakes")
+    terminal.press("Enter", "1 lakes.md")
+    terminal.press("Escape", "18 chunks")
+    terminal.press("/", "!not")
+    terminal.write("rivers")
+    terminal.until("rivers.md", gone="lakes.md")
+    terminal.press("Escape", "lakes.md")
+    terminal.press("2", "modified  1")
+    terminal.press("V", "enter chooses")
+    terminal.type("Down")
+    terminal.press("Enter", "verified in full")
+    terminal.press("a", "1 marked")
+    terminal.press("p", "plan for 1 finding")
+    terminal.press("t", "--truth")
+    terminal.press("b", "changes that were made")
+    for key in ("@", "E", "w", "y", "T", ":"):
+        terminal.type(key)
+        time.sleep(0.2)
+        terminal.type("Escape")
+        time.sleep(0.2)
+    terminal.until("changes that were made")
+
+
+def test_nothing_is_written_by_looking(work: Work) -> None:
+    """A session that sees everything, verifies and plans leaves every file as it was, and no
+    file more."""
+    with open(work.resource("rivers") / "chunk1.md", "a") as file:
+        file.write("more\n")
+    before = work.everything()
+    with work.inspector() as terminal:
+        _visit(terminal)
+        terminal.press("b", "plan for 1 finding")
+        terminal.press("A", "esc leaves")
+        terminal.press("Escape", "plan for 1 finding", gone="esc leaves")
+        terminal.type("q")
+        assert terminal.ended() == 0
+    assert work.everything() == before
+
+
+def test_read_only_refuses_with_the_reason(work: Work) -> None:
+    """Started read-only, whatever would write is refused and says why; nothing is written."""
+    with open(work.resource("rivers") / "chunk1.md", "a") as file:
+        file.write("more\n")
+    before = work.everything()
+    with work.inspector("--read-only", environment={"EDITOR": work.editor("editor")}) as terminal:
+        terminal.until("rivers.md", "1 error")
+        terminal.press("l", "chunk2.md")
+        terminal.press("j", "hills of the order 1,")
+        terminal.press("i", "started with --read-only")
+        for key in "eu":
+            seen = terminal.press(key, "[1 Browse]", "chunk2.md")
+            assert "EDITING" not in seen
+        terminal.press(":", "a command, a vector id")
+        terminal.write("sync")
+        terminal.press("Enter", "? help")
+        terminal.press("3", "no plan")
+        terminal.press("p", "1 step")
+        terminal.until("1 step", gone="started with --read-only")
+        terminal.press("A", "started with --read-only")
+        terminal.type("q")
+        assert terminal.ended() == 0
+    assert work.everything() == before

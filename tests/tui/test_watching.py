@@ -1,0 +1,196 @@
+"""What changes below a store is told, and nothing else; on the one thread that asked."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from filestore import Store
+from tui.backstage import watcher
+from tui.backstage.notices import Watched
+from tui.backstage.watching import Watching
+
+from .processes import children, is_running
+
+PATIENCE_S: Final = 30
+CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
+
+
+class Watch:
+    """A watch over a store, and what it told, each time on this thread."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.posted: queue.Queue[Callable[[], None]] = queue.Queue()
+        self.paths: set[str] = set()
+        self.everything = 0
+        self.stores = 0
+        self.is_ready = False
+        self.threads: set[threading.Thread] = set()
+        self.watching = Watching(
+            str(root),
+            self.posted.put,
+            self._changed,
+            self._store_changed,
+            ready=self._ready,
+        )
+        self.until(lambda: self.is_ready)
+
+    def _changed(self, paths: frozenset[str] | None) -> None:
+        self.threads.add(threading.current_thread())
+        if paths is None:
+            self.everything += 1
+        else:
+            self.paths |= paths
+
+    def _store_changed(self) -> None:
+        self.stores += 1
+
+    def _ready(self) -> None:
+        self.is_ready = True
+
+    def until(self, reached: Callable[[], bool]) -> None:
+        """Take what is told until something is so."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not reached():
+            assert time.monotonic() < deadline, (self.paths, self.everything, self.stores)
+            try:
+                self.posted.get(timeout=0.1)()
+            except queue.Empty:
+                continue
+
+    def write(self, path: str, text: str = "text") -> None:
+        """Write a file below the store."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A store that holds one file."""
+    folder = tmp_path / "store"
+    configuration = str(tmp_path / "configuration")
+    with Store.init(
+        str(folder), layout="tree", embedder="builtin", configuration=configuration
+    ) as store:
+        (folder / "chunked" / "first.md").write_text("The first text.\n")
+        store.sync()
+    return folder
+
+
+@pytest.fixture
+def watch(root: Path) -> Iterator[Watch]:
+    """A watch over the store, ready."""
+    found = Watch(root)
+    yield found
+    found.watching.end()
+
+
+def test_changes_are_told_by_their_paths(watch: Watch, root: Path) -> None:
+    """Files that are written, moved or removed are named; what is not the store's is not."""
+    watch.write(".git/index", "git")
+    watch.write("elsewhere.txt", "of no concern")
+    watch.write("chunked/.filestore-tmp-1", "half a file")
+    watch.write("chunked/new.md")
+    os.rename(root / "chunked/first.md", root / "chunked/second.md")
+    watch.write("source/a.txt")
+    with open(root / "filestore.toml", "a", encoding="utf-8") as settings:
+        settings.write("\n")
+    watch.write("chunked/last.md")
+    expected = {
+        "chunked/new.md",
+        "chunked/first.md",
+        "chunked/second.md",
+        "chunked/last.md",
+        "source",
+        "filestore.toml",
+    }
+    watch.until(lambda: expected <= watch.paths)
+    assert watch.paths - expected <= {"source/a.txt", "chunked"}
+    assert watch.threads == {threading.current_thread()}
+
+
+def test_catalog_that_is_written_is_told_and_reading_it_is_not(watch: Watch, root: Path) -> None:
+    """A sync by somebody else is noticed; looking at the store tells nothing."""
+    watch.write("chunked/new.md", "Another text.\n")
+    with Store(str(root), configuration=str(root)) as store:
+        store.sync()
+    watch.until(lambda: watch.stores > 0)
+    watch.write("chunked/mark.md")
+    watch.until(lambda: "chunked/mark.md" in watch.paths)
+    told = watch.stores
+    with Store(str(root), configuration=str(root)) as store:
+        assert store.status().files == 2
+        assert [one["chunks"] for one in store.resources()] != []
+    watch.write("chunked/mark2.md")
+    watch.until(lambda: "chunked/mark2.md" in watch.paths)
+    assert watch.stores == told
+
+
+def test_too_many_paths_are_everything(root: Path) -> None:
+    """Beyond some thousand paths none is named."""
+    catalog = str(root / ".sidecar" / "catalog.sqlite")
+    concern = watcher.Concern(Watched(root=str(root), catalog=catalog))
+    few = [f"{root}/chunked/{number}.md" for number in range(watcher.MOST_PATHS)]
+    assert concern.relative([*few, catalog]) == {path.removeprefix(f"{root}/") for path in few}
+    assert concern.relative([*few, f"{root}/chunked/one.md"]) is None
+
+
+def test_store_that_is_replaced_is_watched_again(watch: Watch, root: Path) -> None:
+    """Where the root becomes another folder, everything may have changed, and it is watched."""
+    os.rename(root, root.with_name("old"))
+    (root / "chunked").mkdir(parents=True)
+    watch.until(lambda: watch.everything > 0)
+    watch.write("chunked/after.md")
+    watch.until(lambda: "chunked/after.md" in watch.paths)
+
+
+def test_end_leaves_nothing(root: Path) -> None:
+    """No process, thread or file is left, also where it ends before it really began."""
+    handles = set(os.listdir("/proc/self/fd"))
+    threads = threading.active_count()
+    for waits in (True, False):
+        if waits:
+            Watch(root).watching.end()
+        else:
+            Watching(str(root), lambda _: None, lambda _: None).end()
+        assert threading.active_count() == threads
+        assert set(os.listdir("/proc/self/fd")) == handles
+    assert children() == []
+
+
+def test_watcher_ends_with_the_screen(root: Path) -> None:
+    """When the screen is killed, so that it can say nothing, the watching process is gone, too."""
+    program = (
+        "import queue, sys, time\n"
+        "from tui.backstage.watching import Watching\n"
+        "posted = queue.Queue()\n"
+        "watching = Watching(sys.argv[1], posted.put, print, ready=lambda: None)\n"
+        "posted.get()\n"
+        "print(watching._child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    screen = subprocess.Popen(
+        [sys.executable, "-c", program, str(root)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+    )
+    assert screen.stdout is not None
+    pid = int(screen.stdout.readline())
+    os.kill(screen.pid, signal.SIGKILL)
+    screen.wait()
+    screen.stdout.close()
+    deadline = time.monotonic() + PATIENCE_S
+    while is_running(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -1,0 +1,52 @@
+"""Where the state of the screen is kept: on the user's side, a file for each store, never in it."""
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+
+from tui.model.state import MOST_BYTES, Saved, parse, serialize
+
+
+def path_of(root: str, environment: Mapping[str, str]) -> str:
+    """The file for a store; its name tells nothing of the store's own."""
+    state = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    name = hashlib.blake2b(os.fsencode(os.path.realpath(root)), digest_size=12).hexdigest()
+    return os.path.join(state, "filestore", f"inspector-{name}.json")
+
+
+def read(path: str) -> tuple[Saved, str]:
+    """What was kept, and why it cannot be used; "" where it can, or where nothing was kept."""
+    try:
+        with open(path, "rb") as file:
+            return parse(file.read(MOST_BYTES + 1))
+    except FileNotFoundError:
+        return Saved(), ""
+    except OSError as error:
+        return Saved(), error.strerror or str(error)
+
+
+def write(path: str, saved: Saved) -> str:
+    """Keep it, the whole or nothing; returns why it could not be, or "".
+
+    Nothing of it is worth an error: the next session merely begins afresh.
+    """
+    text = serialize(saved)
+    if len(text) > MOST_BYTES:
+        text = serialize(Saved(page=saved.page, theme=saved.theme))
+    folder = os.path.dirname(path)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".inspector-")
+        try:
+            with open(handle, "wb") as file:
+                file.write(text)
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""

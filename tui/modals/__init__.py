@@ -1,0 +1,1 @@
+"""What is laid over the pages for a moment: questions, help, panels."""

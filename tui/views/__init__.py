@@ -1,0 +1,1 @@
+"""The three pages: Browse, Verify, Repair."""

@@ -1,0 +1,377 @@
+"""Browse: resources and chunks, or what was searched, on the left; one of them on the right.
+
+Puts the parts together and does their actions. One rule: what the cursor of the left side is on is
+what the right side shows, unless a file was asked for that the catalog does not know.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.events import DescendantFocus
+from textual.widget import Widget
+
+from filestore import FilestoreError, Store
+from tui.desk import Desk, View
+from tui.situations import Place, Situation
+from tui.views.browse_detail import Detail, Target
+from tui.views.browse_search import BrowseSearch
+from tui.views.browse_tree import BrowseTree
+from tui.widgets.rows import VirtualRows
+from tui.words.chunks import SECTIONS, longest_word
+
+
+class BrowseView(View):
+    """The page on which a store is looked at."""
+
+    place: ClassVar[Place] = "browse"
+    SCOPED_CSS = False  # the width of the screen decides
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "step(1)", show=False),
+        Binding("shift+tab", "step(-1)", show=False),
+        Binding("n", "match(1)", show=False),
+        Binding("N", "match(-1)", show=False),
+    ]
+    DEFAULT_CSS: ClassVar[str] = """
+    BrowseView { height: 1fr; }
+    BrowseView #browse-left { width: 2fr; min-width: 24; border-right: solid $panel; }
+    .-ascii BrowseView #browse-left { border-right: ascii $panel; }
+    .-narrow BrowseView #browse-left { width: 1fr; border-right: none; }
+    .-narrow BrowseView #browse-detail { width: 1fr; }
+    .-narrow BrowseView.-reading #browse-left { display: none; }
+    .-narrow BrowseView.-listing #browse-detail { display: none; }
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
+        # Held here, since what is to be kept is asked for when no screen has them any more.
+        self.outline = BrowseTree(desk)
+        """Resources and chunks."""
+        self.search = BrowseSearch(desk)
+        """Query and hits."""
+        self.detail = Detail(desk)
+        """What is shown of one of them."""
+        self._is_searching = False
+        self._followed: Target | None = None
+        """What the cursor of the tree was on when it last came to something else."""
+        self._going_to = ""
+        """The file that the cursor of the tree is on its way to."""
+        self._steps = 0
+        """By how many chunks a person wants to go on, or back."""
+        self._section = SECTIONS[0][0]
+        # Before there is a screen: with one, every part would get its styles once more.
+        self.add_class("-listing", update=False)
+
+    def compose(self) -> ComposeResult:
+        """Left and right."""
+        with Horizontal():
+            with Vertical(id="browse-left"):
+                yield self.outline
+                yield self.search
+            yield self.detail
+
+    def on_mount(self) -> None:
+        """Begin with the list."""
+        self.detail.choose(self._section)
+
+    @property
+    def listed(self) -> VirtualRows:
+        """The list on the left that is seen."""
+        return self.search.hits if self._is_searching else self.outline.rows
+
+    # What the frame asks
+
+    def situation(self) -> Situation:
+        """What is under the cursor, and what is known of it."""
+        path = self.detail.path or self._path
+        found = self.desk.findings.of_path(path) if path else ()
+        resource = "" if self._is_searching else self.outline.resource or ""
+        return Situation(
+            place=self.place,
+            path=path,
+            resource=resource,
+            query=self.search.query_words if self._is_searching else "",
+            mode=self.search.mode,
+            codes=tuple(dict.fromkeys(finding.code for finding in found)),
+            paths=(path,) if found else (),
+        )
+
+    @property
+    def _path(self) -> str:
+        """Of the file under the cursor, before it is shown."""
+        return self.search.path if self._is_searching else self.outline.path
+
+    def entered(self) -> None:
+        """Give the focus to the list, unless something here has it."""
+        focused = self.screen.focused
+        if focused is None or self not in focused.ancestors:
+            self._listing()
+
+    def open_path(self, path: str) -> None:
+        """Show a file, and put the cursor on it where the catalog knows it."""
+        self._leave_search()
+        self._going_to = path
+        self.detail.show(Target(path=path))
+        self.outline.open_path(path)
+
+    def store_changed(self) -> None:
+        """Read everything that is shown anew."""
+        if self.is_mounted:
+            self.outline.store_changed()
+            self.detail.store_changed()
+
+    def findings_changed(self) -> None:
+        """Draw the marks anew."""
+        if self.is_mounted:
+            self.outline.findings_changed()
+            self.detail.findings_changed()
+
+    def saved(self) -> Mapping[str, Any]:
+        """What is open, where the cursor is, what is filtered, how is looked at it."""
+        kept = self.outline.saved()
+        return {**kept, "section": self.detail.section, "mode": self.search.mode}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Take up what was left, before the page is there."""
+        opened, path, text = saved.get("opened"), saved.get("path"), saved.get("filter")
+        names = opened if isinstance(opened, list) else []
+        self.outline.restore(
+            opened=[name for name in names if isinstance(name, str)],
+            path=path if isinstance(path, str) else "",
+            text=text if isinstance(text, str) else "",
+        )
+        if saved.get("section") in {name for name, _, _ in SECTIONS}:
+            self._section = saved["section"]
+
+    # The cursor moves
+
+    @on(VirtualRows.Highlighted)
+    @on(BrowseTree.Pointed)
+    def _pointed_in_tree(self) -> None:
+        if not self._is_searching:
+            self.detail.pictures.resources = self.outline.resources
+            if self._going_to:
+                return
+            target = self.outline.target
+            # A file that only the detail shows stays there until the cursor moves.
+            if target is None or target != self._followed:
+                self._followed = target
+                self.detail.follow(target)
+            self.desk.situation_changed()
+
+    @on(BrowseTree.Arrived)
+    def _arrived(self, event: BrowseTree.Arrived) -> None:
+        if event.path == self._going_to:
+            # It is shown already, and so it stays where the cursor did not go there.
+            self._going_to = ""
+            self._followed = self.outline.target
+            self.desk.situation_changed()
+
+    @on(BrowseSearch.Pointed)
+    def _pointed_in_hits(self) -> None:
+        if self._is_searching:
+            self.detail.find = longest_word(self.search.query_words)
+            self.detail.follow(self.search.target)
+            self.desk.situation_changed()
+
+    @on(Detail.Shown)
+    def _shown(self) -> None:
+        self.desk.situation_changed()
+
+    @on(BrowseTree.Chosen)
+    @on(BrowseSearch.Chosen)
+    def _reading(self) -> None:
+        """Show what is read, where there is no room for both."""
+        self._show_side(is_reading=True)
+        self.detail.take_focus()
+
+    def _listing(self) -> None:
+        self._show_side(is_reading=False)
+        self.listed.focus()
+
+    def _show_side(self, *, is_reading: bool) -> None:
+        self.set_class(is_reading, "-reading")
+        self.set_class(not is_reading, "-listing")
+
+    @on(DescendantFocus)
+    def _focus_moved(self) -> None:
+        """The side with the keys is the one that is left where the screen gets narrow."""
+        self._show_side(is_reading=not self._is_on_the_left)
+
+    @on(Detail.Jumped)
+    def _jumped(self, event: Detail.Jumped) -> None:
+        self.open_path(event.path)
+        self.detail.take_focus()
+
+    # Actions
+
+    def do_open(self) -> None:
+        """Open the resource, or read the chunk."""
+        if not self._is_on_the_left:
+            return
+        if self._is_searching or not self.outline.open():
+            self._reading()
+
+    @property
+    def _is_on_the_left(self) -> bool:
+        focused = self.screen.focused
+        return focused is None or self.detail not in focused.ancestors
+
+    def do_close(self) -> None:
+        """Return to the list; there, close the resource, or go up to it."""
+        if not self._is_on_the_left:
+            self._listing()
+        elif not self._is_searching:
+            self.outline.close()
+
+    def do_close_all(self) -> None:
+        """Close every resource."""
+        self.outline.close_all()
+
+    def do_open_all(self) -> None:
+        """Open every resource."""
+        self.outline.open_all()
+
+    def do_filter(self) -> None:
+        """Show some names only."""
+        self._leave_search()
+        self._listing()
+        self.outline.begin_filter()
+
+    def do_search(self) -> None:
+        """Search the whole store."""
+        self._listing()
+        self._is_searching = True
+        self.outline.display = False
+        self.search.begin()
+
+    def search_for(self, query: str) -> None:
+        """Search the whole store for what was typed elsewhere."""
+        self.do_search()
+        self.search.ask_for(query)
+
+    def do_mode(self) -> None:
+        """Search in another way."""
+        if not self._is_searching:
+            self.do_search()
+        self.search.change_mode()
+
+    def _leave_search(self) -> bool:
+        if not self._is_searching:
+            return False
+        self._is_searching = False
+        self.search.leave()
+        self.outline.display = True
+        self.detail.find = ""
+        return True
+
+    def do_back(self) -> None:
+        """Leave one level: the text, the search, the filter."""
+        if self.search.is_typing and self.search.path:
+            self.listed.focus()
+        elif self.outline.is_typing:
+            self.outline.show_all()
+            self._listing()
+        elif not self._is_on_the_left:
+            self._listing()
+        elif self._leave_search():
+            self._listing()
+            self.detail.follow(self.outline.target)
+        else:
+            self.outline.show_all()
+        self.desk.situation_changed()
+
+    def do_text(self) -> None:
+        """Read the chunk."""
+        self._look_at("text")
+
+    def do_raw(self) -> None:
+        """Show the whole file; again, the text."""
+        self._look_at("text" if self.detail.section == "raw" else "raw")
+
+    def do_facts(self) -> None:
+        """Show everything else that is known; again, the text."""
+        self._look_at("text" if self.detail.section == "facts" else "facts")
+
+    def _look_at(self, section: str) -> None:
+        self.detail.choose(section)
+        if self.screen.has_class("-narrow") or not self._is_on_the_left:
+            self._reading()
+
+    def do_neighbours(self) -> None:
+        """Show the nearest texts, and let the keys go there."""
+        self.detail.choose("neighbours")
+        self._reading()
+
+    def do_picture(self) -> None:
+        """Show the map of the store; again, the next picture."""
+        if self.detail.section == "picture":
+            self.detail.pictures.next()
+            self.detail.picture_changed()
+        else:
+            self._look_at("picture")
+
+    def do_next_chunk(self) -> None:
+        """Go to the next chunk in reading order."""
+        self._go_by(1)
+
+    def do_previous_chunk(self) -> None:
+        """Go to the chunk before in reading order."""
+        self._go_by(-1)
+
+    def _go_by(self, by: int) -> None:
+        # Keys that come before an answer are counted, and go with the next question.
+        self._steps += by
+        path, steps = self.detail.path or self._path, self._steps
+        self.desk.backstage.read(
+            lambda store: _walked(store, path, steps),
+            partial(self._go, path, steps),
+            group="step",
+            failed=self._cannot_go,
+            urgent=True,
+        )
+
+    def _go(self, path: str, steps: int, found: str) -> None:
+        self._steps = 0
+        if found != path:
+            self.open_path(found)
+        else:
+            self.desk.say(f"this is the {'last' if steps > 0 else 'first'} chunk")
+
+    def _cannot_go(self, error: FilestoreError) -> None:
+        self._steps = 0
+        self.desk.fail(error)
+
+    def do_plan(self) -> None:
+        """Show in Repair what would mend this file."""
+        self.desk.plan(self.desk.findings.of_path(self.detail.path))
+
+    def action_match(self, by: int) -> None:
+        """Show another match of what was searched, also while the list has the keys."""
+        self.detail.reader.action_match(by)
+
+    def action_step(self, by: int) -> None:
+        """Go on to the next part of the page, or back; also to the side there is no room for."""
+        parts: list[Widget] = [self.listed, *self.detail.parts]
+        focused = self.screen.focused
+        at = parts.index(focused) if focused in parts else 0
+        to = parts[(at + by) % len(parts)]
+        if len(parts) == 1:
+            # There is room for one side only, and this is the list.
+            self._reading()
+        elif to is self.listed:
+            self._listing()
+        else:
+            to.focus()
+
+
+def _walked(store: Store, path: str, steps: int) -> str:
+    """The file so many steps further in reading order, or the last on the way."""
+    listing = store.listing()
+    for _ in range(abs(steps)):
+        path = listing.neighbours_in_order(path)[steps > 0] or path
+    return path

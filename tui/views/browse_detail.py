@@ -1,0 +1,442 @@
+"""The right side of Browse: one chunk file, or one resource, in the way that was chosen.
+
+What is under the cursor of the left side is shown after a moment; the newest wins. One rule: the
+file is read, and its Markdown drawn, in the reading thread.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from rich.segment import Segment
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.events import Resize
+from textual.message import Message
+from textual.strip import Strip
+from textual.timer import Timer
+from textual.widget import Widget
+
+from filestore import FilestoreError, Store
+from tui.backstage import Handlers, Job
+from tui.desk import Desk
+from tui.model.listed import Listed
+from tui.views.browse_pictures import PicturePane
+from tui.widgets.bar import Bar, Item
+from tui.widgets.caption import Caption
+from tui.widgets.cells import in_ascii
+from tui.widgets.rows import VirtualRows
+from tui.widgets.text import TextPane
+from tui.words import chunks as words
+from tui.words.lines import Line
+
+if TYPE_CHECKING:
+    from filestore import About, AboutResource, Neighbour
+
+SETTLED_S: Final = 0.03
+"""How long the cursor rests before what it is on is read."""
+BESIDE_S: Final = 0.15
+"""How long it rests before neighbours are asked for that nobody pressed a key for."""
+AT_ONCE: Final = 8 * 1024
+"""Characters of a text that is drawn as Markdown before it is shown; a longer one is shown as it
+is written until it is drawn."""
+NEIGHBOURS: Final = 20
+UNSEEN_WIDTH: Final = 76
+"""For which a text is drawn while there is no room for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What is to be shown: a file by path or by its id in the catalog, or a resource."""
+
+    path: str = ""
+    file: int = 0
+    resource: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A file made ready for the screen."""
+
+    about: "About"
+    lines: Sequence[Line] = ()
+    strips: Sequence[Strip] | None = None
+    """Of its Markdown, where it was drawn."""
+
+
+class Detail(Vertical):
+    """Head, ways to look, and the way that was chosen."""
+
+    SCOPED_CSS = False  # the width of the screen decides
+    DEFAULT_CSS: ClassVar[str] = """
+    Detail { width: 3fr; height: 1fr; }
+    Detail #browse-sections { background: $panel; }
+    Detail #browse-reader, Detail #browse-picture, Detail #browse-beside { display: none; }
+    Detail #browse-reader { width: 3fr; border-left: blank; padding-right: 1; }
+    Detail #browse-reader:focus { border-left: heavy $primary; }
+    .-ascii Detail #browse-reader:focus { border-left: ascii $primary; }
+    Detail #browse-picture { width: 3fr; padding: 0 1; }
+    Detail #browse-beside { width: 1fr; }
+    Detail.-text #browse-reader, Detail.-raw #browse-reader, Detail.-facts #browse-reader,
+    Detail.-picture #browse-picture, Detail.-neighbours #browse-beside { display: block; }
+    .-wide Detail #browse-beside { display: block; width: 2fr; border-left: solid $panel; }
+    .-ascii .-wide Detail #browse-beside { border-left: ascii $panel; }
+    .-wide Detail.-neighbours #browse-reader { display: block; }
+    """
+
+    class Jumped(Message):
+        """A person chose another file: a neighbour, or a point of the map."""
+
+        def __init__(self, path: str) -> None:
+            super().__init__()
+            self.path = path
+
+    class Shown(Message):
+        """Something else is shown than before."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(id="browse-detail")
+        self._desk = desk
+        self.section = "text"
+        self.find = ""
+        """What is looked for in the texts that are shown."""
+        self.about: About | None = None
+        """The file that is shown; None for a resource, and for nothing."""
+        self._about_resource: AboutResource | None = None
+        self._target: Target | None = None
+        self._shown: Target | None = None
+        """What `about` was read for."""
+        self._asked = 0
+        """Counts what was asked for, so that what is older can be left."""
+        self._settling: Timer | None = None
+        self._beside: Timer | None = None
+        self._neighbours_of = ""
+        self._lines: Sequence[Line] = ()
+        self.reader = TextPane(id="browse-reader")
+        """Shows text, raw file and facts."""
+        self.pictures = PicturePane(desk)
+        self.neighbours = VirtualRows(id="browse-neighbours", marking=False)
+        self._head = Caption(id="browse-head")
+        self._sections = Bar(id="browse-sections")
+        self._neighbours_title = Caption(id="browse-neighbours-title")
+        # Before there is a screen: with one, every part would get its styles once more.
+        self.add_class(f"-{self.section}", update=False)
+
+    def compose(self) -> ComposeResult:
+        """The head, and below it everything that can be chosen."""
+        yield self._head
+        yield self._sections
+        with Horizontal():
+            yield self.reader
+            yield self.pictures
+            with Vertical(id="browse-beside"):
+                yield self._neighbours_title
+                yield self.neighbours
+
+    def on_mount(self) -> None:
+        """Begin with the text."""
+        self._draw_sections()
+
+    @property
+    def parts(self) -> Sequence[Widget]:
+        """What is seen of it and takes keys, from left to right."""
+        everything = (self.reader, self.pictures.plot, self.neighbours)
+        return [part for part in everything if part.is_on_screen and part.size.area]
+
+    def take_focus(self) -> None:
+        """Let the keys go to what is shown."""
+        parts = {"picture": self.pictures.plot, "neighbours": self.neighbours}
+        parts.get(self.section, self.reader).focus()
+
+    # What is shown
+
+    @property
+    def path(self) -> str:
+        """Of the file that is shown, or will be; "" where that is none, or not known yet."""
+        target = self._target
+        if target is None or target.resource is not None:
+            return ""
+        known = self.about is not None and target == self._shown
+        return self.about.path if known and self.about is not None else target.path
+
+    def follow(self, target: Target | None) -> None:
+        """Show what the cursor came to, once it rests."""
+        if target == self._target and self._asked:
+            return
+        self._target = target
+        self._stop()
+        self._settling = self.set_timer(SETTLED_S, self.read)
+
+    def show(self, target: Target) -> None:
+        """Show something at once."""
+        self._target = target
+        self._stop()
+        self.read()
+
+    def choose(self, section: str) -> None:
+        """Look at it in another way."""
+        if section == self.section:
+            return
+        self.remove_class(f"-{self.section}")
+        self.section = section
+        self.add_class(f"-{section}")
+        self._draw_sections()
+        if section == "picture":
+            self.pictures.show()
+        if section == "neighbours":
+            self._ask_neighbours()
+        else:
+            self.call_after_refresh(self.read)
+
+    def _stop(self) -> None:
+        for timer in (self._settling, self._beside):
+            if timer is not None:
+                timer.stop()
+
+    def _draw_sections(self) -> None:
+        picture = self.pictures.kind if self.section == "picture" else ""
+        found = words.section_words(self.section, picture=picture)
+        # The names are those of the actions, too.
+        self._sections.show(
+            [Item(line=line, press=f"browse.{name}") for name, line in found.items()]
+        )
+
+    def picture_changed(self) -> None:
+        """Another picture is shown."""
+        self._draw_sections()
+
+    # Reading
+
+    def read(self) -> None:
+        """Read what is to be shown, as it is now."""
+        self._asked += 1
+        target, number = self._target, self._asked
+        if target is None:
+            self._show_nothing()
+        elif target.resource is not None:
+            name = target.resource
+            self._desk.backstage.read(
+                lambda store: store.about_resource(name),
+                self._show_resource,
+                group="preview",
+                failed=self._show_error,
+                urgent=True,
+            )
+        else:
+            section, width, ascii_only = self._way, self._width, self.reader.is_ascii
+            self._desk.backstage.read(
+                lambda store: _prepared(store, target, section, width, ascii_only=ascii_only),
+                lambda prepared: self._show_file(prepared, target, number),
+                group="preview",
+                failed=self._show_error,
+                urgent=True,
+            )
+
+    @property
+    def _way(self) -> str:
+        return self.section if self.section in ("raw", "facts") else "text"
+
+    @property
+    def _width(self) -> int:
+        return self.reader.text_width or UNSEEN_WIDTH
+
+    def _show_nothing(self) -> None:
+        self.about = self._about_resource = None
+        self._head.say([])
+        is_empty = not self.pictures.resources
+        self.reader.show(words.nothing_lines(is_empty=is_empty), key="nothing")
+        self._show_neighbours("", ())
+        self.pictures.narrow_to(None)
+        self.post_message(self.Shown())
+
+    def _show_resource(self, about: "AboutResource") -> None:
+        self.about, self._about_resource = None, about
+        self._head.say([])
+        self._draw_resource()
+        self._show_neighbours("", ())
+        self.pictures.point_at("")
+        self.pictures.narrow_to(about.resource)
+        self.post_message(self.Shown())
+
+    def _draw_resource(self) -> None:
+        about = self._about_resource
+        if about is not None:
+            found = self._desk.findings.of_resource(about.resource)
+            lines = words.resource_lines(about, found)
+            self.reader.show(lines, key=f"resource {about.resource}")
+
+    def _show_error(self, error: FilestoreError) -> None:
+        self.about = self._about_resource = None
+        path = self._target.path if self._target is not None else ""
+        self._head.say([])
+        found = self._desk.findings.of_path(path) if path else ()
+        self.reader.show(words.error_lines(error, found), key=f"error {path}")
+        self._show_neighbours("", ())
+        self.post_message(self.Shown())
+
+    def _show_file(self, prepared: Prepared, target: Target, number: int) -> None:
+        about = self.about = prepared.about
+        self._about_resource = None
+        self._shown = target
+        self._lines = prepared.lines
+        self._draw_file(prepared.strips)
+        if self._way == "text" and prepared.strips is None and not about.problem:
+            self._draw_markdown(about, number)
+        self.pictures.point_at(about.path)
+        self.pictures.narrow_to(None)
+        self._look_beside()
+        self.post_message(self.Shown())
+
+    def _draw_file(self, strips: Sequence[Strip] | None = None) -> None:
+        about = self.about
+        if about is None:
+            return
+        found = self._desk.findings.of_path(about.path)
+        self._head.say(words.head_lines(about, found))
+        key = f"{self._way} {about.path}"
+        if strips is not None:
+            self.reader.show_strips(strips, key=key)
+        elif self._way == "facts":
+            mended = [*words.finding_lines(found), ()] if found else []
+            self.reader.show([*mended, *self._lines], key=key)
+        else:
+            self.reader.show(self._lines, key=key)
+        self.find_again()
+
+    def _draw_markdown(self, about: "About", number: int) -> None:
+        """Draw a long text; until then it is there as it is written."""
+        width, ascii_only = self._width, self.reader.is_ascii
+        self._desk.backstage.read(
+            lambda _: _markdown(about, width, lambda: number == self._asked, ascii_only=ascii_only),
+            lambda strips: self._take_markdown(strips, number),
+            group="markdown",
+        )
+
+    def _take_markdown(self, strips: Sequence[Strip] | None, number: int) -> None:
+        if strips is not None and number == self._asked and self._way == "text":
+            self._draw_file(strips)
+
+    def find_again(self) -> None:
+        """Mark in the text what is looked for."""
+        if self.find or self.section == "text":
+            self.reader.find(self.find)
+
+    def findings_changed(self) -> None:
+        """Say anew what is wrong with what is shown."""
+        if self.about is not None:
+            found = self._desk.findings.of_path(self.about.path)
+            self._head.say(words.head_lines(self.about, found))
+            if self._way == "facts":
+                self._draw_file()
+        else:
+            self._draw_resource()
+        self.pictures.findings_changed()
+
+    def store_changed(self) -> None:
+        """Read everything anew."""
+        self._neighbours_of = ""
+        if self.about is not None and self._target == self._shown:
+            # A catalog that was made anew may give the same number to another file.
+            self._target = Target(path=self.about.path)
+        if self._target is not None:
+            self.read()
+        self.pictures.store_changed()
+
+    @on(Resize)
+    def _resized(self, event: Resize) -> None:
+        if self.about is not None and self._way == "text":
+            self._stop()
+            self._settling = self.set_timer(BESIDE_S, self.read)
+
+    # Neighbours
+
+    def _look_beside(self) -> None:
+        if self.section == "neighbours":
+            self._ask_neighbours()
+        elif self.screen.has_class("-wide"):
+            self._beside = self.set_timer(BESIDE_S, self._ask_neighbours)
+
+    def _ask_neighbours(self) -> None:
+        path = self.path
+        if not path or path == self._neighbours_of:
+            return
+        self._neighbours_title.say([words.neighbours_title("asking")])
+        self._neighbours_of = path
+        self._desk.backstage.ask(
+            Job(name="neighbours", arguments={"path": path, "count": NEIGHBOURS, "now": False}),
+            Handlers(
+                then=lambda found: self._show_neighbours(path, found),
+                failed=self._no_neighbours,
+            ),
+            group="neighbours",
+        )
+
+    def _show_neighbours(self, path: str, found: "Sequence[Neighbour]") -> None:
+        self._neighbours_of = path
+        state = "" if found or not path else "none"
+        self._neighbours_title.say([words.neighbours_title(state)])
+        rows = [(one.path, words.neighbour_row(one)) for one in found]
+        self.neighbours.show(Listed(rows))
+
+    def _no_neighbours(self, error: FilestoreError) -> None:
+        self.neighbours.show(Listed())
+        title = words.neighbours_title("none")
+        self._neighbours_title.say([title, *words.error_lines(error)])
+
+    @on(VirtualRows.Highlighted)
+    def _highlighted(self, event: VirtualRows.Highlighted) -> None:
+        event.stop()
+
+    @on(VirtualRows.Chosen)
+    def _chosen(self, event: VirtualRows.Chosen) -> None:
+        event.stop()
+        self.post_message(self.Jumped(str(event.key)))
+
+    @on(PicturePane.Pointed)
+    def _pointed(self, event: PicturePane.Pointed) -> None:
+        event.stop()
+        self.post_message(self.Jumped(event.path))
+
+
+def _prepared(
+    store: Store, target: Target, section: str, width: int, *, ascii_only: bool
+) -> Prepared:
+    """A file as it is now, made ready for the screen; called in the reading thread."""
+    path = target.path
+    if not path:
+        row = store.listing().chunks([target.file]).get(target.file)
+        if row is None:
+            raise FilestoreError(
+                "the file under the cursor is not in the catalog any more",
+                remedy="ctrl+r looks at the store again",
+            )
+        path = row.path
+    about = store.about(path)
+    if section == "raw":
+        return Prepared(about=about, lines=words.raw_lines(about))
+    if section == "facts":
+        return Prepared(about=about, lines=words.fact_lines(about))
+    if about.problem or len(about.body) > AT_ONCE:
+        lines = [*words.problem_lines(about), *words.text_lines(about.body)]
+        return Prepared(about=about, lines=lines)
+    strips = _markdown(about, width, lambda: True, ascii_only=ascii_only)
+    lines = words.text_lines(about.body) if strips is None else []
+    return Prepared(about=about, lines=lines, strips=strips)
+
+
+def _markdown(
+    about: "About", width: int, wanted: Callable[[], bool], *, ascii_only: bool
+) -> list[Strip] | None:
+    """The first part of a text as Markdown; None where it is wanted no more, or cannot be drawn."""
+    from tui.views.rendered import rendered
+
+    try:
+        strips = rendered(words.first_part(about.body), width, wanted=wanted, ascii_only=ascii_only)
+    except ValueError:
+        return None
+    if strips is not None:
+        more = words.more_lines(about.body)
+        more = [in_ascii(line) for line in more] if ascii_only else more
+        strips += [Strip([Segment(span.text) for span in line]) for line in more]
+    return strips

@@ -1,0 +1,164 @@
+"""Searching the whole store from Browse: a box, and the answer in place of the tree.
+
+One rule: the answer comes from the child process; what is typed waits for it, no key does.
+"""
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import Input
+
+from filestore import FilestoreError
+from tui.backstage import Handlers, Job
+from tui.desk import Desk
+from tui.model.listed import Listed
+from tui.views.browse_detail import Target
+from tui.widgets.caption import Caption
+from tui.widgets.field import Field
+from tui.widgets.rows import VirtualRows
+from tui.words import chunks as words
+
+if TYPE_CHECKING:
+    from filestore import Answer
+
+HITS: Final = 50
+
+
+class BrowseSearch(Vertical):
+    """The box, how is searched, what was found."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    BrowseSearch { height: 1fr; display: none; }
+    BrowseSearch #browse-query { height: 1; border: none; padding: 0 1; }
+    BrowseSearch #browse-hits { height: 1fr; }
+    """
+
+    class Pointed(Message):
+        """The cursor is on another hit."""
+
+    class Chosen(Message):
+        """A person wants to read the hit under the cursor."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(id="browse-left-search")
+        self._desk = desk
+        self.mode = words.MODES[0]
+        self.query_words = ""
+        """What was asked the last time, without what says how."""
+        self._typed = ""
+        self.hits = VirtualRows(id="browse-hits", marking=False)
+        """What was found."""
+        self._input = Field(placeholder='words, "a phrase", prefix*, -not', id="browse-query")
+        self._how = Caption(id="browse-mode")
+        self._said = Caption(id="browse-answer", most=6)
+
+    def compose(self) -> ComposeResult:
+        """The box, the mode, what to know of the answer, the hits."""
+        yield self._input
+        yield self._how
+        yield self._said
+        yield self.hits
+
+    def on_mount(self) -> None:
+        """Nothing is found yet."""
+        self.hits.show(Listed())
+        self._say_mode()
+
+    @property
+    def target(self) -> Target | None:
+        """What is to be shown for the hit under the cursor."""
+        key = self.hits.cursor_key
+        return Target(path=str(key)) if key is not None else None
+
+    @property
+    def path(self) -> str:
+        """Of the hit under the cursor."""
+        key = self.hits.cursor_key
+        return str(key) if key is not None else ""
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether the box has the focus."""
+        return self._input.has_focus
+
+    def begin(self) -> None:
+        """Let a query be typed; what was typed before is there to be changed."""
+        self.display = True
+        self._input.focus()
+        self._input.select_all()
+
+    def ask_for(self, query: str) -> None:
+        """Search for this, as if it had been typed here."""
+        self._input.value = query
+        self._typed = query.strip()
+        if self._typed:
+            self._ask()
+
+    def leave(self) -> None:
+        """Go away."""
+        self.display = False
+
+    def change_mode(self) -> None:
+        """Search in another way, at once where something was asked."""
+        self.mode = words.next_mode(self.mode)
+        self._say_mode()
+        if self._typed:
+            self._ask()
+
+    def _say_mode(self) -> None:
+        self._how.say([words.mode_line(self.mode)])
+
+    @on(Input.Changed, "#browse-query")
+    def _changing(self, event: Input.Changed) -> None:
+        event.stop()
+
+    @on(Input.Submitted, "#browse-query")
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.ask_for(event.value)
+
+    def _ask(self) -> None:
+        asked, self.mode = words.parse_query(self._typed, self.mode)
+        self._say_mode()
+        query, source = words.parse_source(asked)
+        self.query_words = query
+        self._said.say([words.asking_line(query)])
+        arguments: dict[str, Any] = {
+            "query": query,
+            "mode": self.mode,
+            "count": HITS,
+            "source": source,
+        }
+        self._desk.backstage.ask(
+            Job(name="search", arguments=arguments),
+            Handlers(then=self._show, failed=self._no_answer),
+            group="search",
+        )
+
+    def _show(self, answer: "Answer") -> None:
+        self._said.say(words.answer_lines(answer, limit=HITS))
+        rows = [
+            (hit.path, words.hit_row(number, hit))
+            for number, hit in enumerate(answer.hits, start=1)
+        ]
+        self.hits.show(Listed(rows))
+        if rows and self.display:
+            self.hits.focus()
+        self.post_message(self.Pointed())
+
+    def _no_answer(self, error: FilestoreError) -> None:
+        self._said.say(words.error_lines(error))
+        self.hits.show(Listed())
+
+    @on(VirtualRows.Highlighted)
+    def _highlighted(self, event: VirtualRows.Highlighted) -> None:
+        event.stop()
+        self.post_message(self.Pointed())
+
+    @on(VirtualRows.Chosen)
+    def _chosen(self, event: VirtualRows.Chosen) -> None:
+        event.stop()
+        self.post_message(self.Chosen())

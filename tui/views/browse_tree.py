@@ -1,0 +1,492 @@
+"""The left side of Browse: resources, those that are opened with their files, and a filter.
+
+Names and numbers come from the catalog, a page at a time as they come to be seen. One rule: the
+cursor stays on its file, also where the catalog was made anew and numbers it in another way.
+"""
+
+from array import array
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Input
+
+from filestore import FilestoreError, Store
+from tui.desk import Desk
+from tui.model.tree import TreeRows
+from tui.views.browse_detail import Target
+from tui.widgets.caption import Caption
+from tui.widgets.field import Field
+from tui.widgets.rows import VirtualRows
+from tui.words import chunks as words
+from tui.words.lines import Line
+
+if TYPE_CHECKING:
+    from filestore import ChunkRow, Counts, ResourceRow
+
+FIRST_PAGE: Final = 64
+FILTER_S: Final = 0.06
+"""How long nobody types before the filter is asked."""
+MOST_ROWS: Final = 20_000
+"""Rows whose words are kept; all are forgotten beyond that, and asked for again."""
+MOST_REOPENED: Final = 200
+"""Opened resources whose files are read again at once; of others when they come to be seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewed:
+    """Everything of the tree, read in one go."""
+
+    resources: "Sequence[ResourceRow]"
+    opened: "Mapping[str, array[int]]"
+    place: tuple[str, int] | None
+    """Resource and file of the path under the cursor, as they are now."""
+    matches: "Mapping[str, array[int]] | None"
+
+
+class BrowseTree(Vertical):
+    """Filter, tree, and how much there is."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    BrowseTree { height: 1fr; }
+    BrowseTree #browse-filter { display: none; height: 1; border: none; padding: 0 1; }
+    BrowseTree #browse-filter.-open { display: block; }
+    BrowseTree #browse-tree { height: 1fr; }
+    """
+
+    class Pointed(Message):
+        """The cursor is on something else, or what it is on became known."""
+
+    class Chosen(Message):
+        """A person wants to read the file under the cursor."""
+
+    class Arrived(Message):
+        """The cursor is on a file that was asked for, or stays since the catalog has it not."""
+
+        def __init__(self, path: str) -> None:
+            super().__init__()
+            self.path = path
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(id="browse-left-tree")
+        self._desk = desk
+        self._resources: dict[str, ResourceRow] = {}
+        self._rows: dict[int, ChunkRow] = {}
+        self._counts: Counts | None = None
+        self._is_whole = False
+        self._filter = ""
+        self._problem = ""
+        self._typing: Timer | None = None
+        self._wanted_path = ""
+        """Where the cursor is to go once there is such a row."""
+        self._opened_before: tuple[str, ...] = ()
+        """Resources to be opened once they are known."""
+        self.model = TreeRows(self._label, self._fetch, self._seek)
+        self.rows = VirtualRows(id="browse-tree", marking=False)
+        self._input = Field(placeholder="words   !not   ~regex", id="browse-filter")
+        self._said = Caption(id="browse-count")
+        self._first: Sequence[ResourceRow] | None = None
+        """The first page, which may come before there is a place to show it."""
+        self._read_all()
+
+    def compose(self) -> ComposeResult:
+        """The filter, the tree, the numbers."""
+        yield self._input
+        yield self.rows
+        yield self._said
+
+    def on_mount(self) -> None:
+        """Show the first resources at once, then all of them."""
+        self.rows.show(self.model)
+        if self._first is not None:
+            self._take_first(self._first)
+
+    @property
+    def resources(self) -> "Sequence[ResourceRow]":
+        """All resources that are known."""
+        return tuple(self._resources.values())
+
+    # What is under the cursor
+
+    @property
+    def key(self) -> Hashable | None:
+        """Of the row under the cursor."""
+        return self.rows.cursor_key
+
+    @property
+    def resource(self) -> str | None:
+        """The resource that the cursor is on or below."""
+        index = self.model.index_of(self.key) if self.key is not None else None
+        return self.model.resource_of(index) if index is not None else None
+
+    @property
+    def path(self) -> str:
+        """Of the file under the cursor; "" for a resource, and while it is not known."""
+        key = self.key
+        row = self._rows.get(key) if isinstance(key, int) else None
+        return row.path if row is not None else ""
+
+    @property
+    def target(self) -> Target | None:
+        """What is to be shown for the row under the cursor."""
+        key = self.key
+        if isinstance(key, int):
+            return Target(file=key)
+        name = self.resource
+        return Target(resource=name) if name is not None else None
+
+    # Reading
+
+    def _read_all(self) -> None:
+        self._desk.backstage.read(
+            lambda store: store.listing().resources(limit=FIRST_PAGE),
+            self._take_first,
+            group="resources",
+            urgent=True,
+        )
+
+    def _take_first(self, found: "Sequence[ResourceRow]") -> None:
+        if self.rows.rows is not self.model:
+            self._first = found
+            return
+        if not self._is_whole:
+            self._take_resources(found)
+        if len(found) < FIRST_PAGE:
+            self._take_whole(found)
+        else:
+            self._desk.backstage.read(
+                lambda store: store.listing().resources(), self._take_whole, group="resources"
+            )
+
+    def _take_whole(self, found: "Sequence[ResourceRow]") -> None:
+        self._is_whole = True
+        self._take_resources(found)
+        self._reopen()
+        self._count()
+
+    def _take_resources(self, found: "Sequence[ResourceRow]") -> None:
+        self._resources = {row.resource: row for row in found}
+        self.model.replace([(row.resource, row.chunks) for row in found])
+        self.rows.changed()
+        self._say_count()
+        self.post_message(self.Pointed())
+
+    def _reopen(self) -> None:
+        """Open what was open the last time."""
+        for name in self._opened_before:
+            self.model.open(name)
+        self._opened_before = ()
+        if self._filter:
+            self.set_filter(self._filter)
+        if self._wanted_path:
+            self.open_path(self._wanted_path)
+        self.rows.changed()
+
+    def _count(self) -> None:
+        self._desk.backstage.read(
+            lambda store: store.listing().counts(), self._take_counts, group="counts"
+        )
+
+    def _take_counts(self, counts: "Counts") -> None:
+        self._counts = counts
+        self._say_count()
+
+    def _say_count(self) -> None:
+        matches = self.model.is_filtered
+        names = self.model.resources
+        line = words.count_line(
+            shown=sum(self.model.count(name) for name in names) if matches else 0,
+            resources=len(names),
+            chunks=self._counts.chunks if self._counts is not None else None,
+            filtered=self._filter if matches else "",
+        )
+        problem = [words.problem_line(self._problem)] if self._problem else []
+        self._said.say([*problem, line])
+
+    def _seek(self, name: str) -> None:
+        self._desk.backstage.read(
+            lambda store: store.listing().chunk_ids(name),
+            partial(self._take_ids, name),
+            group=f"files of {name}",
+            urgent=True,
+        )
+
+    def _take_ids(self, name: str, ids: "array[int]") -> None:
+        if self.model.open(name, ids):
+            self.rows.changed()
+            self.post_message(self.Pointed())
+
+    def _fetch(self, ids: Sequence[int]) -> None:
+        wanted = tuple(ids)
+        self._desk.backstage.read(
+            lambda store: store.listing().chunks(wanted), self._take_rows, group="", urgent=True
+        )
+
+    def _take_rows(self, found: "Mapping[int, ChunkRow]") -> None:
+        if len(self._rows) + len(found) > MOST_ROWS:
+            self._rows.clear()
+            self.model.forget()
+        self._rows.update(found)
+        self.rows.loaded(0, len(self.model))
+        if self.key in found:
+            self.post_message(self.Pointed())
+
+    # Words of rows
+
+    def _label(self, kind: Literal["r", "c"], key: str | int) -> Line | None:
+        if isinstance(key, int):
+            row = self._rows.get(key)
+            if row is None:
+                return None
+            index = self.model.index_of(key)
+            resource = self.model.resource_of(index) if index is not None else ""
+            return words.chunk_row(row, resource, self._desk.findings.of_path(row.path))
+        return words.resource_row(
+            self._resources[key],
+            self._desk.findings.of_resource(key),
+            is_open=self.model.is_open(key),
+            shown=self.model.count(key) if self.model.is_filtered else None,
+            ascii_only=bool(getattr(self.app, "ascii", False)),
+        )
+
+    def findings_changed(self) -> None:
+        """Draw the marks of the rows anew."""
+        self.rows.loaded(0, len(self.model))
+
+    # Opening and closing
+
+    @on(VirtualRows.Chosen)
+    def _chosen(self, event: VirtualRows.Chosen) -> None:
+        event.stop()
+        key = event.key
+        if isinstance(key, tuple) and key[0] == "r":
+            self.toggle(str(key[1]))
+        else:
+            self.post_message(self.Chosen())
+
+    def toggle(self, name: str) -> None:
+        """Open a resource, or close it."""
+        if self.model.is_open(name):
+            self.model.close(name)
+        else:
+            self.model.open(name)
+        self.rows.changed()
+
+    def open(self) -> bool:
+        """Open the resource under the cursor; False where that is none, or is open."""
+        key = self.key
+        if not isinstance(key, tuple) or key[0] != "r" or self.model.is_open(str(key[1])):
+            return False
+        self.toggle(str(key[1]))
+        return True
+
+    def close(self) -> None:
+        """Close the resource under the cursor, or go up to it."""
+        key = self.key
+        if key is None:
+            return
+        above = self.model.parent_of(key)
+        if above is not None:
+            self.rows.move_to(above)
+        elif isinstance(key, tuple) and self.model.is_open(str(key[1])):
+            self.toggle(str(key[1]))
+
+    def close_all(self) -> None:
+        """Close every resource; the cursor goes to the one it was in."""
+        name = self.resource
+        self.model.close_all()
+        self.rows.changed()
+        if name is not None:
+            self.rows.move_to(("r", name))
+
+    def open_all(self) -> None:
+        """Open every resource."""
+        self.model.open_all()
+        self.rows.changed()
+
+    def open_path(self, path: str) -> None:
+        """Put the cursor on a file, its resource opened; nowhere where it is not in the catalog."""
+        self._wanted_path = path
+        self._desk.backstage.read(
+            lambda store: _place(store, path),
+            partial(self._arrive, path),
+            group="place",
+            failed=lambda _: self._arrive(path, None),
+            urgent=True,
+        )
+
+    def _arrive(self, path: str, found: "tuple[str, int, array[int]] | None") -> None:
+        self._go_to(found)
+        self.post_message(self.Arrived(path))
+
+    def _go_to(self, found: "tuple[str, int, array[int]] | None") -> None:
+        if found is None:
+            self._wanted_path = ""
+            return
+        name, file, ids = found
+        if not self.model.open(name, ids) and self.model.is_filtered:
+            self.show_all()
+            self.model.open(name, ids)
+        self.rows.changed()
+        if not self.rows.move_to(file) and self.model.is_filtered:
+            self.show_all()
+            self.model.open(name, ids)
+            self.rows.changed()
+            self.rows.move_to(file)
+        if self._is_whole:
+            self._wanted_path = ""
+
+    # The filter
+
+    @property
+    def filter(self) -> str:
+        """What is shown only; "" for everything."""
+        return self._filter
+
+    def begin_filter(self) -> None:
+        """Let a filter be typed."""
+        self._input.add_class("-open")
+        self._input.focus()
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether the filter has the focus."""
+        return self._input.has_focus
+
+    def set_filter(self, text: str) -> None:
+        """Show only what a filter lets through."""
+        with self._input.prevent(Input.Changed):
+            self._input.value = text
+        self._input.set_class(bool(text), "-open")
+        self._filter = text
+        self._ask_filter()
+
+    def show_all(self) -> bool:
+        """Take the filter away; False where there is none."""
+        was_open = self._input.has_class("-open")
+        self._problem = ""
+        with self._input.prevent(Input.Changed):
+            self._input.value = ""
+        self._input.remove_class("-open")
+        was_filtered = self.model.is_filtered
+        self._filter = ""
+        if was_filtered:
+            self.model.unfiltered()
+            self.rows.changed()
+        self._say_count()
+        return was_open or was_filtered
+
+    @on(Input.Changed, "#browse-filter")
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if self._typing is not None:
+            self._typing.stop()
+        self._filter = event.value.strip()
+        self._typing = self.set_timer(FILTER_S, self._ask_filter)
+
+    @on(Input.Submitted, "#browse-filter")
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if not self._filter:
+            self.show_all()
+        self.rows.focus()
+
+    def _ask_filter(self) -> None:
+        text = self._filter
+        if not text:
+            self._take_matches("", None)
+            return
+        self._desk.backstage.read(
+            lambda store: _matches(store, text),
+            partial(self._take_matches, text),
+            group="filter",
+            failed=self._bad_filter,
+        )
+
+    def _take_matches(self, text: str, found: "Mapping[str, array[int]] | None") -> None:
+        if text != self._filter:
+            return
+        self._problem = ""
+        if found is None:
+            self.model.unfiltered()
+        else:
+            self.model.filtered(found)
+        self.rows.changed()
+        self._say_count()
+        self.post_message(self.Pointed())
+
+    def _bad_filter(self, error: FilestoreError) -> None:
+        self._problem = error.message
+        self._say_count()
+
+    # The store is another
+
+    def store_changed(self) -> None:
+        """Read everything anew; what is open stays open, the cursor where it is."""
+        path, text = self.path, self._filter
+        opened = self.model.opened[:MOST_REOPENED]
+        self._desk.backstage.read(
+            lambda store: _renewed(store, opened, path, text),
+            self._renew,
+            group="resources",
+        )
+
+    def _renew(self, renewed: Renewed) -> None:
+        key = self.key
+        is_on_file = isinstance(key, int)
+        self._rows.clear()
+        self._is_whole = True
+        self._resources = {row.resource: row for row in renewed.resources}
+        self.model.replace([(row.resource, row.chunks) for row in renewed.resources])
+        self.model.renew(renewed.opened)
+        if renewed.matches is not None and self._filter:
+            self.model.filtered(renewed.matches)
+        self.rows.changed()
+        if is_on_file and renewed.place is not None and renewed.place[1] != key:
+            self.rows.move_to(renewed.place[1])
+        self._count()
+        self._say_count()
+        self.post_message(self.Pointed())
+
+    # What is kept
+
+    def saved(self) -> dict[str, Any]:
+        """What is open, where the cursor is, what is filtered."""
+        opened = list(self.model.opened[:MOST_REOPENED])
+        return {"opened": opened, "path": self.path, "filter": self._filter}
+
+    def restore(self, *, opened: Sequence[str], path: str, text: str) -> None:
+        """Open this again, once it is known."""
+        self._opened_before = tuple(opened)
+        self._wanted_path = path
+        self._filter = text
+
+
+def _place(store: Store, path: str) -> "tuple[str, int, array[int]] | None":
+    listing = store.listing()
+    place = listing.place_of(path)
+    return None if place is None else (*place, listing.chunk_ids(place[0]))
+
+
+def _matches(store: Store, text: str) -> "Mapping[str, array[int]]":
+    from filestore import Wanted
+
+    return store.listing().matching(Wanted.parse(text))
+
+
+def _renewed(store: Store, opened: Sequence[str], path: str, text: str) -> Renewed:
+    listing = store.listing()
+    resources = listing.resources()
+    there = {row.resource for row in resources}
+    return Renewed(
+        resources=resources,
+        opened={name: listing.chunk_ids(name) for name in opened if name in there},
+        place=listing.place_of(path) if path else None,
+        matches=_matches(store, text) if text else None,
+    )

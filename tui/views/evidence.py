@@ -1,0 +1,165 @@
+"""What shows a finding to be true: beside the list of findings, following its cursor."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from textual.timer import Timer
+
+from filestore import FilestoreError, Finding
+from tui.backstage import Handlers, Job
+from tui.desk import Desk
+from tui.model.findings import key_of
+from tui.widgets.text import TextPane
+from tui.words.findings import (
+    evidence_lines,
+    finding_lines,
+    neighbour_lines,
+    problem_lines,
+)
+from tui.words.lines import Line
+
+if TYPE_CHECKING:
+    from filestore import Evidence, Neighbour
+
+FOLLOW_S: Final = 0.03
+"""How long the cursor rests before evidence is looked for."""
+NEIGHBOURS_S: Final = 0.25
+"""How long until neighbours are: they may cost an embedding."""
+NEIGHBOURS: Final = 5
+_TOUCHED: Final = ("vector-", "bit-rot", "model-drift", "map-mismatch")
+"""Codes, or their beginnings, of vectors that may be wrong though the text is the same."""
+
+
+class Following:
+    """Has a pane show the evidence of one finding: asked of the store, never worked out here."""
+
+    def __init__(self, desk: Desk, pane: TextPane) -> None:
+        self._desk = desk
+        self._pane = pane
+        self._finding: Finding | None = None
+        self._evidence: Evidence | None = None
+        self._then: Sequence[Neighbour] | None = None
+        self._now: Sequence[Neighbour] | None = None
+        self._problems: list[FilestoreError] = []
+        self._timer: Timer | None = None
+        self._sought = ""
+
+    def seek(self, text: str) -> None:
+        """Mark a text in the evidence; "" for none."""
+        self._sought = text
+        self._pane.find(text)
+
+    def say(self, lines: Sequence[Line], *, key: str) -> None:
+        """Show words that are about no single finding."""
+        self._begin(None)
+        self._pane.show(lines, key=key)
+
+    def follow(self, finding: Finding) -> None:
+        """Show the evidence of a finding, once the cursor rests on it."""
+        if self._finding is not None and key_of(self._finding) == key_of(finding):
+            return
+        self._begin(finding)
+        self._timer = self._pane.set_timer(FOLLOW_S, self._rested)
+
+    def again(self) -> None:
+        """Look for the same evidence again: the store may have changed."""
+        if self._evidence is not None:
+            self._read()
+
+    def _begin(self, finding: Finding | None) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+        self._finding = finding
+        self._evidence = self._then = self._now = None
+        self._problems = []
+        self._timer = None
+
+    def _rested(self) -> None:
+        self._draw()
+        self._read()
+
+    def _read(self) -> None:
+        finding = self._finding
+        if finding is not None:
+            self._desk.backstage.read(
+                lambda store: store.evidence(finding),
+                partial(self._take, finding),
+                group="evidence",
+                failed=partial(self._missed, finding),
+                urgent=True,
+            )
+
+    def _take(self, finding: Finding, evidence: "Evidence") -> None:
+        if finding is not self._finding:
+            return
+        before, self._evidence = self._evidence, evidence
+        self._draw()
+        if before is None or _hashes(before) != _hashes(evidence):
+            self._problems = []
+            if finding.path.startswith("chunked/") and finding.path.endswith(".md"):
+                self._timer = self._pane.set_timer(NEIGHBOURS_S, self._ask_neighbours)
+
+    def _missed(self, finding: Finding, error: FilestoreError) -> None:
+        if finding is self._finding:
+            if error.message not in [problem.message for problem in self._problems]:
+                self._problems.append(error)
+            self._draw()
+
+    # Neighbours
+
+    def _ask_neighbours(self) -> None:
+        self._then = self._now = None
+        if self._evidence is not None and self._evidence.indexed_hash:
+            self._ask(now=False)
+        if self._is_compared:
+            self._ask(now=True)
+
+    @property
+    def _is_compared(self) -> bool:
+        """Whether the vector of the present text may be another than the stored one."""
+        found = self._evidence
+        return (
+            found is not None
+            and bool(found.disk_hash)
+            and (found.disk_hash != found.indexed_hash or found.finding.code.startswith(_TOUCHED))
+        )
+
+    def _ask(self, *, now: bool) -> None:
+        finding = self._finding
+        if finding is None:
+            return
+        arguments = {"path": finding.path, "count": NEIGHBOURS, "now": now}
+        self._desk.backstage.ask(
+            Job(name="neighbours", arguments=arguments),
+            Handlers(
+                then=partial(self._take_neighbours, finding, now),
+                failed=partial(self._missed, finding),
+            ),
+            group=f"evidence neighbours {'now' if now else 'then'}",
+        )
+
+    def _take_neighbours(self, finding: Finding, now: bool, found: "Sequence[Neighbour]") -> None:
+        if finding is self._finding:
+            if now:
+                self._now = found
+            else:
+                self._then = found
+            self._draw()
+
+    def _draw(self) -> None:
+        finding = self._finding
+        if finding is None:
+            return
+        known = self._evidence
+        lines = finding_lines(finding) if known is None else evidence_lines(known)
+        if self._then is not None or self._now is not None:
+            lines += neighbour_lines(self._then, self._now, compared=self._is_compared)
+        for problem in self._problems:
+            lines += problem_lines(problem)
+        self._pane.show(lines, key=str(key_of(finding)))
+        self._pane.find(self._sought)
+
+
+def _hashes(evidence: "Evidence") -> tuple[str, str]:
+    return evidence.indexed_hash, evidence.disk_hash

@@ -1,0 +1,70 @@
+"""What is marked in a list, and the range that is being drawn in it. Pure."""
+
+from collections.abc import Collection, Hashable, Iterable
+from typing import Any
+
+
+class Marking:
+    """Marked keys, in a set that others may hold, too."""
+
+    def __init__(self) -> None:
+        self.keys: set[Any] = set()
+        self.begun_at: Hashable | None = None
+        """The key that a range begins at; None while none is drawn."""
+        self._ranged: set[Hashable] = set()
+        self._added: list[Any] = []
+        self._removed: list[Any] = []
+
+    def changes(self) -> tuple[list[Any], list[Any]]:
+        """The keys that were marked, and those that were unmarked, since this was asked last."""
+        changes = self._added, self._removed
+        self._added, self._removed = [], []
+        return changes
+
+    def add(self, keys: Iterable[Hashable]) -> None:
+        """Mark keys."""
+        added = {key for key in keys if key not in self.keys}
+        self.keys.update(added)
+        self._added += added
+
+    def remove(self, keys: Iterable[Hashable]) -> None:
+        """Unmark keys."""
+        removed = {key for key in keys if key in self.keys}
+        self.keys.difference_update(removed)
+        self._removed += removed
+
+    def toggle(self, keys: Collection[Hashable]) -> None:
+        """Unmark keys that are all marked; mark them where one is not."""
+        if self.keys.issuperset(keys):
+            self.remove(keys)
+        else:
+            self.add(keys)
+
+    def begin(self, key: Hashable) -> None:
+        """Draw a range from here on."""
+        self.end()
+        self.begun_at = key
+
+    def extend(self, keys: Collection[Hashable]) -> None:
+        """Have the range be these keys; what was marked before it stays so."""
+        left = self._ranged.difference(keys)
+        self.remove(left)
+        came = {key for key in keys if key not in self.keys}
+        self.add(came)
+        self._ranged = (self._ranged - left) | came
+
+    def end(self) -> None:
+        """Keep the range."""
+        self.begun_at = None
+        self._ranged = set()
+
+    def drop(self) -> bool:
+        """Take back the range, or without one everything; whether there was any of it."""
+        if self.begun_at is not None:
+            self.remove(self._ranged)
+            self.end()
+            return True
+        if self.keys:
+            self.remove(tuple(self.keys))
+            return True
+        return False

@@ -1,0 +1,506 @@
+"""Rows, however many: a list that draws what is in sight and keeps its place.
+
+Only rows in sight, and some beside them, are ever asked for. One rule: rows are known by their
+keys; a number is what a key stands at now.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Any, ClassVar, Final
+
+from rich.style import Style
+from textual import events
+from textual.actions import SkipAction
+from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.strip import Strip
+
+from tui.model.rows import Rows
+from tui.widgets.cells import PLAIN, fitted, strip
+from tui.widgets.marking import Marking
+from tui.widgets.styles import Drawn, Styles
+from tui.words.lines import Line, Role, Span, count
+
+MOVES: Final[tuple[tuple[str, str, str], ...]] = (
+    ("up,k", "up", "one row up"),
+    ("down,j", "down", "one row down"),
+    ("pageup", "page(-1)", "a page up"),
+    ("pagedown", "page(1)", "a page down"),
+    ("ctrl+u", "half_page(-1)", "half a page up"),
+    ("ctrl+d", "half_page(1)", "half a page down"),
+    ("home,g", "first", "to the first row"),
+    ("end,G", "last", "to the last row"),
+    ("enter", "choose", "open the row"),
+    ("space", "mark", "mark the row, or unmark it"),
+    ("v", "range", "begin a range of marks, and end it"),
+    ("shift+up", "extend(-1)", "draw the range up"),
+    ("shift+down", "extend(1)", "draw the range down"),
+    ("a", "mark_all", "mark all rows shown"),
+    ("escape", "unmark", "take the range back, or all marks"),
+)
+"""Keys, action and help of what every list does by itself."""
+MOST_MARKED: Final = 50_000
+"""Rows that are marked by one key; more, and the key would keep the screen waiting."""
+_REACH: Final = 64
+"""Rows each side of the cursor that are remembered, to find its place when it goes away."""
+_KEPT: Final = 512
+"""Rows kept drawn."""
+_BOLD: Final = Style(bold=True)
+
+
+class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
+    """A list over `Rows`. Moving, marking and the mouse are its own; what rows mean is not."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(keys, action, help, show=False) for keys, action, help in MOVES
+    ]
+
+    class Highlighted(Message):
+        """The cursor came to another row."""
+
+        def __init__(self, rows: "VirtualRows", key: Hashable | None) -> None:
+            super().__init__()
+            self.rows = rows
+            self.key = key
+
+    class Chosen(Message):
+        """Enter, or a double click, on a row."""
+
+        def __init__(self, rows: "VirtualRows", key: Hashable) -> None:
+            super().__init__()
+            self.rows = rows
+            self.key = key
+
+    class Marked(Message):
+        """Other rows are marked than before."""
+
+        def __init__(
+            self, rows: "VirtualRows", added: Sequence[Any], removed: Sequence[Any]
+        ) -> None:
+            super().__init__()
+            self.rows = rows
+            self.marks = rows.marks
+            """The set that it is about."""
+            self.added = added
+            """Keys that were not marked before."""
+            self.removed = removed
+
+    def __init__(
+        self,
+        *,
+        id: str | None = None,
+        classes: str | None = None,
+        marking: bool = True,
+        marked_with: Callable[[Hashable], Collection[Hashable]] | None = None,
+    ) -> None:
+        """An empty list.
+
+        Args:
+            id: As of every widget.
+            classes: As of every widget.
+            marking: Whether rows can be marked at all.
+            marked_with: Gives the keys that are marked with a row: of a heading those below it,
+                none for a row that cannot be marked. None: each row by itself.
+        """
+        super().__init__(id=id, classes=classes)
+        self._rows: Rows = _Nothing()
+        self._is_waiting = False
+        """For a screen, with what `show` was given."""
+        self._first_at: Hashable | None = None
+        self._cursor = 0
+        self._key: Hashable | None = None
+        self._beside = _Beside()
+        self._can_mark = marking
+        self._marked_with = marked_with or _alone
+        self._marking = Marking()
+        self._strips: LRUCache[tuple[Hashable, int, int, bool], Strip] = LRUCache(_KEPT)
+        self._wanted: tuple[int, int] | None = None
+        self._place = _Place()
+        self._width = 0
+
+    # What is shown
+
+    @property
+    def rows(self) -> Rows:
+        """What is drawn from."""
+        return self._rows
+
+    @property
+    def cursor_key(self) -> Hashable | None:
+        """Of the row under the cursor; None in an empty list."""
+        return self._key
+
+    @property
+    def cursor_index(self) -> int | None:
+        """The number of the row under the cursor; None in an empty list."""
+        return None if self._key is None else self._cursor
+
+    @property
+    def marks(self) -> set[Any]:
+        """Keys of the marked rows; the owner may put its own set here, which is then used."""
+        return self._marking.keys
+
+    @marks.setter
+    def marks(self, keys: set[Any]) -> None:
+        """Have these keys be the marked ones, in this very set."""
+        self._marking.end()
+        self._marking.keys = keys
+        self.refresh()
+
+    def show(self, rows: Rows, *, at: Hashable | None = None) -> None:
+        """Draw these rows, the cursor on a key; on the first row where that is not among them."""
+        self._rows = rows
+        self._first_at = at
+        self._is_waiting = not self.is_attached
+        if self._is_waiting:
+            return
+        self._marking.end()
+        self.forget_drawn()
+        self._measure()
+        index = None if at is None else rows.index_of(at)
+        self._put(index or 0, self._place_for(index or 0))
+
+    def changed(self) -> None:
+        """Rows came, went or moved: cursor and line of the screen stay with the row they are on.
+
+        Where that went, the cursor takes the row that took its place.
+        """
+        if not self.is_attached:
+            return
+        line = self._cursor - self.scroll_offset.y
+        index = self._beside.place_in(self._rows, self._cursor)
+        self.forget_drawn()
+        self._measure()
+        self._put(index, index - line)
+        if self._marking.begun_at is not None:
+            self._draw_range()
+
+    def loaded(self, first: int, last: int) -> None:
+        """The words of rows came that were not there before."""
+        self.forget_drawn()
+        top = self.scroll_offset.y
+        first, last = max(first, top), min(last, top + self.page)
+        if first < last:
+            self.refresh_lines(first, last - first)
+
+    def move_to(self, key: Hashable) -> bool:
+        """Put the cursor on a row, in sight; whether it is there."""
+        index = self._rows.index_of(key)
+        if index is None:
+            return False
+        self._move(index, self._place_for(index))
+        return True
+
+    # Drawing
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw some lines of those in sight."""
+        self._width = self.scrollable_content_region.width
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line of those in sight."""
+        index = self.scroll_offset.y + y
+        if index >= len(self._rows):
+            return Strip.blank(self._width, PLAIN)
+        key = self._rows.key(index)
+        has_cursor = int(index == self._cursor) * (2 if self.has_focus else 1)
+        name = (key, self._width, has_cursor, self._is_marked(key))
+        drawn = self._strips.get(name)
+        if drawn is None:
+            line = self._rows.row(index)
+            drawn = self._drawn(line, has_cursor, marked=name[3])
+            if line is not None:
+                self._strips[name] = drawn
+        return drawn
+
+    def forget_drawn(self) -> None:
+        """Draw every row anew the next time."""
+        self._strips.clear()
+
+    def _drawn(self, line: Line | None, has_cursor: int, *, marked: bool) -> Strip:
+        signs = ">" if has_cursor else " "
+        if self._can_mark:
+            signs += "*" if marked else " "
+        words = (Span(self.ellipsis, "quiet"),) if line is None else line
+        room = max(self._width - len(signs), 0)
+        line = (Span(signs, "mark"), *fitted(self.written(words), room, self.ellipsis))
+        palette = self.palette
+        looks = (palette.of, palette.on_resting, palette.on_cursor)[has_cursor]
+        rest = (None, palette.on_resting("text"), palette.cursor)[has_cursor]
+        return strip(line, self._width, _bold(looks) if marked else looks, rest)
+
+    def _is_marked(self, key: Hashable) -> bool:
+        marks = self._marking.keys
+        if not marks:
+            return False
+        keys = self._marked_with(key)
+        return bool(keys) and marks.issuperset(keys)
+
+    # Place
+
+    def on_mount(self) -> None:
+        """Show what was given before there was a screen."""
+        if self._is_waiting:
+            self.show(self._rows, at=self._first_at)
+
+    def on_resize(self) -> None:
+        """Keep the first line, or the cursor where it would go out of sight."""
+        top = self._place.top
+        top = self._in_sight(self._cursor, top) if self._place.follows else top
+        self.scroll_to(y=top, force=True)
+        self._place.height = self.page
+        self._want()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Ask for the rows that came in sight."""
+        super().watch_scroll_y(old_value, new_value)
+        top = self.scroll_offset.y
+        if self._place.height == self.page:
+            self._rest_at(top)
+        self._want()
+
+    def _rest_at(self, top: int) -> None:
+        """Take this as what a person chose to see, for when the size changes."""
+        self._place.top = top
+        self._place.follows = top <= self._cursor < top + self.page
+
+    def _measure(self) -> None:
+        self.virtual_size = Size(0, len(self._rows))
+        self._wanted = None
+
+    def _place_for(self, index: int) -> int:
+        """The first line that has a row in sight; in the middle where it is not yet."""
+        top, page = self.scroll_offset.y, self.page
+        return top if top <= index < top + page else index - page // 2
+
+    def _in_sight(self, index: int, top: int) -> int:
+        """The first line nearest to this one that has a row in sight."""
+        return min(max(top, index - self.page + 1), index)
+
+    def _move(self, index: int, top: int | None = None) -> None:
+        """Put the cursor on a row, drawing no more than is needed."""
+        total = len(self._rows)
+        if not total:
+            return
+        before, index = self._cursor, min(max(index, 0), total - 1)
+        self._cursor = index
+        self._scroll(self._in_sight(index, self.scroll_offset.y if top is None else top))
+        self.refresh_lines(before)
+        self.refresh_lines(index)
+        self._tell()
+        if self._marking.begun_at is not None:
+            self._draw_range()
+
+    def _put(self, index: int, top: int) -> None:
+        """Put the cursor on a row and a row on the first line, and draw everything."""
+        self._cursor = min(max(index, 0), max(len(self._rows) - 1, 0))
+        self._scroll(top)
+        self.refresh()
+        self._tell()
+        self._want()
+
+    def _scroll(self, top: int) -> None:
+        self.scroll_to(y=top, force=True)
+        # Before it has a size it cannot tell what is in sight.
+        self._rest_at(self.scroll_offset.y)
+
+    def _tell(self) -> None:
+        """Take the key under the cursor, and tell it where it is another one."""
+        key = self._rows.key(self._cursor) if len(self._rows) else None
+        self._beside.remember(self._rows, self._cursor)
+        if key != self._key:
+            self._key = key
+            self.post_message(self.Highlighted(self, key))
+
+    def _want(self) -> None:
+        """Have the rows in sight fetched, and a page each side."""
+        top, page, total = self.scroll_offset.y, self.page, len(self._rows)
+        wanted = (max(top - page, 0), min(top + 2 * page, total))
+        if wanted != self._wanted and self.size:
+            self._wanted = wanted
+            self._rows.want(*wanted)
+
+    # Keys
+
+    def action_up(self) -> None:
+        """One row up."""
+        self._move(self._cursor - 1)
+
+    def action_down(self) -> None:
+        """One row down."""
+        self._move(self._cursor + 1)
+
+    def action_page(self, direction: int) -> None:
+        """A page up or down; the cursor stays on its line of the screen."""
+        self._leap(direction * self.page)
+
+    def action_half_page(self, direction: int) -> None:
+        """Half a page up or down."""
+        self._leap(direction * max(self.page // 2, 1))
+
+    def action_first(self) -> None:
+        """To the first row."""
+        self._move(0)
+
+    def action_last(self) -> None:
+        """To the last row."""
+        self._move(len(self._rows) - 1)
+
+    def action_choose(self) -> None:
+        """Choose the row under the cursor."""
+        if self._key is not None:
+            self.post_message(self.Chosen(self, self._key))
+
+    def action_mark(self) -> None:
+        """Mark the row or unmark it, and go to the next one."""
+        keys = self._markable()
+        self._marking.toggle(keys)
+        self._marks_changed()
+        self.action_down()
+
+    def action_range(self) -> None:
+        """Begin a range of marks at the cursor, or end it."""
+        self._markable()
+        if self._marking.begun_at is None:
+            self._marking.begin(self._key)
+            self._draw_range()
+        else:
+            self._marking.end()
+
+    def action_extend(self, rows: int) -> None:
+        """Draw the range further, from the cursor where there is none."""
+        self._markable()
+        if self._marking.begun_at is None:
+            self._marking.begin(self._key)
+        self._move(self._cursor + rows)
+
+    def action_mark_all(self) -> None:
+        """Mark every row that is shown."""
+        self._markable()
+        if self._is_too_much(len(self._rows)):
+            return
+        self._marking.end()
+        self._marking.add(self._keys(0, len(self._rows)))
+        self._marks_changed()
+
+    def action_unmark(self) -> None:
+        """Take the range back, or all marks; let the key go on where there is nothing to."""
+        if not self._can_mark or not self._marking.drop():
+            raise SkipAction
+        self._marks_changed()
+
+    def _leap(self, rows: int) -> None:
+        self._move(self._cursor + rows, self.scroll_offset.y + rows)
+
+    def _markable(self) -> Collection[Hashable]:
+        """What is marked with the row under the cursor; the key goes on where nothing can be."""
+        if not self._can_mark or self._key is None:
+            raise SkipAction
+        return self._marked_with(self._key)
+
+    def _keys(self, first: int, last: int) -> set[Hashable]:
+        found: set[Hashable] = set()
+        for index in range(first, last):
+            found.update(self._marked_with(self._rows.key(index)))
+        return found
+
+    def _draw_range(self) -> None:
+        begun = self._rows.index_of(self._marking.begun_at)
+        first, last = sorted((self._cursor if begun is None else begun, self._cursor))
+        if self._is_too_much(last + 1 - first):
+            self._marking.end()
+            return
+        self._marking.extend(self._keys(first, last + 1))
+        self._marks_changed()
+
+    def _is_too_much(self, rows: int) -> bool:
+        if rows <= MOST_MARKED:
+            return False
+        limit = f"{count(rows, 'row')} are too many to mark; at most {MOST_MARKED:,} are."
+        self.notify(limit, severity="warning", markup=False)
+        return True
+
+    def _marks_changed(self) -> None:
+        self.refresh()
+        self.post_message(self.Marked(self, *self._marking.changes()))
+
+    # Mouse
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor on the row; a double click chooses it."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        index = self.scroll_offset.y + offset.y
+        if index < len(self._rows):
+            event.stop()
+            self._move(index)
+            if event.chain == 2:
+                self.action_choose()
+
+
+class _Nothing:
+    """No rows."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def row(self, index: int) -> Line | None:
+        raise IndexError(index)
+
+    def key(self, index: int) -> Hashable:
+        raise IndexError(index)
+
+    def index_of(self, key: Hashable) -> int | None:
+        return None
+
+    def want(self, first: int, last: int) -> None:
+        pass
+
+
+class _Place:
+    """What a person chose to see last; sizes come and go."""
+
+    __slots__ = ("follows", "height", "top")
+
+    def __init__(self) -> None:
+        self.top = 0
+        self.follows = True
+        """Whether the cursor was in sight."""
+        self.height = 0
+        """Of the list, when it was chosen; a scroll at another one is nobody's choice."""
+
+
+class _Beside:
+    """The keys around the cursor, as they were when it was put there."""
+
+    def __init__(self) -> None:
+        self._first = 0
+        self._keys: list[Hashable] = []
+
+    def remember(self, rows: Rows, cursor: int) -> None:
+        self._first = max(cursor - _REACH, 0)
+        last = min(cursor + _REACH, len(rows))
+        self._keys = [rows.key(index) for index in range(self._first, last)]
+
+    def place_in(self, rows: Rows, cursor: int) -> int:
+        """Where the row at the cursor is now; else the nearest one after it, else before it."""
+        at = cursor - self._first
+        for key in (*self._keys[at:], *reversed(self._keys[:at])):
+            index = rows.index_of(key)
+            if index is not None:
+                return index
+        return min(cursor, max(len(rows) - 1, 0))
+
+
+def _alone(key: Hashable) -> Collection[Hashable]:
+    return (key,)
+
+
+def _bold(looks: Styles) -> Styles:
+    def bold(role: Role) -> Style:
+        return looks(role) + _BOLD
+
+    return bold

@@ -1,0 +1,242 @@
+"""How the parts that words play look: colours of the theme, or shape alone where there are none.
+
+A theme may say otherwise for any role with its variables ``role-<role>`` (a colour) and
+``role-<role>-style`` ("bold", "underline" …). The styles are made once for a theme and background;
+component classes, which Textual works out for each widget with each change of focus, would cost
+three milliseconds a widget. One rule: without colours, what must be told apart differs in shape.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from rich.style import Style
+from textual.color import Color, ColorParseError
+from textual.geometry import Region
+from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar, ScrollBarRender
+from textual.strip import Strip
+
+from tui.widgets.cells import in_ascii
+from tui.words.lines import Line, Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How a role looks where the theme does not say."""
+
+    color: str = "$text"
+    """A colour, or a variable of the theme."""
+    style: str = ""
+    """As Rich writes it: "bold underline"."""
+    background: str = ""
+    """Then the words stand in black or white on it, whatever their colour."""
+    mono: str = ""
+    """The style without colours."""
+
+
+LOOKS: Final[dict[Role, Look]] = {
+    "text": Look(),
+    "title": Look(style="bold", mono="bold"),
+    "quiet": Look(color="$text-muted"),
+    "good": Look(color="$text-success"),
+    "note": Look(color="$text-primary", mono="italic"),
+    "warning": Look(color="$text-warning", mono="bold"),
+    "error": Look(color="$text-error", style="bold", mono="bold underline"),
+    "key": Look(color="$text-accent", style="bold", mono="bold"),
+    "mark": Look(color="$text-accent", style="bold", mono="bold"),
+    "match": Look(background="$warning", mono="reverse"),
+    "added": Look(color="$text-success"),
+    "removed": Look(color="$text-error", mono="underline"),
+    "hunk": Look(color="$text-primary", style="bold", mono="bold"),
+    # Told apart also by the colour-blind (Okabe and Ito); their black is the colour of text.
+    "hue0": Look(),
+    "hue1": Look(color="#e69f00"),
+    "hue2": Look(color="#56b4e9"),
+    "hue3": Look(color="#009e73"),
+    "hue4": Look(color="#f0e442"),
+    "hue5": Look(color="#0072b2"),
+    "hue6": Look(color="#d55e00"),
+    "hue7": Look(color="#cc79a7"),
+}
+_LEAST_CONTRAST: Final = 3.0
+"""Of a colour that the theme did not choose, to its background."""
+_NUDGE: Final = 0.35
+"""How far such a colour goes towards black or white where its contrast is less."""
+
+
+class Palette:
+    """The styles of all roles on one background of one theme."""
+
+    def __init__(self, variables: Mapping[str, str], background: Color, *, no_color: bool) -> None:
+        self._variables = variables
+        self._background = background
+        self._no_color = no_color
+        self._styles: dict[Role, Style] = {}
+        self.cursor = self._cursor("block-cursor", "reverse")
+        """Of the row under the cursor of the list that has the focus."""
+        self.resting = self._cursor("block-cursor-blurred", "underline")
+        """Of the row under the cursor of a list that has it not."""
+
+    def of(self, role: Role) -> Style:
+        """How a role looks."""
+        found = self._styles.get(role)
+        if found is None:
+            found = self._styles[role] = self._made(role)
+        return found
+
+    def on_cursor(self, role: Role) -> Style:
+        """How a role looks under the cursor, whose colours are the same for all roles."""
+        style = self.of(role)
+        shape = Style(bold=style.bold, italic=style.italic, underline=style.underline)
+        return self.cursor + shape
+
+    def on_resting(self, role: Role) -> Style:
+        """How a role looks under a cursor without the focus."""
+        style = self.of(role)
+        if style.bgcolor is not None:
+            return style
+        return style + self.resting.without_color + Style(bgcolor=self.resting.bgcolor)
+
+    def _made(self, role: Role) -> Style:
+        look = LOOKS[role]
+        text = self._color("$text", self._background)
+        if self._no_color:
+            return Style.parse(look.mono) + Style.from_color(text.rich_color)
+        style = Style.parse(self._variables.get(f"role-{role}-style", look.style))
+        if look.background and f"role-{role}" not in self._variables:
+            behind = self._color(look.background, self._background)
+            ahead = behind + behind.get_contrast_text(1.0)
+            return style + Style.from_color(ahead.rich_color, behind.rich_color)
+        color = self._color(self._variables.get(f"role-{role}", look.color), self._background)
+        if look.color.startswith("#"):
+            color = _readable(color, self._background)
+        return style + Style.from_color(color.rich_color)
+
+    def _cursor(self, name: str, mono: str) -> Style:
+        if self._no_color:
+            text = self._color("$text", self._background)
+            return Style.parse(mono) + Style.from_color(text.rich_color)
+        behind = self._color(f"${name}-background", self._background)
+        ahead = self._color(f"${name}-foreground", behind)
+        style = Style.parse(self._variables.get(f"{name}-text-style", "none"))
+        return style + Style.from_color(ahead.rich_color, behind.rich_color)
+
+    def _color(self, value: str, background: Color) -> Color:
+        """A colour as it is on a background, with everything that shines through."""
+        while value.startswith("$"):
+            value = self._variables.get(value[1:], "auto")
+        if value.startswith("auto"):
+            share = value[len("auto") :].strip().rstrip("%") or "100"
+            return background + background.get_contrast_text(float(share) / 100)
+        try:
+            return background + Color.parse(value)
+        except ColorParseError:
+            # Themes of the terminal's own colours write "ansi_default 50%".
+            return background + Color.parse(value.partition(" ")[0])
+
+
+def _readable(color: Color, background: Color) -> Color:
+    while _contrast(color, background) < _LEAST_CONTRAST:
+        color = color.blend(background.get_contrast_text(1.0), _NUDGE)
+    return color
+
+
+def _contrast(color: Color, background: Color) -> float:
+    """The contrast ratio of WCAG 2."""
+    lighter, darker = sorted((_luminance(color), _luminance(background)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(color: Color) -> float:
+    """Relative luminance as WCAG 2 has it, 0 to 1."""
+    parts = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in color.normalized
+    )
+    return sum(part * weight for part, weight in zip(parts, (0.2126, 0.7152, 0.0722), strict=True))
+
+
+class PlainBar(ScrollBarRender):
+    """A scroll bar made of spaces alone."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "]
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "]
+
+
+class Drawn(ScrollView):
+    """Lines drawn one at a time in the styles of their roles; scrolling is never animated."""
+
+    DEFAULT_CSS: ClassVar[str] = "Drawn { overflow-x: hidden; scrollbar-size-vertical: 1; }"
+    ALLOW_SELECT = False
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._palette: Palette | None = None
+        self._palette_for: tuple[int, Color, bool] | None = None
+        self._palette_variables: Mapping[str, str] = {}
+
+    @property
+    def palette(self) -> Palette:
+        """The styles on the background that the widget has now."""
+        variables, background = self.app.theme_variables, self.background_colors[1]
+        made_for = (id(variables), background, self.app.no_color)
+        if self._palette is None or self._palette_for != made_for:
+            # Held, so that nothing else gets its identity.
+            self._palette_variables = variables
+            self._palette_for = made_for
+            self._palette = Palette(variables, background, no_color=self.app.no_color)
+        return self._palette
+
+    def style_of(self, role: Role) -> Style:
+        """How a role looks here."""
+        return self.palette.of(role)
+
+    @property
+    def is_ascii(self) -> bool:
+        """Whether the terminal shows nothing but ASCII; the app has it as `ascii`."""
+        return bool(getattr(self.app, "ascii", False))
+
+    def written(self, line: Line) -> Line:
+        """A line in the characters that the terminal shows."""
+        return in_ascii(line) if self.is_ascii else line
+
+    @property
+    def vertical_scrollbar(self) -> ScrollBar:
+        """The scroll bar, without parts of blocks where there is nothing but ASCII."""
+        bar = super().vertical_scrollbar
+        if self.is_ascii:
+            bar.renderer = PlainBar  # type: ignore[misc] # as its documentation says
+        return bar
+
+    @property
+    def ellipsis(self) -> str:
+        """What stands for words that found no room."""
+        return "..." if self.is_ascii else "…"
+
+    @property
+    def page(self) -> int:
+        """How many lines are in sight, at least one."""
+        return max(self.scrollable_content_region.height, 1)
+
+    def scroll_to(self, x: float | None = None, y: float | None = None, **options: Any) -> None:
+        """Scroll at once, whatever is asked: a moving list cannot be read."""
+        super().scroll_to(x, y, **{**options, "animate": False})
+
+    def notify_style_update(self) -> None:
+        """Forget what was drawn in other colours."""
+        super().notify_style_update()
+        self.forget_drawn()
+        self.refresh()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw some lines; what has no background of its own has that of the widget."""
+        base = Style(bgcolor=self.background_colors[1].rich_color)
+        return [drawn.apply_style(base) for drawn in super().render_lines(crop)]
+
+    def forget_drawn(self) -> None:
+        """Draw everything anew the next time; to be extended by who keeps what was drawn."""
+
+
+Styles = Callable[[Role], Style]
+"""How roles look somewhere."""

@@ -1,0 +1,325 @@
+"""Text to read: wrapped, scrolled and searched, drawn a line at a time.
+
+A long text is wrapped a slice at a time, so that its first screen is there at once. One rule: the
+place is a character of the text, not a row of the screen, so that it survives another width.
+"""
+
+import re
+import time
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Final
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.actions import SkipAction
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.strip import Strip
+from textual.timer import Timer
+
+from tui.widgets.cells import PLAIN, TAB, Wrapping
+from tui.widgets.styles import Drawn
+from tui.words.lines import Line
+
+READS: Final[tuple[tuple[str, str, str], ...]] = (
+    ("up,k", "scroll(-1)", "one line up"),
+    ("down,j", "scroll(1)", "one line down"),
+    ("pageup", "page(-1)", "a page up"),
+    ("pagedown", "page(1)", "a page down"),
+    ("ctrl+u", "half_page(-1)", "half a page up"),
+    ("ctrl+d", "half_page(1)", "half a page down"),
+    ("home,g", "first", "to the beginning"),
+    ("end,G", "last", "to the end"),
+    ("n", "match(1)", "to the next match"),
+    ("N", "match(-1)", "to the match before"),
+)
+"""Keys, action and help of what every text does by itself."""
+_SLICE: Final = 100
+"""Rows that are wrapped between two looks at the clock."""
+_WORK_S: Final = 0.005
+"""How long text is wrapped at once; characters of some scripts take twenty times as long."""
+_PAUSE_S: Final = 0.01
+"""Between slices, for keys."""
+
+Match = tuple[int, int, int]
+"""The line it is in, its first character and the one after its last."""
+
+
+class TextPane(Drawn, can_focus=True, inherit_bindings=False):
+    """Lines of words, wrapped to its width; `n` and `N` go through what is searched in it."""
+
+    DEFAULT_CSS: ClassVar[str] = "TextPane { scrollbar-gutter: stable; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(keys, action, help, show=False) for keys, action, help in READS
+    ]
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._key = ""
+        self._lines: Sequence[Line] = ()
+        self._strips: Sequence[Strip] | None = None
+        self._wrapping: Wrapping | None = None
+        self._anchor = (0, 0)
+        """The line and character that a person chose to see first."""
+        self._is_held = False
+        """While a scroll is no choice of anybody's."""
+        self._follows_end = False
+        self._going_on: Timer | None = None
+        self._sought = ""
+        self._matches: list[Match] = []
+        self._current: int | None = None
+
+    # What is shown
+
+    @property
+    def text_width(self) -> int:
+        """The cells of a row; 0 before there is a screen."""
+        return int(self.scrollable_content_region.width)
+
+    def show(self, lines: Sequence[Line], *, key: str = "") -> None:
+        """Show lines; the place is kept where the key is the same as before, else it is the top.
+
+        Args:
+            lines: Made safe before.
+            key: What the text is about.
+        """
+        self._take(lines, None, key)
+
+    def show_strips(self, strips: Sequence[Strip], *, key: str = "") -> None:
+        """Show rows that were drawn elsewhere, for `text_width`; the place is as with `show`."""
+        self._take((), strips, key)
+
+    def find(self, text: str) -> int:
+        """Show where a text stands, without regard to case; returns how often. "" for none.
+
+        A text that is new here is gone to, unless it is in sight.
+        """
+        is_new = text != self._sought
+        self._sought = text
+        self._search()
+        if is_new and self._matches:
+            self._to_match(self._match_in_sight())
+        self.refresh()
+        return len(self._matches)
+
+    @property
+    def match(self) -> tuple[int, int]:
+        """Which match was gone to last, from 1, 0 for none; and how many there are."""
+        return (0 if self._current is None else self._current + 1), len(self._matches)
+
+    def _take(self, lines: Sequence[Line], strips: Sequence[Strip] | None, key: str) -> None:
+        is_same = key == self._key and (bool(self._lines) or self._strips is not None)
+        if not is_same:
+            self._anchor = (0, 0)
+            self._sought = ""
+        elif (strips is None) != (self._strips is None):
+            # Drawn and as it was written, it has other lines; how far down is all that is known.
+            before = len(self._strips if self._strips is not None else self._lines)
+            after = len(strips if strips is not None else lines)
+            self._anchor = (self._anchor[0] * after // max(before, 1), 0)
+        if self.is_attached:
+            lines = self._written(lines)
+        self._key, self._lines, self._strips = key, lines, strips
+        self._wrapping = None
+        self._follows_end = False
+        self._search()
+        if self.is_attached:
+            self._lay()
+
+    def _written(self, lines: Sequence[Line]) -> Sequence[Line]:
+        return [self.written(line) for line in lines] if self.is_ascii else lines
+
+    # Rows
+
+    def _lay(self) -> None:
+        """Wrap what is needed now, and put the place on the first row."""
+        if self._going_on is not None:
+            self._going_on.stop()
+        width = self.text_width
+        if self._strips is None and width > 0:
+            self._wrapping = Wrapping(self._lines, width)
+            self._wrapping.advance_to(*self._anchor)
+            self._wrapping.advance(2 * self.page)
+        self._measure()
+        self._hold(self._row_of(*self._anchor))
+        self.refresh()
+
+    def _measure(self) -> None:
+        """Take the height there is so far, and have the rest wrapped."""
+        self.virtual_size = Size(0, self._rows())
+        wrapping = self._wrapping
+        if wrapping is not None and not wrapping.is_done:
+            self._going_on = self.set_timer(_PAUSE_S, self._go_on)
+
+    def _go_on(self) -> None:
+        if self._wrapping is None:
+            return
+        until_s = time.monotonic() + _WORK_S
+        while not self._wrapping.is_done and time.monotonic() < until_s:
+            self._wrapping.advance(_SLICE)
+        self._measure()
+        if self._follows_end:
+            self._hold(self._rows())
+            if self._wrapping.is_done:
+                self._choose(self.scroll_offset.y)
+
+    def _rows(self) -> int:
+        if self._strips is not None:
+            return len(self._strips)
+        return 0 if self._wrapping is None else len(self._wrapping)
+
+    def _row_of(self, line: int, character: int) -> int:
+        if self._strips is not None:
+            return min(line, max(len(self._strips) - 1, 0))
+        return 0 if self._wrapping is None else self._wrapping.advance_to(line, character)
+
+    def _begins(self, row: int) -> tuple[int, int]:
+        if self._wrapping is None or row >= len(self._wrapping):
+            return row, 0
+        return self._wrapping.begins(row)
+
+    def on_mount(self) -> None:
+        """Show what was given before there was a screen."""
+        if self._key or self._lines or self._strips:
+            self._lines = self._written(self._lines)
+            self._lay()
+
+    def on_resize(self) -> None:
+        """Wrap anew where the width is another one."""
+        if self._wrapping is None or self._wrapping.width != max(self.text_width, 2):
+            self._lay()
+
+    # Drawing
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw some lines of those in sight."""
+        self._base = self.style_of("text")
+        self._width = self.text_width
+        return super().render_lines(crop)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line of those in sight."""
+        row = self.scroll_offset.y + y
+        if row >= self._rows():
+            return Strip.blank(self._width, PLAIN)
+        line, start = self._begins(row)
+        if self._strips is not None:
+            segments: Iterable[Segment] = self._strips[row].apply_style(self._base)
+            start = 0
+        elif self._wrapping is not None:
+            spans = self._wrapping.row(row)
+            segments = [Segment(span.text, self.style_of(span.role)) for span in spans]
+        marked = self._highlighted(segments, line, start) if self._matches else segments
+        flat = [Segment(text.replace("\t", TAB), style) for text, style, _ in marked if text]
+        return Strip(flat).adjust_cell_length(self._width, PLAIN)
+
+    def _highlighted(self, segments: Iterable[Segment], line: int, start: int) -> Iterable[Segment]:
+        """Segments of a line, from a character on, with the matches in them shown."""
+        first = bisect_left(self._matches, (line, 0, 0))
+        last = bisect_left(self._matches, (line + 1, 0, 0), lo=first)
+        at = start
+        for text, style, _ in segments:
+            end, done = at + len(text), at
+            for number in range(first, last):
+                _, begins, ends = self._matches[number]
+                begins, ends = max(begins, at), min(ends, end)
+                if begins < ends:
+                    yield Segment(text[done - at : begins - at], style)
+                    yield Segment(text[begins - at : ends - at], self._match_style(number))
+                    done = ends
+            yield Segment(text[done - at :], style)
+            at = end
+
+    def _match_style(self, number: int) -> Style:
+        if number == self._current:
+            return self.palette.cursor + Style(underline=True)
+        return self.style_of("match")
+
+    # Place
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Take it as what a person chose to see, where it is."""
+        super().watch_scroll_y(old_value, new_value)
+        wrapping = self._wrapping
+        is_settled = wrapping is None or wrapping.width == max(self.text_width, 2)
+        if not self._is_held and is_settled:
+            self._choose(self.scroll_offset.y)
+            self._follows_end = False
+
+    def _choose(self, row: int) -> None:
+        self._anchor = self._begins(row)
+
+    def _hold(self, row: int) -> None:
+        self._is_held = True
+        self.scroll_to(y=row, force=True)
+        self._is_held = False
+
+    def action_scroll(self, rows: int) -> None:
+        """Go up or down."""
+        self._follows_end = False
+        self.scroll_to(y=self.scroll_offset.y + rows, force=True)
+
+    def action_page(self, direction: int) -> None:
+        """Go a page up or down."""
+        self.action_scroll(direction * self.page)
+
+    def action_half_page(self, direction: int) -> None:
+        """Go half a page up or down."""
+        self.action_scroll(direction * max(self.page // 2, 1))
+
+    def action_first(self) -> None:
+        """Go to the beginning."""
+        self.action_scroll(-self._rows())
+
+    def action_last(self) -> None:
+        """Go to the end, and on with it while the text is still being wrapped."""
+        self.action_scroll(self._rows())
+        self._follows_end = self._wrapping is not None and not self._wrapping.is_done
+
+    # Searching
+
+    def action_match(self, direction: int) -> None:
+        """Go to the next match or the one before, around the end; the key goes on without any."""
+        if not self._matches:
+            raise SkipAction
+        if self._current is None:
+            following = self._match_in_sight()
+            self._to_match(following if direction > 0 else following - 1)
+        else:
+            self._to_match(self._current + direction)
+
+    def _search(self) -> None:
+        """Find where the text that is sought stands; a line at a time."""
+        self._current = None
+        self._matches = []
+        if self._sought:
+            pattern = re.compile(re.escape(self._sought), re.IGNORECASE)
+            for number, text in enumerate(self._texts()):
+                for found in pattern.finditer(text):
+                    self._matches.append((number, found.start(), found.end()))
+
+    def _texts(self) -> Iterable[str]:
+        if self._strips is not None:
+            return (strip.text for strip in self._strips)
+        return (
+            line[0].text if len(line) == 1 else "".join(span.text for span in line)
+            for line in self._lines
+        )
+
+    def _match_in_sight(self) -> int:
+        """The number of the first match that is not above what is in sight."""
+        return bisect_left(self._matches, (*self._begins(self.scroll_offset.y), 0))
+
+    def _to_match(self, number: int) -> None:
+        self._current = number % len(self._matches)
+        line, start, _ = self._matches[self._current]
+        row, top = self._row_of(line, start), self.scroll_offset.y
+        self._measure_again()
+        if not top <= row < top + self.page:
+            self.action_scroll(row - self.page // 2 - top)
+        self.refresh()
+
+    def _measure_again(self) -> None:
+        """Take the height of what was wrapped on the way to a match."""
+        self.virtual_size = Size(0, self._rows())
