@@ -3,7 +3,7 @@
 One rule: a step whose files moved on since it was planned is left alone, and said.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -183,6 +183,7 @@ class _Applying:
                     command="repair",
                     last=changes.last,
                     group=self.group,
+                    unknown=_unknown(subject.catalog, changes.before),
                 )
             except ChangedMeanwhile as error:
                 late = [step for step in changes.steps if set(step.seen) & set(error.paths)]
@@ -443,6 +444,17 @@ def _chooser(steps: Sequence[Step]) -> Callable[[Finding], bool]:
         codes |= _FOLLOWING.get(step.kind, frozenset())
     files = {(code, step.path) for step in steps if not step.part for code in step.codes}
     return lambda finding: finding.code in codes or (finding.code, finding.path) in files
+
+
+def _unknown(catalog: Catalog, before: Mapping[str, bytes | None]) -> set[str]:
+    """Which files hold bytes that the catalog does not know: undo leaves these to `status`."""
+    rows = catalog.files([_below(path) for path in before])
+    known = {drift.root_path(path): row.file_hash for path, row in rows.items()}
+    return {
+        path
+        for path, data in before.items()
+        if data is not None and content_hash(data) != known.get(path)
+    }
 
 
 def _below(path: str) -> str:

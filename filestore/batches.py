@@ -42,6 +42,8 @@ class Version:
     """`content_hash` of its bytes."""
     mode: int | None = None
     """Its permissions; None where its bytes are not kept."""
+    indexed: bool = True
+    """Whether the catalog knew these bytes when they were taken away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +172,7 @@ def _encode_version(version: Version | None, blob: str) -> dict[str, Any] | None
         "hash": version.digest.hex(),
         "mode": version.mode,
         "blob": blob if kept else None,
+        **({} if version.indexed else {"indexed": False}),
     }
 
 
@@ -187,7 +190,9 @@ def _parse_version(record: Mapping[str, Any] | None) -> Version | None:
     mode = record["mode"]
     # No more than permissions: nothing that makes a file run as somebody else.
     return Version(
-        digest=bytes.fromhex(record["hash"]), mode=None if mode is None else int(mode) & 0o777
+        digest=bytes.fromhex(record["hash"]),
+        mode=None if mode is None else int(mode) & 0o777,
+        indexed=record.get("indexed") is not False,
     )
 
 

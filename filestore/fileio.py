@@ -59,8 +59,11 @@ def open_folder(root: int, path: str) -> int:
             raise PermissionError(errno.EACCES, "the path leaves its folder", path)
         try:
             following = os.open(component, _FOLDER_FLAGS, dir_fd=handle)
-        finally:
+        except BaseException:
             os.close(handle)
+            raise
+        # Outside the block: whoever is interrupted in closing must not close it once more.
+        os.close(handle)
         handle = following
     return handle
 

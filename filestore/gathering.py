@@ -5,6 +5,7 @@ Reads files, catalog, embeddings and git; changes nothing and decides nothing.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -439,9 +440,13 @@ class Gathering:
         paths = [row.path for row in rows] + [found[0]]
         seen = {path: source_state(self._subject, path)}
         seen |= {drift.root_path(name): self._state(name) for name in paths}
-        words = f"{len(rows)} chunk files"
+        words = "1 chunk file" if len(rows) == 1 else f"{len(rows):,} chunk files"
+        left = tuple(one for one in found[1].documents if one != found[2])
         return Prepared(
-            seen=seen, detail=f"{words}, {edited} of them edited by hand" if edited else words
+            seen=seen,
+            detail=f"{words}, {edited} of them edited by hand" if edited else words,
+            # The record goes with the last of its documents.
+            write_bytes=len(records.serialize(replace(found[1], documents=left))) if left else 0,
         )
 
     def made_of(self, record: Record, document: SourceDocument) -> list[FileRow]:

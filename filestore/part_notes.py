@@ -180,7 +180,7 @@ def of_original(
 
 
 def _whole(catalog: Catalog, resource: str) -> int:
-    statement = "SELECT count(*) FROM files WHERE resource = ? AND state <> 'record'"
+    statement = "SELECT count(*) FROM files WHERE resource = ? AND origin IS NOT NULL"
     return int(catalog.rows(statement, (resource,))[0][0])
 
 

@@ -7,11 +7,18 @@ only the whole tree tells, a mass of missing files or a name like another one's,
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from filestore import catalog_findings, drift, fileio, worktree
+from filestore import (
+    catalog_findings,
+    checking_sources,
+    drift,
+    fileio,
+    source_drift,
+    worktree,
+)
 from filestore.catalog import Catalog, CatalogPages, FileRow
 from filestore.drift import CHUNKED, Drift, root_path
 from filestore.errors import RefusedError
@@ -47,7 +54,8 @@ def check(parts: Parts, paths: Sequence[str]) -> list[Finding]:
     Args:
         parts: The store's.
         paths: Relative to the store root, also of files that are gone; of a folder everything
-            below it is meant. What does not lie in `chunked/` is passed over.
+            below it is meant. Outside `chunked/` originals are meant, by the names that records
+            have for them; anything else is passed over.
 
     Raises:
         TooManyPathsError: They are more than `MOST_PATHS`.
@@ -58,12 +66,14 @@ def check(parts: Parts, paths: Sequence[str]) -> list[Finding]:
     with catalog.snapshot():
         wanted = _files(parts.places.chunked, CatalogPages(catalog), paths)
         rows = catalog.files(wanted)
+        subject = _subject(parts, catalog)
         found = [*_drift(rows, _look(parts, wanted)), *_names(rows)]
         found += catalog_findings.hand_edited(
             path for path, row in rows.items() if row.edited and row.state == INDEXED
         )
         shown = set(map(root_path, wanted))
-        found += [one for one in _open_matters(parts, catalog) if one.path in shown]
+        found += [one for one in catalog_findings.open_matters(subject) if one.path in shown]
+        found += _originals(subject, paths)
     return worst_first(list(dict.fromkeys(found)))
 
 
@@ -87,7 +97,7 @@ def _files(chunked: str, pages: CatalogPages, paths: Sequence[str]) -> list[str]
     return sorted(found)
 
 
-def _refuse_many(found: set[str]) -> None:
+def _refuse_many(found: Collection[str]) -> None:
     if len(found) > MOST_PATHS:
         raise TooManyPathsError(
             f"more than {MOST_PATHS:,} files are meant",
@@ -213,12 +223,32 @@ def _names(rows: Mapping[str, FileRow]) -> Iterator[Finding]:
             yield Finding(code="unportable-name", path=root_path(path), detail=reason)
 
 
-def _open_matters(parts: Parts, catalog: Catalog) -> list[Finding]:
-    """What waits for a person, in the whole store: it is little, and told by the catalog."""
+def _originals(subject: Subject, paths: Sequence[str]) -> list[Finding]:
+    """What became of the originals that are meant."""
+    wanted = {os.path.normpath(path) for path in paths}
+    wanted = {path for path in wanted if path != CHUNKED and not path.startswith(f"{CHUNKED}/")}
+    catalog = subject.catalog
+    if not wanted or not catalog.count("documents"):
+        return []
+    documents = [one for one in catalog.documents() if _is_meant(one[2], wanted)]
+    _refuse_many({source for _, _, source, _ in documents})
+    where = checking_sources.reachable(subject)
+    return source_drift.findings(catalog, source_drift.look(catalog, where, documents=documents))
+
+
+def _is_meant(source: str, wanted: set[str]) -> bool:
+    """Whether an original is one of some paths, or lies below one."""
+    while source and source not in wanted:
+        source = source.rpartition("/")[0]
+    return bool(source)
+
+
+def _subject(parts: Parts, catalog: Catalog) -> Subject:
+    """The store, without its embeddings and model."""
     from filestore.machine import SOURCES, read_machine
 
     machine = read_machine(parts.configuration, os.environ)
-    subject = Subject(
+    return Subject(
         places=parts.places,
         layout=parts.settings.layout,
         catalog=catalog,
@@ -228,4 +258,3 @@ def _open_matters(parts: Parts, catalog: Catalog) -> list[Finding]:
         settings=parts.settings,
         may_reach_sources=machine.trusts(parts.places.root, SOURCES),
     )
-    return catalog_findings.open_matters(subject)

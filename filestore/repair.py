@@ -46,15 +46,19 @@ class RepairReport:
 _DAMAGE: Final = frozenset(
     {
         "bit-rot",
+        "catalog-damaged",
+        "conflict-markers",
         "embeddings-damaged",
+        "fulltext-damaged",
         "fulltext-mismatch",
+        "index-damaged",
         "map-mismatch",
         "vector-invalid",
         "vector-mismatch",
         "vector-orphan",
     }
 )
-"""What only a full verification finds."""
+"""What a full verification alone finds, at least in some of its forms."""
 
 
 class UnknownRepairPathError(FilestoreError, KeyError):

@@ -124,9 +124,9 @@ def _of_copies(parts: Parts, finding: Finding) -> Sides:
         ours_label=path,
         theirs_label=other,
         choices=(
+            _removal("remove-other", other, kept=path),
+            _removal("remove-this", path, kept=other),
             Choice(name="keep-both", label="keep both files", policy=None, command=""),
-            _removal("remove-this", path),
-            _removal("remove-other", other),
         ),
     )
 
@@ -208,9 +208,13 @@ def _theirs(path: str, label: str) -> Choice:
     return Choice(name="theirs", label=label, policy=Policy(theirs=(path,)), command=command)
 
 
-def _removal(name: Literal["remove-this", "remove-other"], path: str) -> Choice:
-    command = f"filestore repair --remove {_word(path)}"
-    return Choice(name=name, label=f"remove {path}", policy=Policy(remove=(path,)), command=command)
+def _removal(name: Literal["remove-this", "remove-other"], path: str, *, kept: str) -> Choice:
+    return Choice(
+        name=name,
+        label=f"keep {kept}, remove {path}",
+        policy=Policy(remove=(path,)),
+        command=f"filestore repair --remove {_word(path)}",
+    )
 
 
 def _word(path: str) -> str:

@@ -117,6 +117,7 @@ def look(
     catalog: Catalog,
     reachable: Reachable,
     *,
+    documents: Sequence[Document] | None = None,
     clock: fileio.FileSystemClock | None = None,
     on_progress: OnProgress = ignore,
 ) -> SourceDrift:
@@ -125,10 +126,11 @@ def look(
     Args:
         catalog: Inside a snapshot or a transaction.
         reachable: Where the store may look.
+        documents: Those of the catalog's that are meant; None for all.
         clock: The file system's, where stats are to be recorded.
         on_progress: Told how many originals were read.
     """
-    drift = SourceDrift(catalog.documents())
+    drift = SourceDrift(catalog.documents() if documents is None else documents)
     known = catalog.source_stats()
     doubtful = [
         source

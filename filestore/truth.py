@@ -6,7 +6,7 @@ Knows nothing of what they say. One rule: before a file changes, its bytes are k
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from filestore.batches import Batch, Entry, Version, is_truth
 from filestore.drift import CHUNKED, look_at
@@ -99,6 +99,7 @@ def change(
     command: str,
     last: Sequence[str] = (),
     group: str = "",
+    unknown: Container[str] = (),
 ) -> str | None:
     """Keep the originals, write all files whole or none, then remove what is to go.
 
@@ -113,6 +114,7 @@ def change(
         last: Those of the paths that are changed after all others: a record says that a change is
             complete, so it must not be there before what it speaks of is gone.
         group: What an earlier change of the same command returned: both are undone together.
+        unknown: Those of the paths that hold what the catalog does not know.
 
     Returns:
         Under which name the originals are kept; None where nothing changes.
@@ -132,7 +134,9 @@ def change(
             seen = swap.check()
             swap.stage()
             with Originals.open(places.undo) as originals:
-                entries = [_entry(one, seen[one.path]) for one in replacements]
+                entries = [
+                    _entry(one, seen[one.path], one.path not in unknown) for one in replacements
+                ]
                 held = {one.path: one.before for one in replacements if one.before}
                 batch = originals.keep(command, entries, held, now_s=time.time(), group=group)
                 _apply(swap, originals, batch)
@@ -167,10 +171,11 @@ def _replacements(
     ]
 
 
-def _entry(one: Replacement, seen: Seen | None) -> Entry:
+def _entry(one: Replacement, seen: Seen | None, is_indexed: bool) -> Entry:
+    before = Version(digest=seen.digest, mode=seen.mode, indexed=is_indexed) if seen else None
     return Entry(
         path=one.path,
-        before=Version(digest=seen.digest, mode=seen.mode) if seen else None,
+        before=before,
         after=Version(digest=one.after.digest) if one.after else None,
     )
 

@@ -27,6 +27,8 @@ from filestore.subject import Subject
 from filestore.truth import collect_leftovers
 from filestore.worktree import refuse_during_operation
 
+REPAIR: Final = "repair"
+"""What the changes of a repair are called, apart from the sources that it takes in."""
 _NAMED: Final = 20
 """So many edited files are named in a refusal; the rest is counted."""
 
@@ -59,6 +61,25 @@ class Turned:
     reused: int
     problem: FilestoreError | None
     """Why texts were left without embedding."""
+    brought_back: int = 0
+    """Files that were not there before."""
+    changed: int = 0
+    """Files that hold something else than before."""
+    removed: int = 0
+    """Files that are not there any more."""
+    differing: tuple[str, ...] = ()
+    """Files that are again as a repair had found them: `status` tells what is to be done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Done:
+    """What became of the files of a command."""
+
+    there: Mapping[str, bool]
+    """Each with whether there is a file now."""
+    replaced: Sequence[Replacement]
+    found_again: frozenset[str]
+    """Those whose finding, which a repair had mended, is back: the index is left as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,21 +214,25 @@ def turn(
                 group = _chosen(root, originals, wanted)
             if group is None:
                 return None
-            there = _put(_look(root, originals, group, wanted))
-            report = _index(subject, open_commit, there, clock, on_progress)
+            done = _put(_look(root, originals, group, wanted))
+            report = _index(subject, open_commit, done, clock, on_progress)
             # Last: whoever dies before this has the sidecar brought in step by the next call.
             for batch in group.batches:
                 originals.finish(batch.identifier)
     finally:
         os.close(root)
-    return _turned(group, there, report)
+    return _turned(group, done, report)
 
 
-def _turned(group: Group, paths: Iterable[str], report: CommitReport | None) -> Turned:
+def _turned(group: Group, done: _Done, report: CommitReport | None) -> Turned:
     return Turned(
         identifier=group.identifier,
         what=group.what,
-        paths=tuple(sorted(paths)),
+        paths=tuple(sorted(done.there)),
+        brought_back=sum(one.before is None for one in done.replaced),
+        changed=sum(one.before is not None and one.after is not None for one in done.replaced),
+        removed=sum(one.after is None for one in done.replaced),
+        differing=tuple(sorted(done.found_again)),
         embedded=report.embedded if report else 0,
         reused=report.reused if report else 0,
         problem=report.problem if report else None,
@@ -302,8 +327,8 @@ def _read(root: int, path: str, digest: bytes) -> bytes:
     return data
 
 
-def _put(turn: _Turn) -> dict[str, bool]:
-    """Bring the files of a command to one side: each path with whether there is a file then."""
+def _put(turn: _Turn) -> _Done:
+    """Bring the files of a command to one side."""
     group = turn.group
     edited = turn.edited()
     if edited:
@@ -317,7 +342,25 @@ def _put(turn: _Turn) -> dict[str, bool]:
         )
     _replace(turn, replacements)
     there = {path: seen is not None for path, seen in turn.seen.items()}
-    return there | {one.path: one.after is not None for one in replacements}
+    there |= {one.path: one.after is not None for one in replacements}
+    return _Done(there=there, replaced=replacements, found_again=_found_again(turn))
+
+
+def _found_again(turn: _Turn) -> frozenset[str]:
+    """The files whose finding is back once a repair of them is undone.
+
+    Gone again, or with bytes that the catalog did not know: to forget or to index them now would
+    settle what a person has not decided yet. What a repair took in from a source is not among them.
+    """
+    if turn.wanted != "before":
+        return frozenset()
+    repaired = {one.identifier for one in turn.group.batches if one.what == REPAIR}
+    return frozenset(
+        path
+        for path, (first, *_) in turn.links.items()
+        if first.batch in repaired
+        and (first.entry.before is None or not first.entry.before.indexed)
+    )
 
 
 def _replace(turn: _Turn, replacements: Sequence[Replacement]) -> None:
@@ -378,14 +421,15 @@ def _keeper(turn: _Turn, path: str) -> tuple[str, int]:
 def _index(
     subject: Subject,
     open_commit: Callable[[], Commit],
-    there: Mapping[str, bool],
+    done: _Done,
     clock: FileSystemClock,
     on_progress: OnProgress,
 ) -> CommitReport | None:
     """Bring the sidecar in step with the chunk files among them."""
     start = f"{CHUNKED}/"
-    ours = [path.removeprefix(start) for path in sorted(there) if path.startswith(start)]
-    present = [path for path in ours if there[start + path]]
+    wanted = sorted(done.there.keys() - done.found_again)
+    ours = [path.removeprefix(start) for path in wanted if path.startswith(start)]
+    present = [path for path in ours if done.there[start + path]]
     if not ours:
         return None
     with open_commit() as commit:

@@ -230,18 +230,26 @@ class Inspector(Menus):
     # Looking at the store
 
     def verified(self, found: Sequence[Finding], level: str) -> None:
-        """Take what the verification after a repair found."""
+        """Take what the verification after a repair found.
+
+        Where that looked by stats alone, what only a more thorough one told before stays.
+        """
+        is_all = level != "fast" or self.findings.looked.level not in ("full", "deep")
+        kept = () if is_all else tuple(self.findings)
         self.backstage.read(
-            lambda store: (_generation(store), Told.of(found)),
-            partial(self._take_verified, level),
+            lambda store: (_generation(store), by_stats(kept, found)),
+            partial(self._take_verified, level, is_all),
             group="",
         )
 
-    def _take_verified(self, level: str, whole: tuple[int, Told]) -> None:
-        self._verified, told = whole
-        is_clean_now = all(finding.severity == "I" for finding in told.known.values())
+    def _take_verified(self, level: str, is_all: bool, whole: tuple[int, ByStats]) -> None:
+        self._verified, stats = whole
+        is_clean = all(finding.severity == "I" for finding in stats.told.known.values())
         looked = Looked(level=level, at=time.strftime("%H:%M:%S"))
-        self.findings.replace(told, looked, clean=is_clean_now)
+        if is_all:
+            self.findings.replace(stats.told, looked, clean=is_clean)
+        else:
+            self.findings.replace_by_stats(stats, looked, clean=is_clean)
         self.findings_changed()
 
     def fail(self, error: FilestoreError) -> None:
@@ -325,7 +333,7 @@ class Inspector(Menus):
         then: Callable[[Sequence[Finding]], None],
         found: Sequence[Finding],
     ) -> None:
-        self.findings.replace_of(paths, found)
+        self.findings.replace_of(paths, found, at=time.strftime("%H:%M:%S"))
         self.findings_changed()
         then(found)
         # A file alone does not tell of moves, of masses, and of what is accepted.

@@ -11,13 +11,14 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Final, Literal, cast
 
 from rich.text import Text
 from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.events import Resize
+from textual.events import Key, Resize
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import ContentSwitcher
@@ -42,7 +43,7 @@ from tui.words.progress import progress_line
 FOOTER_KEYS: Final = 7
 MOST_LOGGED: Final = 1_000
 AGAIN_S: Final = 5.0
-"""For so long the same words are not said again."""
+"""For so long the same error is not told again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +109,7 @@ class Frame(App[int]):
         self.views: list[View] = []
         """The pages that were made."""
         self._said: dict[str, float] = {}
-        """When what was said the last time."""
+        """When which error was told the last time."""
         self.animation_level = "none"
         for theme in THEMES:
             self.register_theme(theme)
@@ -194,11 +195,6 @@ class Frame(App[int]):
     ) -> None:
         """Say something for a moment."""
         safe = "\n".join(one_line(part) for part in text.splitlines())
-        now = time.monotonic()
-        if now - self._said.get(safe, -AGAIN_S) < AGAIN_S:
-            return
-        self._said = {said: at for said, at in self._said.items() if now - at < AGAIN_S}
-        self._said[safe] = now
         self.notify(
             safe, severity=severity, markup=False, timeout=4 if severity == "information" else 8
         )
@@ -207,7 +203,11 @@ class Frame(App[int]):
         """Say what went wrong, and keep it for `E`."""
         self.errors.append((time.time(), error))
         del self.errors[:-MOST_LOGGED]
-        self.say(words.short_error(error), severity="error")
+        said, now = words.short_error(error), time.monotonic()
+        if now - self._said.get(said, -AGAIN_S) >= AGAIN_S:
+            self.say(said, severity="error")
+        self._said = {one: at for one, at in self._said.items() if now - at < AGAIN_S}
+        self._said[said] = now
 
     def note(self, command: str) -> None:
         """Put a command line into the log."""
@@ -219,6 +219,9 @@ class Frame(App[int]):
         """Show a page."""
         view = self.page_of(place)
         self.pages.current = place
+        if not view.is_mounted:
+            # Keys that come before it has its parts are not for the page that was left.
+            self.screen_stack[0].set_focus(None)
         self.when_ready(view, view.entered)
         self.draw()
 
@@ -256,9 +259,12 @@ class Frame(App[int]):
     def situation(self) -> Situation:
         """What can be said of the screen now."""
         busy = self.backstage.busy if self.backstage is not None else None
+        stoppable = self.backstage.stoppable if self.backstage is not None else None
+        is_work = busy is not None and busy.title != "status" and not busy.is_question
         return replace(
             self.view.situation(),
-            busy=busy.title if busy is not None and busy.title != "status" else "",
+            busy=busy.title if busy is not None and is_work else "",
+            stoppable=stoppable.title if stoppable is not None else "",
             read_only=self.read_only,
             in_browser=self.in_browser,
             can_undo=self.turnable[0],
@@ -285,6 +291,16 @@ class Frame(App[int]):
         getattr(owner, f"do_{name}")()
         self.draw()
 
+    def on_key(self, event: Key) -> None:
+        """Keep a key for a page that is not there yet, so that what is typed ahead is not lost."""
+        if self.backstage is None or len(self.screen_stack) > 1 or self.focused is not None:
+            return
+        place, view = self.page, self.view
+        for action in actions.of_place(place):
+            if event.key in action.keys:
+                event.stop()
+                self.when_ready(view, partial(self.action_do, place, action.name))
+
     def do_browse(self) -> None:
         """Show Browse."""
         self.go("browse")
@@ -299,8 +315,8 @@ class Frame(App[int]):
 
     def do_stop(self) -> None:
         """Stop what is under way."""
-        if self.backstage.busy is not None:
-            self.backstage.stop(self.backstage.busy)
+        if self.backstage.stoppable is not None:
+            self.backstage.stop(self.backstage.stoppable)
 
     def do_next_part(self) -> None:
         """Go on to the next part of the screen."""

@@ -340,7 +340,7 @@ class Menus(Frame):
             Choice(
                 name="stop",
                 title="stop it and quit",
-                about="what was done stays, undo takes it back",
+                about="what was done stays",
             ),
         ]
         self.push_screen(ChoiceScreen(f"{task.title} is under way", choices), self._take_quit)

@@ -36,6 +36,8 @@ class Situation:
     """Of the marked findings; of the one under the cursor where none is marked."""
     steps: int = 0
     """Of the plan that are chosen."""
+    planned: int = 0
+    """Steps of the plan, chosen or not."""
     truth: bool = False
     """Whether the plan may write files."""
     can_undo: str = ""
@@ -43,6 +45,8 @@ class Situation:
     can_redo: str = ""
     busy: str = ""
     """The long work under way; "" for none."""
+    stoppable: str = ""
+    """What can be stopped: the work, else a question; "" for nothing."""
     read_only: str = ""
     """Why nothing may be written; "" where it may."""
     in_browser: bool = False
@@ -137,12 +141,16 @@ def no_steps(now: Situation) -> str:
     """Nothing is there to be applied."""
     if now.busy:
         return f"{now.busy} is under way: w shows it, x stops it"
-    return "" if now.steps else "no step is chosen: mark findings in Verify and press p"
+    if now.steps:
+        return ""
+    if now.planned:
+        return "no step is chosen: space chooses one, a all"
+    return "no step is chosen: mark findings in Verify and press p"
 
 
 def idle(now: Situation) -> str:
     """Nothing is under way."""
-    return "" if now.busy else "nothing is under way"
+    return "" if now.busy or now.stoppable else "nothing is under way"
 
 
 def busy(now: Situation) -> str:

@@ -184,3 +184,6 @@ def turned(done: "Turned | None", *, word: str, as_json: bool) -> None:
         line(
             f"{word} {done.identifier}: {shown_path(done.what)} ({count(len(done.paths), 'file')})"
         )
+        if done.differing:
+            number = count(len(done.differing), "file")
+            line(f"{number} as the repair had found them: 'filestore status' says what to do")

@@ -12,15 +12,18 @@ may come out as it was planted.
 
 import argparse
 import contextlib
+import fcntl
 import os
 import pty
 import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import traceback
 import unicodedata
@@ -374,7 +377,7 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         Scene(words=("watch",), ends_by=signal.SIGINT, runs_s=4),
         Scene(words=("watch", "--json"), ends_by=signal.SIGTERM, runs_s=4),
     ]
-    made["tui"] = [Scene(words=("tui",), keys=b"\x11", runs_s=6, steers=True)]
+    made["tui"] = [Scene(words=("tui",), keys=b"=\x11", runs_s=6, steers=True)]
     made[""] = [
         Scene(words=(mixed,)),
         Scene(words=("--store", mixed, "status")),
@@ -403,6 +406,8 @@ def play(planted: Planted, scene: Scene) -> Played:
     """Run a command on a terminal of its own, and look at what came out."""
     child, terminal = pty.fork()
     if child == 0:
+        if scene.steers:
+            _become_screen(planted.folder / scene.store, scene.words)
         _become_command(planted.folder / scene.store, list(scene.words))
     output = _read_all(child, terminal, scene)
     _, status = os.waitpid(child, 0)
@@ -443,6 +448,14 @@ def _read_all(child: int, terminal: int, scene: Scene) -> bytes:
             break
         blocks.append(block)
     return b"".join(blocks)
+
+
+def _become_screen(folder: Path, words: Sequence[str]) -> None:
+    """Be a program of its own from here on, on a terminal that has a size and colours."""
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    os.chdir(folder)
+    os.environ["TERM"] = "xterm-256color"
+    os.execv(sys.executable, [sys.executable, "-m", "filestore", *words])
 
 
 def _become_command(folder: Path, words: list[str]) -> None:
@@ -488,6 +501,11 @@ def planted_stores() -> Iterator[Planted]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _has_crashed(played: Played) -> bool:
+    killed = -signal.SIGKILL
+    return b"Traceback" in played.output or played.code in (70, 71, killed)
+
+
 def warm_up() -> None:
     """Load what most commands need, once."""
     import numpy
@@ -520,7 +538,7 @@ def main() -> int:
                 continue
             results = [play(planted, scene) for scene in played.get(command, [])]
             raw = sum(len(one.leaks) for one in results)
-            crashed = [one for one in results if b"Traceback" in one.output or one.code in (70, 71)]
+            crashed = [one for one in results if _has_crashed(one)]
             size = sum(len(one.output) for one in results)
             print(f"| {command or 'no command'} | {len(results)} | {size:,} | {raw} |", flush=True)
             for scene, one in zip(played.get(command, []), results, strict=True):

@@ -7,6 +7,7 @@ code without a row fails.
 import os
 import shutil
 import sqlite3
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from filestore.embed._database import row_checksum, seed_of
 from filestore.fileio import TEMPORARY_PREFIX
 from filestore.findings import CODES
 from filestore.locking import writer_lock
+from filestore.repair import level_for
 from filestore.scan import PackedFolder, pack_folder, pack_stat
 
 from .embedding_server import EmbeddingServer, vectors
@@ -614,6 +616,76 @@ def test_code(scene: Scene, code: str) -> None:
         assert serious <= {code}
     if said.safe:
         assert_mended(scene.workspace, case, code)
+
+
+def flipped(path: Path) -> None:
+    """Change one byte in the middle, and nothing that a stat tells but the time."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+
+
+def turned_index(scene: Scene) -> None:
+    flipped(faiss_file(scene))
+
+
+def turned_fulltext(scene: Scene) -> None:
+    flipped(max((scene.sidecar / "fulltext").rglob("*.store"), key=lambda one: one.stat().st_size))
+
+
+def turned_page(scene: Scene) -> None:
+    """A page of the catalog whose head makes no sense."""
+    path = scene.sidecar / "catalog.sqlite"
+    ((page,),) = scene.in_catalog("SELECT rootpage FROM sqlite_master WHERE name = 'contents'")
+    data = bytearray(path.read_bytes())
+    data[(page - 1) * 4_096 : (page - 1) * 4_096 + 8] = b"\xff" * 8
+    path.write_bytes(data)
+
+
+def stashed(scene: Scene) -> None:
+    """A stash that does not apply, seen by nothing but git's index once the file is clean."""
+    path = scene.note()
+    data = path.read_bytes()
+    for words in (b"Committed.\n", b"Stashed.\n"):
+        scene.workspace.git("add", "--all")
+        scene.workspace.git("commit", "-qm", "words")
+        path.write_bytes(data + words)
+    scene.workspace.git("stash", "-q")
+    path.write_bytes(data + b"Other words.\n")
+    scene.workspace.git("commit", "-qam", "other words")
+    with pytest.raises(subprocess.CalledProcessError):
+        scene.workspace.git("stash", "pop", "-q")
+    path.write_bytes(data)
+    scene.workspace.sync(code=None)
+
+
+HIDDEN: Final[dict[str, Callable[[Scene], None]]] = {
+    "catalog-damaged": turned_page,
+    "conflict-markers": stashed,
+    "fulltext-damaged": turned_fulltext,
+    "index-damaged": turned_index,
+}
+"""Damage that stats do not tell, of codes that they tell in other forms."""
+
+
+@pytest.mark.parametrize("code", HIDDEN)
+def test_a_repair_of_one_code_looks_deep_enough(scene: Scene, code: str) -> None:
+    """A repair that is asked for one code finds it, however it came about."""
+    HIDDEN[code](scene)
+    full = {
+        one["code"] for one in scene.workspace.json("verify", "--level", "full", code=1)["findings"]
+    }
+    assert code in full
+    planned = scene.workspace.json("repair", "--plan", "--only", code, code=1)["plan"]
+    steps = {told for step in planned["steps"] for told in step["codes"]}
+    assert code in steps | {one["code"] for one in planned["left"]}
+
+
+def test_a_level_shows_every_code_it_is_chosen_for() -> None:
+    """The level for a code is never below the lowest one that shows it."""
+    levels = ["fast", "full", "deep"]
+    for code, case in CASES.items():
+        assert levels.index(level_for([code])) >= levels.index(case.level), code
 
 
 def assert_mended(workspace: Any, case: Case, code: str) -> None:

@@ -387,7 +387,9 @@ def test_an_original_is_described(workspace: Any, opened: Callable[[], Store]) -
     found = seen(opened(), "source-modified")
     assert any(note.startswith("../a.md: 18 bytes, written") for note in found.notes)
     assert any("its bytes had sha256:" in note for note in found.notes)
-    assert "made from it: 1 chunk file of a.md" in found.notes
+    (workspace.chunked / "a.md" / "notes.txt").write_text("litter\n")
+    workspace.sync(code=None)
+    assert "made from it: 1 chunk file of a.md" in opened().evidence(found.finding).notes
     path.unlink()
     assert "../a.md: it is not there" in seen(opened(), "source-missing").notes
 
@@ -410,6 +412,11 @@ def test_copies_are_named(workspace: Any, opened: Callable[[], Store]) -> None:
     assert choices["keep-both"].command == ""
     assert choices["remove-this"].policy == Policy(remove=("chunked/it's $x.md",))
     assert choices["remove-other"].command == "filestore repair --remove chunked/a.md"
+    assert [one.label for one in found.choices] == [
+        "keep chunked/it's $x.md, remove chunked/a.md",
+        "keep chunked/a.md, remove chunked/it's $x.md",
+        "keep both files",
+    ]
 
 
 @pytest.mark.parametrize(

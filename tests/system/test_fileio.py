@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import stat
+import sys
 
 import pytest
 from hypothesis import given
@@ -234,3 +235,24 @@ def test_a_clock_that_cannot_be_read_is_told(tmp_path):
     with pytest.raises(fileio.WriteFailedError) as caught:
         clock.now_ns()
     assert caught.value.remedy
+
+
+def test_a_handle_is_closed_once_however_closing_ends(handle, tmp_path):
+    """An interrupt as a folder is closed does not close what was opened under its number since."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "mine.md").write_text("mine")
+    others = []
+
+    def interrupt(_frame, event, function):
+        if event == "c_return" and function is os.close and not others:
+            others.append(os.open(tmp_path / "mine.md", os.O_RDONLY))
+            raise KeyboardInterrupt
+
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fileio.open_folder(handle, "a/b")
+    finally:
+        sys.setprofile(None)
+    assert os.read(others[0], 10) == b"mine"
+    os.close(others[0])

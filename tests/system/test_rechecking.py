@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,21 @@ def filled(either: Any, manual: Manual) -> Any:
 
 
 @pytest.fixture
-def store(filled: Any, tmp_path: Path) -> Iterator[Store]:
-    """The store, opened."""
-    with Store(os.fspath(filled.store), configuration=os.fspath(tmp_path / "user")) as opened:
+def open_store(tmp_path: Path) -> Iterator[Callable[[Any], Store]]:
+    """Opens a store until the test ends."""
+    with ExitStack() as stack:
+
+        def opened(work: Any) -> Store:
+            configuration = os.fspath(tmp_path / "user")
+            return stack.enter_context(Store(os.fspath(work.store), configuration=configuration))
+
         yield opened
+
+
+@pytest.fixture
+def store(filled: Any, open_store: Callable[[Any], Store]) -> Store:
+    """The store, opened."""
+    return open_store(filled)
 
 
 def files_of(store: Store, resource: str) -> list[str]:
@@ -148,6 +160,30 @@ def test_every_change_is_told_as_status_tells_it(filled: Any, store: Store) -> N
         for entry, data in before.items():
             entry.write_bytes(data)
         assert store.check(["chunked"]) == [], name
+
+
+def test_originals_are_told_as_status_tells_them(
+    either: Any, open_store: Callable[[Any], Store]
+) -> None:
+    """A copy that changed or went is told of just the files and folders that are named."""
+    outside = either.folder.parent / "elsewhere"
+    outside.mkdir()
+    for name in ("one.md", "two.md", "three.md"):
+        (outside / name).write_text(f"# {name}\n\nWords of {name}.\n")
+        either("add", outside / name)
+    copies = sorted((either.store / "source").rglob("*.md"))
+    changed, gone, _ = copies
+    changed.write_text("# Other\n\nOther words.\n")
+    gone.unlink()
+    store = open_store(either)
+    shown = [path.relative_to(either.store).as_posix() for path in copies]
+    told = [(one.code, one.path) for one in store.check(shown[:1])]
+    assert told == [("source-modified", shown[0])]
+    assert [one.code for one in store.check(shown[1:])] == ["source-missing"]
+    expected = [one for one in store.status().findings if one.path.startswith("source/")]
+    assert store.check(["source"]) == expected
+    assert len(expected) == 2
+    assert store.check([shown[2], "source/never.md", "nowhere", "chunked"]) == []
 
 
 def test_files_that_are_left_out_stay_told_after_a_sync(filled: Any, store: Store) -> None:

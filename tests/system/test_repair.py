@@ -233,7 +233,49 @@ def test_a_lost_file_comes_back_from_what_was_seen(either: Any) -> None:
     assert_nothing_to_do(either, "--truth")
     either("undo")
     assert not path.exists()
-    assert either.json("status")["clean"] is True
+    assert either.drift() == {"missing": [shown(either, path)]}
+    repair(either, "--truth")
+    assert path.read_bytes() == data
+
+
+def test_an_undone_repair_says_what_is_to_be_done(workspace: Any) -> None:
+    """What a repair mended is told again after undo: gone files, and bytes never indexed."""
+    lost, rotten, third, *_ = fill(workspace)
+    record = third.parent / "meta.json"
+    kept = workspace.truth()
+    lost.unlink()
+    rot(workspace, rotten, rotten.read_bytes().replace(b"basalt", b"bosalt"))
+    record.write_text("{ no record")
+    broken = workspace.truth()
+    repair(workspace, "--level", "full", "--truth")
+    assert workspace.truth() == kept
+    said = workspace("undo").stdout
+    assert "3 files as the repair had found them: 'filestore status'" in said
+    assert workspace.truth() == broken
+    assert workspace.drift() == {
+        "missing": [shown(workspace, lost)],
+        "modified": [shown(workspace, rotten)],
+        "record-invalid": [shown(workspace, record)],
+    }
+    workspace("redo")
+    assert workspace.truth() == kept
+    workspace.assert_settled()
+
+
+def test_an_undone_removal_is_indexed_where_it_was(workspace: Any) -> None:
+    """What a repair removed comes back to the answers; an edit nobody had indexed is told."""
+    known, edited, *_ = fill(workspace)
+    for name in ("amber", "basalt"):
+        (workspace.folder / "notes" / f"{name}.md").unlink()
+    edited.write_bytes(edited.read_bytes() + b"An unseen edit.\n")
+    truth = workspace.truth()
+    repair(workspace, "--only", "source-missing", "--truth", code=None)
+    assert not known.exists()
+    assert not edited.exists()
+    workspace("undo")
+    assert workspace.truth() == truth
+    assert workspace.found("amber") == [known.relative_to(workspace.chunked).as_posix()]
+    assert workspace.drift()["untracked"] == [shown(workspace, edited)]
 
 
 def test_a_forgotten_file_comes_back_by_name(workspace: Any) -> None:

@@ -169,7 +169,10 @@ FEW = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scope
 @FEW
 @given(drifts=DRIFTS, writes=st.booleans())
 def test_a_repair_does_what_it_planned(copies: Copies, drifts: list[Drift], writes: bool) -> None:
-    """What was planned is gone, the next has no work, files stay unless allowed, undo is exact."""
+    """What was planned is gone, the next has no work, files stay unless allowed, undo is exact.
+
+    What was brought back is told again once that is undone, and nothing else is.
+    """
     folder = copies.make()
     for drift in drifts:
         drift.happen(folder / "file_index")
@@ -194,7 +197,9 @@ def test_a_repair_does_what_it_planned(copies: Copies, drifts: list[Drift], writ
         for identifier in reversed(report.undo):
             store.undo(identifier)
         assert truth(folder) == before
-        assert store.plan_repair(Policy()).doable == ()
+        restored = {step.path for step in report.applied if step.kind == "restore"}
+        told = {step.path for step in store.plan_repair(Policy()).doable}
+        assert told == restored
 
 
 @FEW

@@ -270,6 +270,44 @@ def test_newest_question_of_a_group_wins(stage: Stage) -> None:
     assert [answer.query for answer in stage.told] == ["salt", "bread"]
 
 
+def test_questions_are_tasks_that_keep_nothing_else_from_being_done(stage: Stage) -> None:
+    """A question stands among the tasks while it is asked; a short one leaves no trace there."""
+    job = Job(name="similarities", arguments={"most": 10})
+    task = stage.backstage.ask(job, stage.handlers(), group="", title="similarities")
+    assert stage.backstage.tasks == [task]
+    assert (task.title, task.is_question, task.writes) == ("similarities", True, False)
+    assert (stage.backstage.busy, stage.backstage.stoppable) == (None, task)
+    work = stage.work("status")
+    assert (stage.backstage.busy, stage.backstage.stoppable) == (work, work)
+    stage.until(lambda: task.is_over and work.is_over)
+    task.ended_s = task.started_s + 60
+    assert stage.backstage.stoppable is None
+
+
+def test_a_question_is_given_up_at_once(stage: Stage) -> None:
+    """Nobody waits for what was given up, the answer never comes, and the next one is answered."""
+    before = set(children(os.getpid()))
+    stage.ask("search", query="milk", mode="keyword", count=1)
+    stage.until_told()
+    (child,) = set(children(os.getpid())) - before
+    os.kill(child, signal.SIGSTOP)
+    try:
+        job = Job(name="search", arguments={"query": "bread", "mode": "keyword", "count": 1})
+        task = stage.backstage.ask(job, stage.handlers(), group="search", title="search bread")
+        stage.until(lambda: task.state == "running" and stage.backstage.busy is task)
+        stage.backstage.stop(task)
+        assert (stage.backstage.busy, stage.backstage.stoppable) == (None, None)
+        stage.until_told(2)
+        assert stage.told[1] == "stopped"
+    finally:
+        os.kill(child, signal.SIGCONT)
+    stage.until(lambda: task.is_over)
+    assert task in stage.backstage.tasks
+    stage.ask("search", group="search", query="salt", mode="keyword", count=1)
+    stage.until_told(3)
+    assert stage.told[2].query == "salt"
+
+
 def test_verification_tells_what_it_finds_and_then_the_whole(stage: Stage) -> None:
     """Findings come before the result, and the task says how it went."""
     task = stage.work("verify", level="full")

@@ -1,9 +1,12 @@
 """Browse as somebody at the keyboard sees it, on a store on disk, without a terminal."""
 
 import asyncio
+import contextlib
 import os
 import re
 import shutil
+import signal
+import sqlite3
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -18,6 +21,8 @@ from tui.frame import Frame, Options
 from tui.model.findings import Looked
 from tui.model.state import Saved
 from tui.views.browse import BrowseView
+
+from .processes import children
 
 PATIENCE_S = 20
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -109,12 +114,18 @@ def browse(
         page = Page(Options(store=root, configuration=root, environment={}, **options))
         page.saved = Saved(views={"browse": saved or {}})
         async with page.run_test(size=size, notifications=True) as pilot:
-            await until(pilot, lambda: " resources · " in seen(page) or "-reading" in classes(page))
+            await until(pilot, lambda: is_there(page))
             await act(page, pilot)
             assert not page.errors
             assert not UNSAFE.search(seen(page).replace("\n", ""))
 
     asyncio.run(session())
+
+
+def is_there(page):
+    """Whether the page shows what the store has, or why that cannot be known."""
+    said = seen(page)
+    return " resources · " in said or "i makes" in said or "-reading" in classes(page)
 
 
 def classes(page):
@@ -236,6 +247,44 @@ def test_the_filter_keeps_what_matches(root):
     browse(root, act)
 
 
+def test_escape_from_the_filter_returns_to_where_the_cursor_was(root):
+    """After a filter that left nothing, or something else, the cursor is on its chunk again."""
+    path = chunk(root, "Last words")
+
+    async def act(page, pilot):
+        page.view.open_path(path)
+        await until(pilot, lambda: page.view.outline.path == path)
+        for text, said in (("nowhere", "0 chunks of 0 resources"), ("list", "1 chunk of")):
+            await press(pilot, "slash", *text)
+            await shows(pilot, said)
+            await press(pilot, "escape")
+            await shows(pilot, "3 resources")
+            assert page.view.outline.path == path
+            await until(pilot, lambda: page.view.detail.path == path)
+        await press(pilot, "slash", *"list", "enter")
+        await shows(pilot, "1 chunk of")
+        await press(pilot, "G", "escape")
+        await shows(pilot, "3 resources", "chunk1.md")
+        await until(pilot, lambda: page.view.outline.path == chunk(root, "Milk and bread"))
+
+    browse(root, act)
+
+
+def test_a_filter_that_takes_long_says_so(root):
+    """While it is not known what a filter leaves, that is said."""
+
+    async def act(page, pilot):
+        gate = threading.Event()
+        page.backstage.read(lambda _: gate.wait(PATIENCE_S), print_nothing, group="")
+        await press(pilot, "slash", *"long")
+        await shows(pilot, "filtering … long")
+        gate.set()
+        await shows(pilot, "1 chunk of 1 resource for long")
+        assert "filtering" not in seen(page)
+
+    browse(root, act)
+
+
 def test_a_search_takes_the_place_of_the_tree(root):
     """Hits of the whole store are gone through like the tree, until escape brings it back."""
 
@@ -261,6 +310,86 @@ def test_a_search_takes_the_place_of_the_tree(root):
         await shows(pilot, "· vector", "by meaning")
 
     browse(root, act)
+
+
+def test_keys_behind_enter_are_not_part_of_the_question(root):
+    """Enter ends the query and the filter at once: keys that come with it go to the list."""
+
+    async def act(page, pilot):
+        await press(pilot, "s")
+        for key in ("g", "u", "i", "d", "e", "enter", "j", "j"):
+            page.simulate_key(key)
+        await until(pilot, lambda: page.view.search.query_words == "guide")
+        assert page.focused is page.view.search.hits
+        await until(pilot, lambda: page.view.search.hits.cursor_key is not None)
+        assert page.view.search._input.value == "guide"
+        await press(pilot, "slash")
+        for key in ("l", "o", "n", "g", "enter", "j", "j"):
+            page.simulate_key(key)
+        await shows(pilot, "1 resource for long")
+        assert page.focused is page.view.outline.rows
+        assert page.view.outline.filter == "long"
+
+    browse(root, act)
+
+
+def test_a_question_that_takes_long_can_be_given_up(root):
+    """How long it takes is said, the list has the keys, and escape or x ends the waiting."""
+
+    async def asked(page, pilot, text):
+        await press(pilot, "s")
+        page.focused.value = text
+        await press(pilot, "enter")
+        assert page.focused is page.view.search.hits
+
+    async def act(page, pilot):
+        before = set(children(os.getpid()))
+        await asked(page, pilot, "salt")
+        await until(pilot, lambda: not page.view.search.is_asking)
+        for child in set(children(os.getpid())) - before:
+            os.kill(child, signal.SIGSTOP)
+        await asked(page, pilot, "bread")
+        await shows(pilot, "searching for bread", "asking … 0.", "escape gives it up")
+        await press(pilot, "escape")
+        await shows(pilot, "given up: bread")
+        assert page.backstage.stoppable is None
+        await asked(page, pilot, "milk")
+        await shows(pilot, "searching for milk", "asking …")
+        await press(pilot, "x")
+        await shows(pilot, "given up: milk")
+        await press(pilot, "escape")
+        await shows(pilot, "3 resources")
+        for child in set(children(os.getpid())) - before:
+            os.kill(child, signal.SIGCONT)
+
+    browse(root, act)
+
+
+def test_a_mode_before_the_words_holds_for_them_alone(root):
+    """A prefix is for one query; ^t changes it where there is one, else what holds without."""
+
+    async def asked(page, pilot, text):
+        await press(pilot, "s")
+        page.focused.value = text
+        await press(pilot, "enter")
+        await until(pilot, lambda: page.view.search.query_words == text[-4:])
+        await until(pilot, lambda: not page.view.search.is_asking)
+
+    async def act(page, pilot):
+        await asked(page, pilot, "k:milk")
+        await shows(pilot, "file · keyword", "by words (k:), this time")
+        assert page.situation().mode == "keyword"
+        await press(pilot, "ctrl+t")
+        await shows(pilot, "h:milk", "· hybrid")
+        await asked(page, pilot, "k:milk")
+        await asked(page, pilot, "milk")
+        await shows(pilot, "· hybrid", "by meaning and words  ^t")
+        assert page.situation().mode == "hybrid"
+        await press(pilot, "ctrl+t")
+        await asked(page, pilot, "milk")
+        await shows(pilot, "· vector", "by meaning (v:)  ^t")
+
+    browse(root, act, size=(120, 30))
 
 
 def test_enter_goes_to_a_neighbour(root):
@@ -472,6 +601,25 @@ def test_a_file_that_the_catalog_does_not_know_is_shown(root):
     browse(root, act)
 
 
+def test_a_key_before_an_unknown_file_was_looked_for_is_followed(root):
+    """Where the cursor was moved before it is known that no catalog has a file, it is followed."""
+
+    async def act(page, pilot):
+        await until(pilot, lambda: page.view.outline.key == ("r", "guide.md"))
+        write(root, "list.txt/new.md", "Never indexed.\n")
+        gate = threading.Event()
+        page.backstage.read(lambda _: gate.wait(PATIENCE_S), print_nothing, group="", urgent=True)
+        page.view.open_path("chunked/list.txt/new.md")
+        await press(pilot, "down")
+        assert page.view.outline.key == ("r", "list.txt")
+        gate.set()
+        await until(pilot, lambda: page.situation().path == "")
+        assert page.situation().resource == "list.txt"
+        await until(pilot, lambda: "Never indexed." not in seen(page))
+
+    browse(root, act)
+
+
 def test_an_absent_file_is_told(root):
     """A file that is not there is an answer with its remedy, not an error of the screen."""
 
@@ -576,12 +724,68 @@ def test_hostile_names_are_spelt_out(root):
     browse(root, act)
 
 
+def age(path):
+    """Have a catalog be one of an older program."""
+    with contextlib.closing(sqlite3.connect(path)) as catalog:
+        catalog.execute("PRAGMA user_version = 1")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (os.remove, "This store has no index yet"),
+        (lambda path: os.truncate(path, 5_000), "the catalog is damaged"),
+        (age, "the catalog has schema"),
+    ],
+)
+def test_a_store_without_an_index_says_how_it_gets_one(root, spoil, said):
+    """Without a catalog that can be read the key is named, and after it everything is there."""
+    spoil(os.path.join(root, ".sidecar", "catalog.sqlite"))
+
+    async def act(page, pilot):
+        await until(pilot, lambda: seen(page).count(said) == 2)
+        await shows(pilot, "i makes")
+        assert "Nothing in this store" not in seen(page)
+        page.view.open_path(chunk(root, "Milk and bread"))
+        await shows(pilot, "sync")
+        with Store(root, configuration=root) as store:
+            store.sync()
+        page.view.store_changed()
+        await shows(pilot, "3 resources", "Milk and bread", "guide.md")
+        assert "i makes" not in seen(page)
+
+    browse(root, act)
+
+
+def test_files_that_are_not_indexed_are_told_with_the_key(tmp_path):
+    """In a store whose files are not indexed yet, Browse says how many and what indexes them."""
+    root = str(tmp_path / "file_index")
+    Store.init(root, layout="tree", embedder="builtin", configuration=root).close()
+    os.mkdir(os.path.join(root, "chunked", "a"))
+
+    async def act(page, pilot):
+        await shows(pilot, "looking for files")
+        found(page, *(Finding(code="untracked", path=f"chunked/a/{n}.md") for n in range(2000)))
+        await shows(pilot, "2,000 files are not indexed yet", "i indexes them")
+        write(root, "a/first.md", "Only one.\n")
+        with Store(root, configuration=root) as store:
+            store.sync()
+        found(page)
+        page.view.store_changed()
+        await shows(pilot, "1 resource", "▸ a")
+        assert "not indexed" not in seen(page)
+
+    browse(root, act)
+
+
 def test_an_empty_store_says_what_to_do(tmp_path):
     """A store with nothing in it names the command that changes that."""
     root = str(tmp_path / "file_index")
     Store.init(root, layout="tree", embedder="builtin", configuration=root).close()
 
     async def act(page, pilot):
+        await shows(pilot, "looking for files")
+        found(page)
         await shows(pilot, "Nothing in this store yet", "filestore add")
 
     browse(root, act)

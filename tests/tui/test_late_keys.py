@@ -7,6 +7,7 @@ import pytest
 from filestore import Store
 from tui.app import Inspector
 from tui.frame import Options
+from tui.modals.choosing import ChoiceScreen
 from tui.modals.prompt import PromptScreen
 
 
@@ -59,5 +60,21 @@ def test_what_is_typed_before_the_command_line_is_there_is_not_lost(root):
                 break
         await pilot.pause(0.1)
         assert inspector.screen.query_one("Input").value == "help"
+
+    session(root, act)
+
+
+def test_a_key_that_is_typed_ahead_of_its_page_is_not_lost(root):
+    """The key for the menu of levels, right behind the one for Verify, opens the menu there."""
+
+    async def act(inspector, pilot):
+        inspector.simulate_key("2")
+        inspector.simulate_key("V")
+        for _ in range(200):
+            await pilot.pause(0.02)
+            if isinstance(inspector.screen, ChoiceScreen):
+                break
+        assert inspector.page == "verify"
+        assert isinstance(inspector.screen, ChoiceScreen)
 
     session(root, act)

@@ -10,6 +10,8 @@ from tui.frame import Options
 
 PAGES = ("browse", "verify", "repair")
 NARROW = ((60, 20), (80, 24))
+EDGES = {"browse": "\u2503", "verify": "\u2588", "repair": "\u2588"}
+"""What the edge of a text with the keys is drawn with, by page."""
 WIDE = (120, 40)
 
 
@@ -104,9 +106,9 @@ def test_a_text_with_the_keys_is_told_by_its_edge(case, page):
     async def act(session):
         before = session.seen()
         await session.press("tab")
-        await session.until(lambda: "\u2503" in session.seen())
-        assert "\u2503" not in before
+        await session.until(lambda: EDGES[page] in session.seen())
+        assert EDGES[page] not in before
         await session.press("shift+tab")
-        await session.until(lambda: "\u2503" not in session.seen())
+        await session.until(lambda: EDGES[page] not in session.seen())
 
     look(case, act, page=page, size=WIDE)

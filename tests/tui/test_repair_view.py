@@ -31,7 +31,8 @@ def test_a_plan_is_seen_before_anything_is_written(case):
         seen = session.seen()
         assert "forget  1 of 1" in seen
         assert "index again  1 of 1" in seen
-        assert "filestore repair" in seen
+        assert session.view.command() == f"filestore --store {case.root} repair"
+        assert "filestore --store" in seen
         assert "2 steps: no file of yours is touched, 1 text embedded" in seen
         await session.press("A")
         assert "enter or y does it" in session.seen()
@@ -51,7 +52,8 @@ def test_applying_mends_what_is_chosen_and_tells_it(case):
         await session.press("A", "y")
         await session.read("applied 1 step")
         await session.read("nothing is left that needs you")
-        assert "filestore repair" in [line for _, line in session.app.commands_done]
+        commands = [line for _, line in session.app.commands_done]
+        assert f"filestore --store {case.root} repair" in commands
         assert session.app.findings.clean
 
     case.inspect(act)
@@ -69,7 +71,7 @@ def test_a_step_that_was_left_is_not_applied(case):
         await session.press("space")
         assert "[-] index again  1 of 2" in session.seen()
         path = f"chunked/notes/{second.name}"
-        assert f"filestore repair --only modified --path {path}" in session.seen()
+        assert session.view.command().endswith(f" repair --only modified --path {path}")
         assert session.view.situation().paths == (path,)
         await session.press("A", "y")
         await session.read("applied 1 step")
@@ -94,6 +96,69 @@ def test_a_plan_of_very_many_steps_is_worked_out_aside(case, monkeypatch):
 
     case.inspect(act)
     assert case.codes() == ["modified"]
+
+
+def test_a_word_that_was_typed_for_y_never_reaches_the_page(case, monkeypatch):
+    """Who types yes where y is enough has the steps applied, and no editor opened by its e."""
+    case.chunks()[0].write_text("Another text.\n")
+    opened = []
+
+    async def act(session):
+        monkeypatch.setattr(type(session.app), "edit", lambda _, path: opened.append(path))
+        await session.plan("p")
+        await session.press("A", *"yes", "enter")
+        await session.read("applied 1 step")
+
+    case.inspect(act)
+    assert opened == []
+    assert case.codes() == []
+
+
+def test_the_step_that_is_read_is_chosen_where_it_is_read(case):
+    """After enter the head says where the keys go; space leaves the step and stays there."""
+    for path in case.chunks()[:2]:
+        path.write_text(f"Another text for {path.name}.\n")
+
+    async def act(session):
+        await session.plan("p")
+        await session.press("enter")
+        await session.read("reading the step: space chooses it, esc goes back")
+        await session.press("space")
+        await session.read("[-] index again  1 of 2")
+        assert "step 1 of 2" in session.seen()
+        await session.press("escape")
+        assert "reading the step" not in session.seen()
+
+    case.inspect(act)
+
+
+def test_what_a_repair_left_stays_known(case):
+    """Damage that only a full verification tells is still listed after a repair of the rest."""
+    first, second, third, _ = case.chunks()
+    second.write_bytes(first.read_bytes())
+    with case.store() as store:
+        store.sync()
+    third.write_text("Another text.\n")
+
+    async def act(session):
+        await session.press("2")
+        session.app.page_of("verify").verify("full")
+        await session.until(lambda: "duplicate" in session.app.findings.by_code())
+        await session.idle()
+        rotten = Finding(code="bit-rot", path=f"chunked/notes/{first.name}")
+        session.app.plan([*session.app.findings, rotten])
+        await session.read("looked full")
+        await session.idle()
+        await session.press("A", "y")
+        await session.read("applied 1 step")
+        await session.idle()
+        await session.until(lambda: "duplicate" in session.app.findings.by_code())
+        session.app.look_again()
+        await session.idle()
+        assert "duplicate" in session.app.findings.by_code()
+        assert session.app.findings.looked.level != "status"
+
+    case.inspect(act)
 
 
 def test_a_kind_is_chosen_and_left_as_a_whole(case):
@@ -167,6 +232,10 @@ def test_a_deletion_takes_a_typed_yes(case):
         await session.read("remove what was made of")
         await session.idle()
         assert "removes" in session.seen()
+        assert "no step is chosen" in session.seen()
+        await session.press("A")
+        await session.told("no step is chosen: space chooses one, a all")
+        await session.press("a")
         for keys in (("y", "enter"), ("enter", "tab", "y", "enter")):
             await session.press("A")
             await session.read("type yes")
@@ -175,9 +244,11 @@ def test_a_deletion_takes_a_typed_yes(case):
             assert case.tree() == before
             await session.press("escape")
         await session.press("A")
+        await session.read("meta.json, or removes it with its")
         await session.press(*"yes", "enter")
         await session.read("applied")
         assert case.chunks() == []
+        assert not (case.root / "chunked" / "notes" / "meta.json").exists()
         await session.press("u")
         await session.read("brought back")
         await session.press("y")

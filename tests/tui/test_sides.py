@@ -69,7 +69,7 @@ def test_both_sides_of_an_ingest_conflict_stand_beside_each_other(case):
         await session.idle()
         assert "-My words about hills." in session.seen()
         assert "+Their new words about hills." in session.seen()
-        assert f"filestore repair --theirs chunked/notes/{chunk.name}" in session.seen()
+        assert session.view.command().endswith(f" repair --theirs chunked/notes/{chunk.name}")
         assert chunk.read_text() == before
         await session.press("A", "y")
         await session.read("applied")
@@ -117,6 +117,25 @@ def test_the_text_that_both_began_with_is_shown_and_the_file_is_opened(case, mon
 
     case.inspect(act)
     assert opened == [str(chunk.relative_to(case.root))]
+
+
+def test_of_two_copies_the_left_one_stays_with_1(case):
+    """Each choice names the file that stays and the one that goes, and does just that."""
+    first, second = case.chunks()[:2]
+    second.write_bytes(first.read_bytes())
+
+    async def act(session):
+        left, right = (f"chunked/notes/{path.name}" for path in (first, second))
+        duplicate = Finding(code="duplicate", path=left, other=right)
+        session.app.choose_side(duplicate)
+        await session.read("edit it by hand")
+        await session.read(f"1  keep {left}, remove {right}")
+        await session.read(f"2  keep {right}, remove {left}")
+        await session.press("1")
+        await session.until(lambda: session.view._rows is not None)
+        assert [step.path for step in session.view._rows.plan.steps] == [right]
+
+    case.inspect(act, size=(160, 40))
 
 
 def test_leaving_a_conflict_changes_nothing(case):

@@ -334,7 +334,7 @@ def test_without_a_store_one_is_made(tmp_path: Path, key: str, words: str) -> No
     with _inspect(tmp_path) as terminal:
         terminal.until("n  make a store here", "x  open the example")
         assert not any(path.is_dir() for path in tmp_path.glob("*_index"))
-        terminal.press(key, words, "1 Browse", gone="make a store here")
+        terminal.press(key, words, "clean", gone="make a store here")
         terminal.type("q")
         assert terminal.ended() == 0
     (made,) = tmp_path.glob("*_index")
@@ -466,8 +466,8 @@ def _visit(terminal: Terminal) -> None:
     terminal.type("Down")
     terminal.press("Enter", "verified in full")
     terminal.press("a", "1 marked")
-    terminal.press("p", "plan for 1 finding")
-    terminal.press("t", "--truth")
+    terminal.press("p", "plan for 1 finding  1 step")
+    terminal.press("t", "leaves files alone")
     terminal.press("b", "changes that were made")
     for key in ("@", "E", "w", "y", "T", ":"):
         terminal.type(key)

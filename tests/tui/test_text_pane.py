@@ -109,6 +109,30 @@ def test_wrapping_keeps_every_character_within_the_width(parts, width):
     assert texts == ["".join(line) for line in parts]
 
 
+def test_the_rest_of_a_line_stands_beside_its_label_or_sign():
+    """What goes on below a label, or below the sign of a difference, is indented; text is not."""
+
+    async def act(app, pane, pilot):
+        pane.show(
+            [
+                (Span("note "), Span("first words and more")),
+                (Span("+", "added"), Span("added words and more of", "added")),
+                line("plain words and more of"),
+            ]
+        )
+        assert screen(pane) == [
+            "note first words and",
+            "     more",
+            "+added words and",
+            " more of",
+            "plain words and more",
+            "of",
+        ]
+        assert pane.find("more of") == 2
+
+    showing(act)
+
+
 def test_words_are_kept_whole_where_they_fit():
     """A break stands after a space, and inside a word only where the row has no space."""
 

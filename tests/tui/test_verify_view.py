@@ -192,7 +192,7 @@ def test_verifying_says_what_was_looked_at_and_what_was_not(root):
         await until(pilot, lambda: "verified in full" in head(inspector))
         assert ("duplicate",) in listed(inspector)
         commands = [command for _, command in inspector.commands_done]
-        assert commands[-1] == "filestore verify --level full"
+        assert commands[-1] == f"filestore --store {root} verify --level full"
         await go_to(inspector, pilot, "modified", damaged_path(inspector))
         await pilot.press("t")
         await pilot.pause()
@@ -201,6 +201,7 @@ def test_verifying_says_what_was_looked_at_and_what_was_not(root):
         inspector.backstage.stop(inspector.backstage.busy)
         await until(pilot, lambda: "stopped" in head(inspector))
         assert "that is not all" in head(inspector)
+        assert inspector.findings.clean is None
         assert "duplicate" in inspector.findings.by_code()
 
     inspect(root, act)

@@ -157,6 +157,31 @@ def test_looking_at_a_folder_takes_back_what_was_found_below():
     assert {one.path for one in known} == {path for path in PATHS if "reports" not in path}
 
 
+def test_a_verification_that_was_stopped_leaves_unknown_whether_all_is_clean():
+    """Neither its end nor a later look at stats says clean of what was not looked at."""
+    known = Findings()
+    known.replace([], Looked(level="status", at="1:00"), clean=True)
+    known.begin("full")
+    known.stop(at="2:00", why="the rest")
+    assert known.clean is None
+    known.replace_by_stats([], Looked(level="status", at="3:00"), clean=True)
+    assert known.clean is None
+    known.begin("full")
+    known.replace([], Looked(level="full", at="4:00"), clean=True)
+    known.replace_by_stats([], Looked(level="status", at="5:00"), clean=True)
+    assert known.clean
+
+
+def test_files_that_were_looked_at_later_are_told_with_their_time():
+    """The time of a look at some files stands beside that of the whole, until that is newer."""
+    known = Findings()
+    known.replace([], Looked(level="fast", at="1:00"), clean=True)
+    known.replace_of([PATHS[0]], [Finding(code="modified", path=PATHS[0])], at="2:00")
+    assert (known.looked.at, known.looked.again) == ("1:00", "2:00")
+    known.replace_by_stats([], Looked(level="status", at="3:00"), clean=True)
+    assert (known.looked.at, known.looked.again) == ("3:00", "")
+
+
 def test_a_record_of_the_flat_layout_counts_for_its_resource():
     """There a record lies beside the chunks, and its name is the name of the resource."""
     known = Findings()

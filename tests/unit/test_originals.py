@@ -32,6 +32,7 @@ VERSIONS = st.none() | st.builds(
     Version,
     digest=st.binary(min_size=16, max_size=16),
     mode=st.none() | st.integers(0, 0o777),
+    indexed=st.booleans(),
 )
 BATCHES = st.builds(
     Batch,

@@ -120,7 +120,11 @@ def test_no_word_steers_the_terminal(text, name):
         chunks.hit_row(1, hit(path=name, headings=(text,))),
         chunks.hit_row(1, hit(path=name, headings=(), text=text)),
         chunks.neighbour_row(near),
-        chunks.asking_line(text),
+        *chunks.asking_lines(text, 1.0),
+        chunks.given_up_line(text),
+        chunks.filtering_line(text),
+        *chunks.absence_lines(FilestoreError(text, remedy=name)),
+        *chunks.absence_lines(FilestoreError(text, remedy="filestore sync")),
         chunks.problem_line(text),
         chunks.count_line(shown=1, resources=2, chunks=3, filtered=text),
     ]
@@ -319,7 +323,38 @@ def test_modes_go_round():
     for _ in range(3):
         seen.append(chunks.next_mode(seen[-1]))
     assert seen == ["hybrid", "vector", "keyword", "hybrid"]
-    assert len({plain([chunks.mode_line(mode)]) for mode in seen}) == 3
+    assert len({plain(chunks.mode_lines(mode)) for mode in seen}) == 3
+
+
+@given(st.text())
+def test_another_mode_asks_the_same_words(text):
+    """A query that says how it is searched keeps its words when that is changed, through all."""
+    asked, mode = chunks.parse_query(f"k:{text}", "hybrid")
+    seen = {mode}
+    other = f"k:{text}"
+    for _ in chunks.MODES[1:]:
+        other = chunks.other_mode(other)
+        same, mode = chunks.parse_query(other, "hybrid")
+        assert same == asked
+        seen.add(mode)
+    assert seen == set(chunks.MODES)
+    assert chunks.other_mode("words") == ""
+
+
+def test_how_long_a_question_takes_is_said_once_anybody_wonders():
+    """A short question only says what is asked; a longer one also since when, and the way out."""
+    assert plain(chunks.asking_lines("milk", 0.1, shown_after_s=0.3)) == "searching for milk"
+    said = plain(chunks.asking_lines("milk", 2.25, shown_after_s=0.3))
+    assert "2.2 s" in said
+    assert "escape gives it up" in said
+
+
+def test_what_is_not_indexed_names_its_key():
+    """Files that no search finds are counted, with the key that indexes them; none says nothing."""
+    assert chunks.unindexed_lines(0) == []
+    assert "20,000 files are not indexed yet" in plain(chunks.unindexed_lines(20_000))
+    assert "1 file is not indexed yet" in plain(chunks.unindexed_lines(1))
+    assert "i indexes" in plain(chunks.unindexed_lines(2))
 
 
 def test_a_query_can_keep_to_sources():

@@ -106,6 +106,13 @@ def test_a_stopped_verification_is_not_called_clean():
     assert "stopped" in said
     assert "not all" in said
     assert "clean" not in said
+    assert "verified in full" not in said
+
+
+def test_files_that_were_looked_at_later_have_their_time() -> None:
+    """What was found after the whole was looked at is not passed off as found by then."""
+    said = plain([words.looked_line("full", at="1:00", found=1, clean=None, again="2:00")])
+    assert said.startswith("verified in full at 1:00, changed files at 2:00: 1 finding")
 
 
 def test_clean_is_said_with_what_was_accepted():
@@ -127,8 +134,8 @@ def test_a_difference_keeps_its_signs_and_roles():
     """Lines that came or went are told by their sign and by the part they play."""
     lines = words.evidence_lines(evidence(diff=DIFF, diff_cut=True))
     roles = {span.text: span.role for line in lines for span in line}
-    assert roles["-Milk."] == "removed"
-    assert roles["+Bread."] == "added"
+    assert roles["-"] == roles["Milk."] == "removed"
+    assert roles["+"] == roles["Bread."] == "added"
     assert roles["@@ -1 +1 @@"] == "hunk"
     assert "not shown" in plain(lines)
 

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from filestore.batches import Batch, Entry, Version
 from filestore.planning import WITHHELD
 from filestore.plans import ABSENT
 from filestore.safe_text import safe_text
-from filestore.undoing import choices
+from filestore.undoing import Turned, choices
 from tui.model.plan_choice import as_before, begin_with, chosen_of, request_for
 from tui.model.plan_rows import Kind, PlanRows
 from tui.widgets.marking import Marking
@@ -25,6 +26,7 @@ from tui.words.plans import (
     effects,
     kind_lines,
     left_lines,
+    question_lines,
     removed_by,
     scope_of,
     step_line,
@@ -42,6 +44,7 @@ from tui.words.reports import (
     state_of,
     sync_lines,
     turn_scope,
+    turned_lines,
     turns,
 )
 
@@ -116,9 +119,27 @@ def test_removing_a_source_counts_its_chunk_files() -> None:
     seen = dict.fromkeys(
         ["source/a.pdf", "chunked/a/1.md", "chunked/a/2.md", "chunked/a/meta.json"], ABSENT
     )
+    kept = step("remove", "source/a.pdf", codes=("source-missing",), seen=seen, write_bytes=9)
+    assert removed_by(kept) == ("chunked/a/1.md", "chunked/a/2.md")
+    assert "1 file written, 2 removed" in scope_of(plan(kept))
+
+
+def test_a_record_that_goes_with_its_last_source_is_a_removal() -> None:
+    """No file is said to be written where all of them go."""
+    seen = dict.fromkeys(["source/a.pdf", "chunked/a/1.md", "chunked/a/meta.json"], ABSENT)
     gone = step("remove", "source/a.pdf", codes=("source-missing",), seen=seen)
-    assert removed_by(gone) == ("chunked/a/1.md", "chunked/a/2.md")
-    assert "1 file written, 2 removed" in scope_of(plan(gone))
+    assert written_by(gone) == ()
+    assert scope_of(plan(gone)) == "1 step: 2 files removed"
+    said = words(question_lines([gone], most=9))
+    assert "removes chunked/a/meta.json" in said
+    assert "writes" not in said
+    assert "removes … and 1 more" in words(question_lines([gone], most=1))
+
+
+def test_what_is_taken_in_again_does_not_claim_to_write_its_source() -> None:
+    """A source is read; what is written are the chunk files made from it."""
+    again = step("reingest", "source/a.pdf", codes=("source-modified",))
+    assert words(question_lines([again], most=9)) == ("writes  chunk files made from source/a.pdf")
 
 
 def test_what_is_counted_only_later_is_said() -> None:
@@ -272,6 +293,16 @@ def test_counts_follow_every_choice(choices: list[tuple[str, list[int]]]) -> Non
             assert rows.chosen_of(kind) == sum(key[0] == kind for key in rows.chosen)
 
 
+def test_what_removes_files_waits_for_a_person() -> None:
+    """No removal is chosen beforehand, neither by marking its finding nor with leave to write."""
+    gone = step("remove", "source/a.pdf", codes=("source-missing",))
+    marked = [Finding(code="source-missing", path="source/a.pdf")]
+    for truth in (False, True):
+        assert begin_with(plan(gone, policy=Policy(truth=truth)), marked) == set()
+    named = step("remove-duplicate", "chunked/d.md", codes=("duplicate",))
+    assert begin_with(plan(named), ()) == {named.key}
+
+
 def test_a_plan_made_again_keeps_what_a_person_chose_and_left() -> None:
     """New steps come as they would; those that were left stay left, those chosen stay chosen."""
     old, chosen, left, new = (step(path=f"chunked/{name}.md") for name in "abcd")
@@ -306,6 +337,32 @@ def test_a_part_of_a_plan_is_named_by_code_and_path() -> None:
         "repair --only modified --path 'chunked/a b.md' chunked/c.md"
     ]
     assert commands(made, (), is_whole=True) == []
+
+
+def test_a_whole_code_is_named_by_it_however_many_files_it_has() -> None:
+    """Whoever marked all findings of a code gets a command with the code, not with every name."""
+    steps = [step(path=f"chunked/{number}.md") for number in range(2_000)]
+    made = plan(*steps, step("forget", "chunked/x.md", codes=("missing",)))
+    keys = {one.key for one in steps}
+    found = commands(made, keys, is_whole=False, whole=["modified"])
+    assert found == ["repair --only modified"]
+    mixed = plan(*steps, step("index", "chunked/x.md", codes=("modified", "untracked")))
+    assert commands(mixed, keys, is_whole=True) != ["repair --only modified"]
+
+
+def test_many_files_are_named_in_commands_that_a_shell_runs() -> None:
+    """What one command line cannot hold is in several, and every word of them is an argument."""
+    steps = [step(path=f"chunked/{number}.md") for number in range(1_200)]
+    found = commands(plan(*steps), {one.key for one in steps[1:]}, is_whole=True)
+    named = [word for one in found for word in shlex.split(one.partition("--path ")[2])]
+    assert named == [one.path for one in steps[1:]]
+    assert all(one.startswith("repair --only modified --path ") for one in found)
+
+
+def test_more_files_than_anybody_pastes_have_no_command_line() -> None:
+    """A command line is right, or there is none."""
+    steps = [step(path=f"chunked/{number:099}.md") for number in range(12_000)]
+    assert commands(plan(*steps), {one.key for one in steps[1:]}, is_whole=True) == []
 
 
 def test_what_writes_files_says_so_in_the_command() -> None:
@@ -424,6 +481,31 @@ def test_undo_says_what_becomes_of_each_file() -> None:
     assert turn_scope(group, "before") == (
         "undo 000001: 1 file changed back, 1 file brought back, 1 file removed"
     )
+    assert turn_scope(group, "after").startswith("redo 000001: 1 file changed again, ")
+    broken = Group(batches=(replace(batch("000001", CAME, CHANGED), underway=True),))
+    assert turn_scope(broken, "before") == (
+        "undo 000001: up to 1 file changed back, 1 file removed"
+    )
+
+
+def test_what_an_undo_did_is_counted_by_kind() -> None:
+    """Files that were removed are not said to be put back, and what is to be done next is said."""
+    done = Turned(
+        identifier="000001",
+        what="repair",
+        paths=("chunked/a.md", "chunked/b.md"),
+        embedded=0,
+        reused=0,
+        problem=None,
+        removed=2,
+        differing=("chunked/a.md", "chunked/b.md"),
+    )
+    said = words(turned_lines(done, side="before"))
+    assert "2 files removed" in said
+    assert "back" not in said.replace("changed back", "")
+    assert "2 files as the repair had found them: Verify lists what is to be done" in said
+    again = replace(done, removed=0, changed=1, brought_back=1, differing=())
+    assert "1 file changed again, 1 file brought back" in words(turned_lines(again, side="after"))
 
 
 def test_the_list_of_changes_says_where_each_stands() -> None:

@@ -24,13 +24,15 @@ class Job:
 
 @dataclass(slots=True, kw_only=True)
 class Task:
-    """One piece of long work, as the tasks panel shows it."""
+    """One piece of long work, or one question, as the tasks panel shows it."""
 
     title: str
     """A few words: "verify (full)"."""
     command: str = ""
     """The command line that does the same."""
     writes: bool = False
+    is_question: bool = False
+    """Whether it is only asked, beside all work: it keeps nothing else from being done."""
     state: TaskState = "waiting"
     stage: str = ""
     done: int = 0
@@ -59,4 +61,4 @@ class Handlers:
     found: Callable[[Sequence[Finding]], None] | None = None
     """Findings as they come, some at a time, at most ten times a second."""
     stopped: Callable[[], None] | None = None
-    """It was stopped: what was done until then stays done."""
+    """It was stopped: what was done until then stays done. Of a question: it was given up."""

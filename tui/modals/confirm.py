@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
+from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from tui.widgets.text import TextPane
@@ -19,6 +20,8 @@ from tui.words.lines import Line, one_line
 YES: Final = "yes"
 MOST_LINES: Final = 12
 """In sight at once; the rest is scrolled to."""
+TYPING_S: Final = 0.4
+"""How long after a y the rest of the word may come."""
 WIDTH: Final = 56
 """Of a line, where the screen is not narrow."""
 
@@ -34,7 +37,10 @@ class ConfirmScreen(ModalScreen[bool]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "answer(False)", "leave"),
         Binding("n,q", "answer(False)", show=False),
-        Binding("y,enter", "answer(True)", show=False),
+        Binding("enter", "answer(True)", show=False),
+        Binding("y", "letter('y')", show=False),
+        Binding("e", "letter('e')", show=False),
+        Binding("s", "letter('s')", show=False),
     ]
 
     def __init__(self, question: str, lines: Sequence[Line], *, removes: int = 0) -> None:
@@ -49,6 +55,8 @@ class ConfirmScreen(ModalScreen[bool]):
         self._question = question
         self._lines = lines
         self._removes = removes
+        self._letters = ""
+        self._typing: Timer | None = None
 
     def compose(self) -> ComposeResult:
         """The question, what it means, and how to answer."""
@@ -80,11 +88,24 @@ class ConfirmScreen(ModalScreen[bool]):
             hint = f"that is no {YES}: type {YES} to go on, or press esc to leave"
             self.query_one(".hint", Static).update(hint)
 
+    def action_letter(self, letter: str) -> None:
+        """Take a y, or the whole word: its other letters must not reach the page as keys."""
+        if self._removes:
+            self.query_one(Input).focus()
+        elif YES.startswith(self._letters + letter):
+            self._letters += letter
+            if self._typing is not None:
+                self._typing.stop()
+            self._typing = self.set_timer(TYPING_S, lambda: self.action_answer(True))
+
     def action_answer(self, wanted: bool) -> None:
         """Take the answer of a key; a removal is not confirmed by one."""
         if wanted and self._removes:
             self.query_one(Input).focus()
-        else:
+            return
+        if self._typing is not None:
+            self._typing.stop()
+        if self.is_current:
             self.dismiss(wanted)
 
 

@@ -28,6 +28,8 @@ class Looked:
     """"status", "fast", "full" or "deep"; "" for never."""
     at: str = ""
     """The time of day."""
+    again: str = ""
+    """When some files alone were looked at after that; "" for not at all."""
     checked: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
     is_running: bool = False
@@ -93,15 +95,18 @@ class Findings:
         self.looked = replace(
             self.looked, at=at, not_checked=(why,), is_running=False, was_stopped=True
         )
+        self.clean = None
         self._reshape()
 
-    def replace(self, found: Iterable[Finding] | Told, looked: Looked, *, clean: bool) -> None:
+    def replace(
+        self, found: Iterable[Finding] | Told, looked: Looked, *, clean: bool | None
+    ) -> None:
         """Take the whole truth: what is not among it is gone; marks of what stays are kept.
 
         Args:
             found: All of it; of very many, made into `Told` in another thread.
             looked: When and how.
-            clean: What the store says of itself.
+            clean: What the store says of itself; None where not all of it was looked at.
         """
         self._told = found if isinstance(found, Told) else Told.of(found)
         known = self._told.known
@@ -121,11 +126,11 @@ class Findings:
         is_verified = self.looked.level != "status"
         self.replace(
             whole.told,
-            replace(self.looked, at=looked.at) if is_verified else looked,
-            clean=clean and whole.is_kept_harmless,
+            replace(self.looked, at=looked.at, again="") if is_verified else looked,
+            clean=None if self.looked.was_stopped else clean and whole.is_kept_harmless,
         )
 
-    def replace_of(self, paths: Iterable[str], found: Iterable[Finding]) -> None:
+    def replace_of(self, paths: Iterable[str], found: Iterable[Finding], *, at: str = "") -> None:
         """Take the truth about some files, after these alone were looked at again.
 
         What only a verification of the whole tells of them stays.
@@ -133,6 +138,7 @@ class Findings:
         Args:
             paths: The files; a folder stands for everything below it.
             found: All that is found of them now.
+            at: The time of day.
         """
         wanted = {key_of(finding): finding for finding in found}
         for path in self._told.known_below(paths):
@@ -146,6 +152,8 @@ class Findings:
         # What was clean stays so where nothing was found; whether the rest is, was not looked at.
         if not self.clean or any(finding.severity != "I" for finding in wanted.values()):
             self.clean = None
+        if self.looked.at:
+            self.looked = replace(self.looked, again=at)
         self._reshape()
 
     def of_path(self, path: str) -> Sequence[Finding]:

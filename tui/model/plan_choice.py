@@ -1,6 +1,7 @@
 """What a plan is asked for, and which of its steps are chosen. Pure.
 
-One rule: a step that writes files is chosen only where somebody asked for it.
+One rule: a step that writes files is chosen only where somebody asked for it, and one that
+removes files only by a person, step by step.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from filestore import Finding, Plan, Policy, Step, shown_path, without
 from tui.words.lines import count
+from tui.words.plans import is_removal
 
 StepKey = tuple[str, str, str]
 
@@ -69,7 +71,8 @@ def begin_with(plan: Plan, findings: Iterable[Finding]) -> set[StepKey]:
     return {
         step.key
         for step in plan.steps
-        if plan.allows(step) or any((code, step.path) in wanted for code in step.codes)
+        if not is_removal(step)
+        and (plan.allows(step) or any((code, step.path) in wanted for code in step.codes))
     }
 
 

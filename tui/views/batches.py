@@ -136,7 +136,7 @@ class Turning:
         if not wanted:
             return
         job = JOBS[side]
-        command = f"filestore {job} {identifier}"
+        command = f"filestore {self._desk.store_option}{job} {identifier}"
         self._desk.note(command)
         self._desk.backstage.work(
             Job(name=job, arguments={"identifier": identifier}),

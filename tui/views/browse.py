@@ -4,9 +4,9 @@ Puts the parts together and does their actions. One rule: what the cursor of the
 what the right side shows, unless a file was asked for that the catalog does not know.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -22,7 +22,11 @@ from tui.views.browse_detail import Detail, Target
 from tui.views.browse_search import BrowseSearch
 from tui.views.browse_tree import BrowseTree
 from tui.widgets.rows import VirtualRows
-from tui.words.chunks import SECTIONS, longest_word
+from tui.words.chunks import SECTIONS, longest_word, nothing_lines
+from tui.words.lines import Line
+
+NOWHERE: Final = Target()
+"""What no cursor is ever on."""
 
 
 class BrowseView(View):
@@ -53,10 +57,10 @@ class BrowseView(View):
         """Resources and chunks."""
         self.search = BrowseSearch(desk)
         """Query and hits."""
-        self.detail = Detail(desk)
+        self.detail = Detail(desk, self._nothing_lines)
         """What is shown of one of them."""
         self._is_searching = False
-        self._followed: Target | None = None
+        self._followed: Target | None = NOWHERE
         """What the cursor of the tree was on when it last came to something else."""
         self._going_to = ""
         """The file that the cursor of the tree is on its way to."""
@@ -95,7 +99,7 @@ class BrowseView(View):
             path=path,
             resource=resource,
             query=self.search.query_words if self._is_searching else "",
-            mode=self.search.mode,
+            mode=self.search.asked_mode,
             codes=tuple(dict.fromkeys(finding.code for finding in found)),
             paths=(path,) if found else (),
         )
@@ -147,6 +151,18 @@ class BrowseView(View):
         if saved.get("section") in {name for name, _, _ in SECTIONS}:
             self._section = saved["section"]
 
+    def _nothing_lines(self) -> Sequence[Line]:
+        """What is to be read where the cursor is on nothing."""
+        if self._is_searching:
+            return nothing_lines(why="search") if self.search.query_words else ()
+        if self.outline.model.is_filtered:
+            return nothing_lines(why="filter")
+        if self.outline.model.resources or not self.outline.is_known:
+            return ()
+        index = self.outline.index_lines()
+        is_known = bool(index or self.desk.findings.looked.level)
+        return nothing_lines(why="empty" if is_known else "looking", index=index)
+
     # The cursor moves
 
     @on(VirtualRows.Highlighted)
@@ -158,7 +174,7 @@ class BrowseView(View):
                 return
             target = self.outline.target
             # A file that only the detail shows stays there until the cursor moves.
-            if target is None or target != self._followed:
+            if target != self._followed:
                 self._followed = target
                 self.detail.follow(target)
             self.desk.situation_changed()
@@ -166,14 +182,14 @@ class BrowseView(View):
     @on(BrowseTree.Arrived)
     def _arrived(self, event: BrowseTree.Arrived) -> None:
         if event.path == self._going_to:
-            # It is shown already, and so it stays where the cursor did not go there.
+            # It is shown already, and so it stays unless the cursor was moved meanwhile.
             self._going_to = ""
-            self._followed = self.outline.target
-            self.desk.situation_changed()
+            self._followed = event.left_on
+            self._pointed_in_tree()
 
     @on(BrowseSearch.Pointed)
     def _pointed_in_hits(self) -> None:
-        if self._is_searching:
+        if self._is_searching and not self.search.is_asking:
             self.detail.find = longest_word(self.search.query_words)
             self.detail.follow(self.search.target)
             self.desk.situation_changed()
@@ -191,7 +207,8 @@ class BrowseView(View):
 
     def _listing(self) -> None:
         self._show_side(is_reading=False)
-        self.listed.focus()
+        # At once: the next key may be here already.
+        self.screen.set_focus(self.listed)
 
     def _show_side(self, *, is_reading: bool) -> None:
         self.set_class(is_reading, "-reading")
@@ -271,10 +288,12 @@ class BrowseView(View):
 
     def do_back(self) -> None:
         """Leave one level: the text, the search, the filter."""
-        if self.search.is_typing and self.search.path:
-            self.listed.focus()
+        if self._is_searching and self.search.give_up():
+            pass
+        elif self.search.is_typing and self.search.path:
+            self._listing()
         elif self.outline.is_typing:
-            self.outline.show_all()
+            self.outline.show_all(back=True)
             self._listing()
         elif not self._is_on_the_left:
             self._listing()
@@ -366,7 +385,7 @@ class BrowseView(View):
         elif to is self.listed:
             self._listing()
         else:
-            to.focus()
+            self.screen.set_focus(to)
 
 
 def _walked(store: Store, path: str, steps: int) -> str:

@@ -95,7 +95,13 @@ class Detail(Vertical):
     class Shown(Message):
         """Something else is shown than before."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, nothing: Callable[[], Sequence[Line]]) -> None:
+        """Show nothing yet.
+
+        Args:
+            desk: What is worked at.
+            nothing: Says what is to be read where the cursor is on nothing.
+        """
         super().__init__(id="browse-detail")
         self._desk = desk
         self.section = "text"
@@ -113,6 +119,7 @@ class Detail(Vertical):
         self._beside: Timer | None = None
         self._neighbours_of = ""
         self._lines: Sequence[Line] = ()
+        self._nothing = nothing
         self.reader = TextPane(id="browse-reader")
         """Shows text, raw file and facts."""
         self.pictures = PicturePane(desk)
@@ -147,7 +154,8 @@ class Detail(Vertical):
     def take_focus(self) -> None:
         """Let the keys go to what is shown."""
         parts = {"picture": self.pictures.plot, "neighbours": self.neighbours}
-        parts.get(self.section, self.reader).focus()
+        # At once: the next key may be here already.
+        self.screen.set_focus(parts.get(self.section, self.reader))
 
     # What is shown
 
@@ -163,6 +171,8 @@ class Detail(Vertical):
     def follow(self, target: Target | None) -> None:
         """Show what the cursor came to, once it rests."""
         if target == self._target and self._asked:
+            if target is None:
+                self._draw_nothing()
             return
         self._target = target
         self._stop()
@@ -244,11 +254,13 @@ class Detail(Vertical):
     def _show_nothing(self) -> None:
         self.about = self._about_resource = None
         self._head.say([])
-        is_empty = not self.pictures.resources
-        self.reader.show(words.nothing_lines(is_empty=is_empty), key="nothing")
+        self._draw_nothing()
         self._show_neighbours("", ())
         self.pictures.narrow_to(None)
         self.post_message(self.Shown())
+
+    def _draw_nothing(self) -> None:
+        self.reader.show(self._nothing(), key="nothing")
 
     def _show_resource(self, about: "AboutResource") -> None:
         self.about, self._about_resource = None, about
@@ -329,6 +341,8 @@ class Detail(Vertical):
             self._head.say(words.head_lines(self.about, found))
             if self._way == "facts":
                 self._draw_file()
+        elif self._target is None:
+            self._draw_nothing()
         else:
             self._draw_resource()
         self.pictures.findings_changed()
@@ -368,8 +382,10 @@ class Detail(Vertical):
             Handlers(
                 then=lambda found: self._show_neighbours(path, found),
                 failed=self._no_neighbours,
+                stopped=self._neighbours_given_up,
             ),
             group="neighbours",
+            title=words.neighbours_task(path),
         )
 
     def _show_neighbours(self, path: str, found: "Sequence[Neighbour]") -> None:
@@ -378,6 +394,10 @@ class Detail(Vertical):
         self._neighbours_title.say([words.neighbours_title(state)])
         rows = [(one.path, words.neighbour_row(one)) for one in found]
         self.neighbours.show(Listed(rows))
+
+    def _neighbours_given_up(self) -> None:
+        self._neighbours_of = ""
+        self._neighbours_title.say([words.neighbours_title("given up")])
 
     def _no_neighbours(self, error: FilestoreError) -> None:
         self.neighbours.show(Listed())

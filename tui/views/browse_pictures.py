@@ -88,8 +88,10 @@ class PicturePane(Vertical):
                 Handlers(
                     then=partial(self._take, self.kind, job),
                     failed=partial(self._no, self.kind),
+                    stopped=partial(self._given_up, self.kind),
                 ),
                 group=f"picture {self.kind}",
+                title=words.TITLES[self.kind],
             )
         self._redraw()
 
@@ -101,6 +103,7 @@ class PicturePane(Vertical):
     def next(self) -> None:
         """Show the next picture."""
         self.kind = KINDS[(KINDS.index(self.kind) + 1) % len(KINDS)]
+        self._errors.pop(self.kind, None)
         self.show()
 
     def _take(self, kind: str, job: Job, data: Any) -> None:
@@ -113,6 +116,9 @@ class PicturePane(Vertical):
             self._plotted = None
             self._drifted = (-1, frozenset())
         self._redraw()
+
+    def _given_up(self, kind: str) -> None:
+        self._no(kind, FilestoreError("given up", remedy="m comes to it again"))
 
     def _no(self, kind: str, error: FilestoreError) -> None:
         self._errors[kind] = error

@@ -22,7 +22,7 @@ from tui.desk import Desk
 from tui.model.tree import TreeRows
 from tui.views.browse_detail import Target
 from tui.widgets.caption import Caption
-from tui.widgets.field import Field
+from tui.widgets.field import Entry
 from tui.widgets.rows import VirtualRows
 from tui.words import chunks as words
 from tui.words.lines import Line
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from filestore import ChunkRow, Counts, ResourceRow
 
 FIRST_PAGE: Final = 64
+FILTER_SAID_S: Final = 0.2
+"""How long an answer takes at most of which nothing is said."""
 FILTER_S: Final = 0.06
 """How long nobody types before the filter is asked."""
 MOST_ROWS: Final = 20_000
@@ -69,9 +71,11 @@ class BrowseTree(Vertical):
     class Arrived(Message):
         """The cursor is on a file that was asked for, or stays since the catalog has it not."""
 
-        def __init__(self, path: str) -> None:
+        def __init__(self, path: str, *, left_on: Target | None) -> None:
             super().__init__()
             self.path = path
+            self.left_on = left_on
+            """What the cursor is on if no key moved it: that file, or what it was on before."""
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(id="browse-left-tree")
@@ -83,13 +87,19 @@ class BrowseTree(Vertical):
         self._filter = ""
         self._problem = ""
         self._typing: Timer | None = None
+        self._filtering: Timer | None = None
+        """Runs, or ran out, while it is not known what a filter leaves."""
+        self._unfiltered_key: Hashable | None = None
+        """Of what the cursor was on before there was a filter."""
+        self._absence: FilestoreError | None = None
+        """Why there is no catalog to be read."""
         self._wanted_path = ""
         """Where the cursor is to go once there is such a row."""
         self._opened_before: tuple[str, ...] = ()
         """Resources to be opened once they are known."""
         self.model = TreeRows(self._label, self._fetch, self._seek)
         self.rows = VirtualRows(id="browse-tree", marking=False)
-        self._input = Field(placeholder="words   !not   ~regex", id="browse-filter")
+        self._input = Entry(then=self.rows, placeholder="words   !not   ~regex", id="browse-filter")
         self._said = Caption(id="browse-count")
         self._first: Sequence[ResourceRow] | None = None
         """The first page, which may come before there is a place to show it."""
@@ -111,6 +121,11 @@ class BrowseTree(Vertical):
     def resources(self) -> "Sequence[ResourceRow]":
         """All resources that are known."""
         return tuple(self._resources.values())
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known what resources there are, or that this cannot be known."""
+        return self._is_whole or self._absence is not None
 
     # What is under the cursor
 
@@ -148,8 +163,15 @@ class BrowseTree(Vertical):
             lambda store: store.listing().resources(limit=FIRST_PAGE),
             self._take_first,
             group="resources",
+            failed=self._take_absence,
             urgent=True,
         )
+
+    def _take_absence(self, error: FilestoreError) -> None:
+        """There is no catalog, or none that can be read."""
+        self._absence = error
+        self._rows.clear()
+        self._take_resources(())
 
     def _take_first(self, found: "Sequence[ResourceRow]") -> None:
         if self.rows.rows is not self.model:
@@ -161,11 +183,15 @@ class BrowseTree(Vertical):
             self._take_whole(found)
         else:
             self._desk.backstage.read(
-                lambda store: store.listing().resources(), self._take_whole, group="resources"
+                lambda store: store.listing().resources(),
+                self._take_whole,
+                group="resources",
+                failed=self._take_absence,
             )
 
     def _take_whole(self, found: "Sequence[ResourceRow]") -> None:
         self._is_whole = True
+        self._absence = None
         self._take_resources(found)
         self._reopen()
         self._count()
@@ -190,7 +216,10 @@ class BrowseTree(Vertical):
 
     def _count(self) -> None:
         self._desk.backstage.read(
-            lambda store: store.listing().counts(), self._take_counts, group="counts"
+            lambda store: store.listing().counts(),
+            self._take_counts,
+            group="counts",
+            failed=self._take_absence,
         )
 
     def _take_counts(self, counts: "Counts") -> None:
@@ -207,7 +236,15 @@ class BrowseTree(Vertical):
             filtered=self._filter if matches else "",
         )
         problem = [words.problem_line(self._problem)] if self._problem else []
-        self._said.say([*problem, line])
+        how_many = [line] if self._absence is None else []
+        self._said.say([*problem, *how_many, *self.index_lines()])
+
+    def index_lines(self) -> list[Line]:
+        """What of the files is not in the index, and the key for it; nothing where all is."""
+        if self._absence is not None:
+            return words.absence_lines(self._absence)
+        files = self._desk.findings.by_code().get("untracked", 0)
+        return words.unindexed_lines(files, is_short=bool(self._resources))
 
     def _seek(self, name: str) -> None:
         self._desk.backstage.read(
@@ -258,6 +295,8 @@ class BrowseTree(Vertical):
     def findings_changed(self) -> None:
         """Draw the marks of the rows anew."""
         self.rows.loaded(0, len(self.model))
+        if self._filtering is None:
+            self._say_count()
 
     # Opening and closing
 
@@ -313,17 +352,21 @@ class BrowseTree(Vertical):
     def open_path(self, path: str) -> None:
         """Put the cursor on a file, its resource opened; nowhere where it is not in the catalog."""
         self._wanted_path = path
+        arrive = partial(self._arrive, path, self.target)
         self._desk.backstage.read(
             lambda store: _place(store, path),
-            partial(self._arrive, path),
+            arrive,
             group="place",
-            failed=lambda _: self._arrive(path, None),
+            failed=lambda _: arrive(None),
             urgent=True,
         )
 
-    def _arrive(self, path: str, found: "tuple[str, int, array[int]] | None") -> None:
+    def _arrive(
+        self, path: str, before: Target | None, found: "tuple[str, int, array[int]] | None"
+    ) -> None:
         self._go_to(found)
-        self.post_message(self.Arrived(path))
+        left_on = before if found is None else self.target
+        self.post_message(self.Arrived(path, left_on=left_on))
 
     def _go_to(self, found: "tuple[str, int, array[int]] | None") -> None:
         if found is None:
@@ -352,12 +395,13 @@ class BrowseTree(Vertical):
     def begin_filter(self) -> None:
         """Let a filter be typed."""
         self._input.add_class("-open")
-        self._input.focus()
+        # At once: the next key may be here already.
+        self.screen.set_focus(self._input)
 
     @property
     def is_typing(self) -> bool:
         """Whether the filter has the focus."""
-        return self._input.has_focus
+        return self._input.is_typing
 
     def set_filter(self, text: str) -> None:
         """Show only what a filter lets through."""
@@ -367,20 +411,34 @@ class BrowseTree(Vertical):
         self._filter = text
         self._ask_filter()
 
-    def show_all(self) -> bool:
-        """Take the filter away; False where there is none."""
-        was_open = self._input.has_class("-open")
+    def show_all(self, *, back: bool = False) -> None:
+        """Take the filter away.
+
+        Args:
+            back: Whether the cursor returns to what it was on before, as it does in any case
+                where the filter left nothing.
+        """
         self._problem = ""
+        self._filter_said()
         with self._input.prevent(Input.Changed):
             self._input.value = ""
         self._input.remove_class("-open")
-        was_filtered = self.model.is_filtered
         self._filter = ""
-        if was_filtered:
-            self.model.unfiltered()
-            self.rows.changed()
+        if self.model.is_filtered:
+            self._unfilter(back=back)
         self._say_count()
-        return was_open or was_filtered
+
+    def _unfilter(self, *, back: bool) -> None:
+        key, path = self.key, self.path
+        self.model.unfiltered()
+        self.rows.changed()
+        if back or key is None:
+            if self._unfiltered_key is not None:
+                self.rows.move_to(self._unfiltered_key)
+        elif not self.rows.move_to(key) and path:
+            # Its resource was opened by the filter alone.
+            self.open_path(path)
+        self._unfiltered_key = None
 
     @on(Input.Changed, "#browse-filter")
     def _typed(self, event: Input.Changed) -> None:
@@ -394,14 +452,15 @@ class BrowseTree(Vertical):
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
         if not self._filter:
-            self.show_all()
-        self.rows.focus()
+            self.show_all(back=True)
 
     def _ask_filter(self) -> None:
         text = self._filter
         if not text:
             self._take_matches("", None)
             return
+        if self._filtering is None:
+            self._filtering = self.set_timer(FILTER_SAID_S, self._say_filtering)
         self._desk.backstage.read(
             lambda store: _matches(store, text),
             partial(self._take_matches, text),
@@ -413,17 +472,31 @@ class BrowseTree(Vertical):
         if text != self._filter:
             return
         self._problem = ""
-        if found is None:
-            self.model.unfiltered()
-        else:
+        self._filter_said()
+        if found is not None:
+            if not self.model.is_filtered:
+                self._unfiltered_key = self.key
             self.model.filtered(found)
-        self.rows.changed()
+            self.rows.changed()
+        elif self.model.is_filtered:
+            self._unfilter(back=True)
         self._say_count()
         self.post_message(self.Pointed())
 
     def _bad_filter(self, error: FilestoreError) -> None:
         self._problem = error.message
+        self._filter_said()
         self._say_count()
+
+    def _say_filtering(self) -> None:
+        if self._filtering is not None:
+            self._said.say([words.filtering_line(self._filter)])
+
+    def _filter_said(self) -> None:
+        """The answer is there, or nobody waits for it."""
+        if self._filtering is not None:
+            self._filtering.stop()
+            self._filtering = None
 
     # The store is another
 
@@ -435,11 +508,13 @@ class BrowseTree(Vertical):
             lambda store: _renewed(store, opened, path, text),
             self._renew,
             group="resources",
+            failed=self._take_absence,
         )
 
     def _renew(self, renewed: Renewed) -> None:
         key = self.key
         is_on_file = isinstance(key, int)
+        self._absence = None
         self._rows.clear()
         self._is_whole = True
         self._resources = {row.resource: row for row in renewed.resources}

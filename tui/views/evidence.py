@@ -129,7 +129,9 @@ class Following:
         finding = self._finding
         if finding is None:
             return
-        arguments = {"path": finding.path, "count": NEIGHBOURS, "now": now}
+        # Nothing is indexed under the name that a moved file has now.
+        path = finding.other if finding.code == "moved" and not now else finding.path
+        arguments = {"path": path, "count": NEIGHBOURS, "now": now}
         self._desk.backstage.ask(
             Job(name="neighbours", arguments=arguments),
             Handlers(

@@ -1,10 +1,11 @@
 """A plan on the screen: its steps with a box each, beside them what one does."""
 
 from collections.abc import Collection, Hashable, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.timer import Timer
@@ -23,6 +24,8 @@ PREVIEW_S: Final = 0.03
 
 class PlanPane(Horizontal):
     """Steps to choose from. Instead of one, words may be shown: a report, a refusal."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "mark", show=False)]
 
     class Moved(Message):
         """The cursor came to another row."""
@@ -90,6 +93,13 @@ class PlanPane(Horizontal):
         if isinstance(found, Left):
             return found.finding.path
         return found.path if found is not None and not found.part else ""
+
+    def action_mark(self) -> None:
+        """Choose or leave the step that is read, without going back to the list."""
+        at = self.steps.cursor_key
+        self.steps.action_mark()
+        if at is not None:
+            self.steps.move_to(at)
 
     def _chosen_with(self, key: Hashable) -> Collection[StepKey]:
         return self.plan_rows.chosen_with(key) if self.plan_rows is not None else ()

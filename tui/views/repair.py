@@ -4,6 +4,7 @@ One rule: nothing is written here before a person saw what, and said yes to its 
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,11 +17,10 @@ from textual.events import DescendantFocus
 from textual.timer import Timer
 from textual.widget import Widget
 
-from filestore import Policy, shown_path
+from filestore import Policy
 from tui.backstage import Handlers, Job, Task
 from tui.desk import Desk, View
 from tui.modals.confirm import ConfirmScreen
-from tui.model.findings import Looked, Told
 from tui.model.plan_choice import (
     Chosen,
     Request,
@@ -33,11 +33,13 @@ from tui.situations import Place, Situation
 from tui.views.batches import Changes, Turning
 from tui.views.plan_pane import PlanPane
 from tui.widgets.caption import Caption
-from tui.words.lines import Line, count, line
+from tui.words.lines import Line, count, cut, line
 from tui.words.plans import (
     commands,
     no_plan_lines,
     plan_line,
+    planning_lines,
+    question_lines,
     removed_by,
     scope_of,
     totals_line,
@@ -53,6 +55,9 @@ AT_ONCE: Final = 5_000
 """Steps; what is worked out about more of them is worked out aside."""
 MOST_NAMED: Final = 200
 """Files named in a question."""
+MOST_SHOWN: Final = 1_000
+"""Characters of a command line."""
+TOO_MANY: Final = "no command line names so many files: choose whole kinds"
 MOST_WATCHED: Final = 2_000
 """Steps whose findings tell whether the plan still fits."""
 
@@ -72,7 +77,7 @@ class RepairView(View):
         width: 3fr; border-left: solid $panel; padding: 0 1;
     }
     RepairView #plan-detail:focus, RepairView #changes-detail:focus {
-        border-left: heavy $primary;
+        border-left: thick $primary;
     }
     .-ascii RepairView #plan-detail, .-ascii RepairView #changes-detail {
         border-left: ascii $panel;
@@ -103,6 +108,9 @@ class RepairView(View):
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
         self._request: Request | None = None
+        """What the plan in sight was made for."""
+        self._asked: Request | None = None
+        """What a plan was asked for last; it may not be made yet."""
         self._begun_with: set[StepKey] = set()
         self._chosen: Chosen | None = None
         self._command = ""
@@ -110,6 +118,8 @@ class RepairView(View):
         """What the chosen steps do, and the command for it; how far work is comes below."""
         self._seen: dict[str, frozenset[str]] = {}
         self._stale = ""
+        self._writes_files = False
+        """Whether the work under way does; to the sidecar alone, nothing is taken back."""
         self._job: Task | None = None
         self._ticking: Timer | None = None
         self._turning = Turning(desk, ask=self._ask, told=self._tell)
@@ -146,6 +156,7 @@ class RepairView(View):
             codes=chosen.codes,
             paths=chosen.paths,
             steps=len(chosen.plan.steps),
+            planned=len(self._rows.plan.steps) if self._rows is not None else 0,
             truth=chosen.truth,
             level=chosen.plan.level,
         )
@@ -225,11 +236,11 @@ class RepairView(View):
 
     def do_plan_again(self) -> None:
         """Make the plan anew."""
-        self._plan(self._request or request_for(None, None))
+        self._plan(self._asked or request_for(None, None))
 
     def do_truth(self) -> None:
         """Let files be written, or leave all of them alone; some steps are others then."""
-        request = self._request or request_for(None, None)
+        request = self._asked or request_for(None, None)
         self._plan(request.with_truth(not request.policy.truth))
 
     def _plan(self, request: Request) -> None:
@@ -238,6 +249,7 @@ class RepairView(View):
                 self.desk.say(f"{self._job.title} is under way", severity="warning")
                 return
             self.desk.backstage.stop(self._job)
+        self._asked = request
         self.remove_class("-changes")
         arguments = {"policy": request.policy, "findings": request.findings, "level": None}
         truth = " --truth" if request.policy.truth else ""
@@ -250,10 +262,12 @@ class RepairView(View):
                     stopped=partial(self._stopped, "stopped: nothing was changed"),
                 ),
                 title=f"plan for {request.about}",
-                command=f"filestore repair --plan{truth}",
+                command=f"filestore {self.desk.store_option}repair --plan{truth}",
                 writes=False,
             )
         )
+        if self._rows is None:
+            self._pane.tell(planning_lines())
 
     def _planned(self, request: Request, plan: "Plan") -> None:
         before = self._rows if self._request is not None else None
@@ -285,12 +299,27 @@ class RepairView(View):
         if rows is None or request is None:
             return
         self._costs = [line("counting …", "quiet"), line("")]
-        count_up = partial(_counted, rows.plan, frozenset(rows.chosen), is_whole=request.is_whole)
+        count_up = partial(
+            _counted,
+            rows.plan,
+            frozenset(rows.chosen),
+            is_whole=request.is_whole,
+            whole=self._whole_codes(request),
+            store=self.desk.store_option,
+        )
         self._aside(rows.plan, count_up, self._take_costs)
+
+    def _whole_codes(self, request: Request) -> frozenset[str]:
+        """The codes of which the plan mends everything that is known."""
+        asked = Counter(finding.code for finding in request.findings or ())
+        known = self.desk.findings.by_code()
+        return frozenset(code for code, number in asked.items() if number == known.get(code))
 
     def _take_costs(self, found: "tuple[Chosen, str]") -> None:
         self._chosen, self._command = found
-        command = line(self._command or "no step is chosen", "note")
+        none = TOO_MANY if self._chosen.plan.steps else "no step is chosen"
+        # As much of it as any screen shows: it may name thousands of files.
+        command = line(cut(self._command or none, MOST_SHOWN), "note")
         self._costs = [command, totals_line(self._chosen.plan)]
         self._draw()
         self.desk.situation_changed()
@@ -310,22 +339,16 @@ class RepairView(View):
             self.desk.say("no step is chosen that can be applied", severity="warning")
         else:
             removed = [path for step in plan.steps for path in removed_by(step)]
-            question = ConfirmScreen(
-                scope_of(plan), self._question(plan, removed), removes=len(removed)
-            )
+            question = ConfirmScreen(scope_of(plan), self._question(plan), removes=len(removed))
             self._ask(question, partial(self._answered, plan, self.command()))
 
     def _ask(self, question: ConfirmScreen, answered: Callable[[bool | None], None]) -> None:
         self.app.push_screen(question, answered)
 
-    def _question(self, plan: "Plan", removed: Sequence[str]) -> list[Line]:
+    def _question(self, plan: "Plan") -> list[Line]:
         """What a person should know before saying yes."""
         stale = f"{self._stale}: steps that no longer hold are skipped, and said"
-        files = [step.path for step in plan.steps if step.truth and not removed_by(step)]
-        shown = [
-            *(line(f"removes {shown_path(path)}", "error") for path in removed[:MOST_NAMED]),
-            *(line(f"writes  {shown_path(path)}") for path in files[:MOST_NAMED]),
-        ]
+        shown = question_lines(plan.steps, most=MOST_NAMED)
         kept = "what files hold now is kept first: u takes all of it back"
         return [
             *([line(stale, "warning")] if self._stale else []),
@@ -335,7 +358,10 @@ class RepairView(View):
     def _answered(self, plan: "Plan", command: str, wanted: bool | None) -> None:
         if not wanted:
             return
-        self.desk.note(command)
+        title = f"repair, {count(len(plan.steps), 'step')}"
+        self.desk.note(command or title)
+        self._writes_files = any(step.truth for step in plan.steps)
+        files = ", and u takes files back" if self._writes_files else ""
         self._begin(
             self.desk.backstage.work(
                 Job(name="apply", arguments={"plan": plan}),
@@ -343,31 +369,19 @@ class RepairView(View):
                     then=self._applied,
                     failed=self._refused,
                     stopped=partial(
-                        self._stopped,
-                        "stopped safely: what was applied stays, and can be undone with u",
+                        self._stopped, f"stopped safely: what was done until then stays{files}"
                     ),
                 ),
-                title=f"repair, {count(len(plan.steps), 'step')}",
-                command=command,
+                title=title,
+                command=command or title,
                 writes=True,
             )
         )
 
     def _applied(self, report: "RepairReport") -> None:
-        self._forget_plan(report_lines(report))
+        self._forget_plan(report_lines(report, store=self.desk.store_option))
         self.desk.say(report_words(report))
-        looked = Looked(level=report.plan.level, at=time.strftime("%H:%M:%S"))
-        self.desk.backstage.read(
-            lambda _: Told.of(report.remaining),
-            partial(self._take_remaining, looked),
-            group="",
-            failed=lambda _: self._take_remaining(looked, Told.of(report.remaining)),
-            urgent=True,
-        )
-
-    def _take_remaining(self, looked: Looked, told: Told) -> None:
-        is_clean = not told.severities["E"] and not told.severities["W"]
-        self.desk.findings.replace(told, looked, clean=is_clean)
+        self.desk.verified(report.remaining, report.plan.level)
         self.desk.look_again()
 
     def _refused(self, error: "FilestoreError") -> None:
@@ -380,10 +394,8 @@ class RepairView(View):
         self._after_work()
 
     def _after_work(self) -> None:
-        """What was applied before it ended has to be seen."""
+        """What was applied before it ended has to be seen; whether the plan still fits, too."""
         wrote = self._job is not None and self._job.writes
-        if wrote and self._rows is not None:
-            self._stale = "it was applied in part"
         self._end()
         if wrote:
             self.desk.look_again()
@@ -451,6 +463,7 @@ class RepairView(View):
     @on(DescendantFocus)
     def _focus_moved(self) -> None:
         self.set_class(self._is_reading(), "-reading")
+        self._draw()
 
     @on(PlanPane.Moved)
     def _moved(self) -> None:
@@ -494,8 +507,11 @@ class RepairView(View):
         if self.has_class("-changes"):
             return line("changes that were made: u undoes, U redoes, b shows the plan", "title")
         if self._rows is None or self._request is None:
-            return line("no plan", "quiet")
-        return plan_line(self._rows.plan, about=self._request.about, stale=self._stale)
+            return line("planning …" if self._is_working() else "no plan", "quiet")
+        title = plan_line(self._rows.plan, about=self._request.about, stale=self._stale)
+        if not self._pane.text.has_focus:
+            return title
+        return (*line("reading the step: space chooses it, esc goes back  ", "key"), *title)
 
     def _progress(self, task: Task) -> Line:
         done = progress_line(
@@ -504,10 +520,20 @@ class RepairView(View):
             total=task.total,
             elapsed_s=time.monotonic() - task.started_s,
         )
-        safe = "x stops it safely, u takes back what was done" if task.writes else "x stops it"
+        safe = "x stops it"
+        if task.writes:
+            files = ", u takes files back" if self._writes_files else ""
+            safe = f"x stops it safely{files}"
         return (*done, *line(f"  {safe}", "quiet"))
 
 
-def _counted(plan: "Plan", chosen: Collection[StepKey], *, is_whole: bool) -> tuple[Chosen, str]:
-    found = commands(plan, chosen, is_whole=is_whole)
-    return chosen_of(plan, chosen), " && ".join(f"filestore {words}" for words in found)
+def _counted(
+    plan: "Plan",
+    chosen: Collection[StepKey],
+    *,
+    is_whole: bool,
+    whole: Collection[str],
+    store: str,
+) -> tuple[Chosen, str]:
+    found = commands(plan, chosen, is_whole=is_whole, whole=whole)
+    return chosen_of(plan, chosen), " && ".join(f"filestore {store}{words}" for words in found)

@@ -67,7 +67,7 @@ class VerifyView(View):
     VerifyView #evidence { width: 1fr; height: 1fr; border-left: solid $panel; padding: 0 1; }
     VerifyView #finding-filter { display: none; height: 1; border: none; padding: 0 1; }
     VerifyView #finding-filter.open { display: block; }
-    VerifyView #evidence:focus { border-left: heavy $primary; }
+    VerifyView #evidence:focus { border-left: thick $primary; }
     .-ascii VerifyView #evidence { border-left: ascii $panel; }
     .-ascii VerifyView #evidence:focus { border-left: ascii $primary; }
     .-narrow VerifyView #evidence { display: none; }
@@ -463,6 +463,7 @@ class VerifyView(View):
     def on_descendant_focus(self) -> None:
         """On a narrow screen, show the part that a click or a key went to."""
         self.set_class(self.evidence.has_focus, "-evidence")
+        self._draw()
 
     # The head
 
@@ -471,7 +472,10 @@ class VerifyView(View):
             return
         findings, shown = self.desk.findings, self._rows.filter
         counts = counts_line(findings.by_severity(), marked=len(findings.marked))
-        head = [self._verifying.line(), (*counts, Span(f"by {self._rows.order}", "quiet"))]
+        order = Span(f"by {self._rows.order}", "quiet")
+        if self.evidence.has_focus:
+            order = Span("reading the evidence: esc goes back", "key")
+        head = [self._verifying.line(), (*counts, order)]
         if not findings.looked.is_running:
             head.append(not_checked_line(findings.looked.level, findings.looked.not_checked))
         if self._mistake:

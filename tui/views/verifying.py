@@ -36,7 +36,7 @@ class Verifying:
         if self._run is not None and not self._run.is_over:
             self._desk.say(f"{self._run.title} is under way: x stops it", severity="warning")
             return
-        command = f"filestore verify --level {level}"
+        command = f"filestore {self._desk.store_option}verify --level {level}"
         self._desk.note(command)
         self._level, self._has_begun = level, False
         self._run = self._desk.backstage.work(
@@ -119,6 +119,7 @@ class Verifying:
             found=len(findings),
             clean=findings.clean,
             was_stopped=looked.was_stopped,
+            again=looked.again,
         )
 
 

@@ -19,6 +19,7 @@ SIGNS: Final = str.maketrans({"…": "...", "·": "-", "–": "-", "×": "x", "�
 """What stands for signs of our own words where there is nothing but ASCII."""
 TAB: Final = "    "
 PLAIN: Final = Style.null()
+_SIGNS_OF_DIFFS: Final = ("+", "-")
 _MOST_CODES: Final = 8
 """Characters that are looked at for a cell: what is piled higher is cut."""
 
@@ -38,6 +39,14 @@ def in_ascii(line: Line) -> Line:
 
 def _signed(span: Span) -> str:
     return span.text.translate(SIGNS)
+
+
+def hanging(line: Line) -> int:
+    """How far in the rest of a line stands: below its words, not below its label or its sign."""
+    if len(line) < 2:
+        return 0
+    first = _flat(line[0].text)
+    return cell_len(first) if first.endswith(" ") or first in _SIGNS_OF_DIFFS else 0
 
 
 def fitted(line: Line, width: int, ellipsis: str) -> Line:
@@ -82,10 +91,24 @@ class Wrapping:
     after spaces where there are any.
     """
 
-    def __init__(self, lines: Sequence[Line], width: int) -> None:
+    def __init__(
+        self,
+        lines: Sequence[Line],
+        width: int,
+        *,
+        hanging: Callable[[Line], int] = lambda _: 0,
+    ) -> None:
+        """Nothing is broken yet.
+
+        Args:
+            lines: To be broken.
+            width: Of a row, in cells.
+            hanging: How far in the further rows of a line stand.
+        """
         self.lines = lines
         self.width = max(width, 2)
         """Two, because there are characters that take as many."""
+        self._hanging = hanging
         self._line_of = array("l")
         self._start_of = array("l")
         self._next = 0
@@ -124,6 +147,14 @@ class Wrapping:
         """The line and the character that a row begins with."""
         return self._line_of[row], self._start_of[row]
 
+    def indent(self, row: int) -> int:
+        """The cells that are left free before a row: its line began on another one."""
+        line, start = self.begins(row)
+        return self._indent_of(line) if start else 0
+
+    def _indent_of(self, line: int) -> int:
+        return min(self._hanging(self.lines[line]), self.width // 3)
+
     def ends(self, row: int) -> int:
         """The character of its line that a row ends before."""
         following = row + 1
@@ -153,7 +184,8 @@ class Wrapping:
         text = self.text(self._next)
         self._line_of.append(self._next)
         self._start_of.append(self._from)
-        end = _break(text, self._from, self.width)
+        indent = self._indent_of(self._next) if self._from else 0
+        end = _break(text, self._from, self.width - indent)
         if end >= len(text):
             self._next += 1
             self._from = 0

@@ -18,7 +18,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.timer import Timer
 
-from tui.widgets.cells import PLAIN, TAB, Wrapping
+from tui.widgets.cells import PLAIN, TAB, Wrapping, hanging
 from tui.widgets.styles import Drawn
 from tui.words.lines import Line
 
@@ -138,7 +138,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
             self._going_on.stop()
         width = self.text_width
         if self._strips is None and width > 0:
-            self._wrapping = Wrapping(self._lines, width)
+            self._wrapping = Wrapping(self._lines, width, hanging=hanging)
             self._wrapping.advance_to(*self._anchor)
             self._wrapping.advance(2 * self.page)
         self._measure()
@@ -204,14 +204,18 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         if row >= self._rows():
             return Strip.blank(self._width, PLAIN)
         line, start = self._begins(row)
+        indent = 0
         if self._strips is not None:
             segments: Iterable[Segment] = self._strips[row].apply_style(self._base)
             start = 0
         elif self._wrapping is not None:
             spans = self._wrapping.row(row)
             segments = [Segment(span.text, self.style_of(span.role)) for span in spans]
+            indent = self._wrapping.indent(row)
         marked = self._highlighted(segments, line, start) if self._matches else segments
         flat = [Segment(text.replace("\t", TAB), style) for text, style, _ in marked if text]
+        if indent:
+            flat.insert(0, Segment(" " * indent, self.style_of("text")))
         return Strip(flat).adjust_cell_length(self._width, PLAIN)
 
     def _highlighted(self, segments: Iterable[Segment], line: int, start: int) -> Iterable[Segment]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 # The function, not the module of the same name that the package also has.
-from filestore import safe_text, shown_path
+from filestore import CatalogNewerError, safe_text, shown_path
 from tui.words.findings import SEVERITY
 from tui.words.lines import Line, Role, Span, count, cut, field, line, one_line, span
 from tui.words.pictures import drift_bar
@@ -41,8 +41,10 @@ SECTIONS: Final[tuple[tuple[str, str, str], ...]] = (
 )
 """Name, key and title of each way to look at a chunk."""
 MODES: Final = ("hybrid", "vector", "keyword")
+_PREFIXES: Final[Mapping[str, str]] = {"h:": "hybrid", "v:": "vector", "k:": "keyword"}
+"""What says before a query how is searched."""
 _MODE_WORDS: Final = {
-    "hybrid": "by meaning and by words",
+    "hybrid": "by meaning and words",
     "vector": "by meaning (v:)",
     "keyword": "by words (k:)",
 }
@@ -57,6 +59,12 @@ _FRESHNESS: Final[Mapping[str, tuple[str, Role]]] = {
     "gone": ("the file is gone", "error"),
     "not indexed": ("not indexed: no search finds it", "warning"),
 }
+_NOTHING: Final[Mapping[str, str]] = {
+    "filter": "Nothing is left by the filter; escape shows everything.",
+    "search": "Nothing was found; escape returns to the tree.",
+    "looking": "Nothing is indexed; looking for files …",
+}
+"""Why there is nothing to be shown, in words."""
 _SAID_ELSEWHERE: Final = frozenset({"headings", "kind", "origin", "questions", "source"})
 """Keys of the frontmatter that the facts say in words of their own."""
 
@@ -134,14 +142,60 @@ def problem_line(problem: str) -> Line:
     return line(problem, "error")
 
 
-def nothing_lines(*, is_empty: bool) -> list[Line]:
+def filtering_line(filtered: str) -> Line:
+    """Below the tree, while it is not known what a filter leaves."""
+    return (Span("filtering … ", "note"), span(cut(filtered, 40), "match"))
+
+
+def absence_lines(error: "FilestoreError") -> list[Line]:
+    """What is said where the index cannot be read, with the key that makes it."""
+    if isinstance(error, FileNotFoundError):
+        return [
+            line("This store has no index yet:", "title"),
+            (Span("i", "key"), Span(" makes it from its files", "text")),
+        ]
+    lines = [line(error.message, "error")]
+    if isinstance(error, CatalogNewerError) or "sync" not in error.remedy:
+        return [*lines, (Span("try: ", "quiet"), span(error.remedy))] if error.remedy else lines
+    return [*lines, (Span("i", "key"), Span(" makes the index again from its files", "text"))]
+
+
+def unindexed_lines(files: int, *, is_short: bool = False) -> list[Line]:
+    """What is said of files that no search finds, with the key that changes it.
+
+    Args:
+        files: How many.
+        is_short: Whether there is little room for it.
+    """
+    if not files:
+        return []
+    if is_short:
+        return [
+            (
+                span(f"{files:,} not indexed: ", "warning"),
+                Span("i", "key"),
+                Span(" indexes", "text"),
+            )
+        ]
+    verb, them = ("is", "it") if files == 1 else ("are", "them")
+    return [
+        line(f"{count(files, 'file')} {verb} not indexed yet:", "warning"),
+        (Span("i", "key"), Span(f" indexes {them}", "text")),
+    ]
+
+
+def nothing_lines(*, why: str, index: Sequence[Line] = ()) -> list[Line]:
     """The detail where there is nothing under the cursor.
 
     Args:
-        is_empty: Whether that is because nothing is in the store.
+        why: "filter", "search", "asking", "looking" while nobody knows what files there are, or
+            "empty" for a store with nothing in it.
+        index: What is to be said of the index.
     """
-    if not is_empty:
-        return [line("Nothing is left by the filter; escape shows everything.", "quiet")]
+    if why in _NOTHING:
+        return [line(_NOTHING[why], "quiet")]
+    if index:
+        return list(index)
     return [
         line("Nothing in this store yet.", "title"),
         (),
@@ -391,9 +445,8 @@ def error_lines(error: "FilestoreError", found: Sequence["Finding"] = ()) -> lis
 
 def parse_query(text: str, mode: str) -> tuple[str, str]:
     """What is asked, and how: `v:`, `k:` or `h:` before the words decide, else the mode set."""
-    modes = {"v:": "vector", "k:": "keyword", "h:": "hybrid"}
     asked = text.strip()
-    chosen = modes.get(asked[:2].lower())
+    chosen = _PREFIXES.get(asked[:2].lower())
     return (asked[2:].strip(), chosen) if chosen else (asked, mode)
 
 
@@ -417,17 +470,50 @@ def next_mode(mode: str) -> str:
     return MODES[(MODES.index(mode) + 1) % len(MODES)]
 
 
-def mode_line(mode: str) -> Line:
-    """Below the search box: how is searched, and what changes it."""
-    return (
-        span(_MODE_WORDS[mode], "note"),
-        Span("  ^t changes it; in:GLOB keeps to some sources", "quiet"),
-    )
+def has_mode(text: str) -> bool:
+    """Whether a query says itself how is searched."""
+    return text.strip()[:2].lower() in _PREFIXES
 
 
-def asking_line(query: str) -> Line:
-    """While an answer is awaited."""
-    return (Span("searching for ", "quiet"), span(cut(query, 60), "match"), Span(" …", "quiet"))
+def other_mode(text: str) -> str:
+    """A query that says how is searched, with the next way instead; "" for one that does not."""
+    if not has_mode(text):
+        return ""
+    asked, mode = parse_query(text, MODES[0])
+    wanted = next_mode(mode)
+    return next(prefix for prefix, name in _PREFIXES.items() if name == wanted) + asked
+
+
+def mode_lines(mode: str, *, is_typed: bool = False) -> list[Line]:
+    """Below the search box: how is searched, what changes it, what else can be said.
+
+    Args:
+        mode: How.
+        is_typed: Whether the query says so itself, and so for this time only.
+    """
+    how = f"{_MODE_WORDS[mode]}, this time" if is_typed else _MODE_WORDS[mode]
+    return [
+        (span(how, "note"), Span("  ^t changes it", "quiet")),
+        line("in:GLOB keeps to some sources", "quiet"),
+    ]
+
+
+def search_title(query: str) -> str:
+    """What a search is called among the tasks."""
+    return f"search for {cut(query, 40)}"
+
+
+def asking_lines(query: str, seconds: float, *, shown_after_s: float = 0.0) -> list[Line]:
+    """While an answer is awaited: to what, and how long already, once anybody wonders."""
+    asking: Line = (Span("searching for ", "quiet"), span(cut(query, 60), "match"))
+    if seconds < shown_after_s:
+        return [asking]
+    return [asking, line(f"asking … {seconds:.1f} s, escape gives it up", "quiet")]
+
+
+def given_up_line(query: str) -> Line:
+    """Where an answer would stand that nobody waited for."""
+    return (Span("given up: ", "quiet"), span(cut(query, 60), "match"))
 
 
 def answer_lines(answer: "Answer", *, limit: int) -> list[Line]:
@@ -473,11 +559,21 @@ def neighbour_row(neighbour: "Neighbour") -> Line:
     return tuple(parts)
 
 
+def neighbours_task(path: str) -> str:
+    """What the question for neighbours is called among the tasks."""
+    return f"neighbours of {cut(shown_path(path.removeprefix('chunked/')), 40)}"
+
+
 def neighbours_title(state: str) -> Line:
     """Above the neighbours.
 
     Args:
-        state: "asking", "none", or "" where they are listed.
+        state: "asking", "none", "given up", or "" where they are listed.
     """
-    said = {"asking": "  looking …", "none": "  none", "": "  cosine, nearest first"}
+    said = {
+        "asking": "  looking …",
+        "none": "  none",
+        "given up": "  given up",
+        "": "  cosine, nearest first",
+    }
     return span("Neighbours", "title"), Span(said[state], "quiet")

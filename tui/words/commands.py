@@ -27,5 +27,6 @@ def _escaped(character: str) -> str:
         return f"\\{character}"
     if safe_text(character, keep_newlines=False) == character:
         return character
-    data = character.encode("utf-8", "surrogateescape")
+    is_undecoded = "\udc80" <= character <= "\udcff"
+    data = character.encode("utf-8", "surrogateescape" if is_undecoded else "surrogatepass")
     return "".join(f"\\x{byte:02x}" for byte in data)

@@ -14,7 +14,7 @@ MOST_ALIGNED: Final = 4_000
 """Lines of both sides together; comparing more would keep a key waiting."""
 TAB: Final = 4
 
-_ROLES: Final[dict[str, Role]] = {"+": "added", "-": "removed", "@": "hunk"}
+_ROLES: Final[dict[str, Role]] = {"+": "added", "-": "removed"}
 _HEADS: Final = ("--- ", "+++ ")
 
 
@@ -26,8 +26,12 @@ def diff_lines(diff: str) -> list[Line]:
         is_head = is_head and not text.startswith("@@")
         if is_head and text.startswith(_HEADS):
             found.append(line(text, "title"))
+        elif text.startswith("@@"):
+            found.append(line(text, "hunk"))
         else:
-            found.append(line(text.expandtabs(TAB), _ROLES.get(text[:1], "text")))
+            role = _ROLES.get(text[:1], "text")
+            # The sign by itself, so that the rest of a long line stands beside it, not below it.
+            found.append((span(text[:1], role), span(text[1:].expandtabs(TAB), role)))
     return found
 
 

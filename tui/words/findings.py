@@ -114,7 +114,13 @@ def counts_line(by_severity: Mapping[str, int], *, marked: int) -> Line:
 
 
 def looked_line(
-    level: str, *, at: str, found: int, clean: bool | None, was_stopped: bool = False
+    level: str,
+    *,
+    at: str,
+    found: int,
+    clean: bool | None,
+    was_stopped: bool = False,
+    again: str = "",
 ) -> Line:
     """What was looked at last, when and how thoroughly, and what came of it.
 
@@ -124,12 +130,16 @@ def looked_line(
         found: How many findings there are.
         clean: What the store says of itself, accepted findings left out; None while unknown.
         was_stopped: Whether it ended before it had looked at everything.
+        again: When some files alone were looked at after that; "" for not at all.
     """
     if not level:
         return line("not looked at yet: r verifies fast, V offers full and deep", "quiet")
-    words = f"{_LEVEL_WORDS.get(level, level)} at {at}" if at else _LEVEL_WORDS.get(level, level)
+    when = f" at {at}" if at else ""
+    when += f", changed files at {again}" if again else ""
     if was_stopped:
-        return line(f"{words}, stopped: {_some(found)} so far, and that is not all", "warning")
+        words = f"a {level} verification was stopped{when}"
+        return line(f"{words}: {_some(found)} so far, and that is not all", "warning")
+    words = f"{_LEVEL_WORDS.get(level, level)}{when}"
     return (span(f"{words}: "), _outcome(found, clean))
 
 

@@ -68,9 +68,7 @@ def task_lines(
         lines.append(line(f"         {outcome}", "quiet"))
     if state in ("running", "waiting", "stopping"):
         safe = (
-            "x stops it; what was done stays, and u undoes it"
-            if writes
-            else "x stops it: it changes nothing"
+            "x stops it safely: what was done stays" if writes else "x stops it: it changes nothing"
         )
         lines.append(line(f"         {safe}", "quiet"))
     return lines
@@ -89,7 +87,7 @@ def help_lines(sections: Iterable[tuple[str, Iterable[tuple[str, str, str]]]]) -
         for keys, meaning, command in entries:
             lines.append((span(f"  {keys:<14}", "key"), span(meaning)))
             if command:
-                lines.append(line(f"  {'':<14}{command}", "quiet"))
+                lines.append((Span(f"  {'':<14}", "quiet"), span(command, "quiet")))
         lines.append(())
     return lines
 

@@ -3,6 +3,7 @@
 One rule: every number says what it counts, and a removal is never counted as a change.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +11,7 @@ from typing import Final
 from filestore import KINDS, Left, Plan, Step, shown_path
 from tui.words.commands import all_quoted
 from tui.words.diffs import diff_lines
-from tui.words.lines import Line, count, field, line, span
+from tui.words.lines import Line, Role, count, field, line, span
 
 CHOICES: Final[Mapping[str, str]] = {
     "resolve-ours": "--ours",
@@ -22,6 +23,8 @@ CHOICES: Final[Mapping[str, str]] = {
 """Kinds of steps that a person asks for by naming the file, with the option that names it."""
 MOST_PATHS: Final = 500
 """Named in one command line."""
+MOST_CHARACTERS: Final = 1_000_000
+"""Of command lines: what is longer nobody pastes."""
 NO_PLAN: Final = (
     "nothing is planned",
     "",
@@ -34,7 +37,7 @@ NO_PLAN: Final = (
 def removed_by(step: Step) -> tuple[str, ...]:
     """The files of the tree that a step removes, as far as that is known before."""
     if step.kind == "remove":
-        return tuple(path for path in step.seen if _is_chunk(path))
+        return tuple(path for path in step.seen if _is_chunk(path) or _is_last_record(path, step))
     if step.kind == "remove-duplicate" or (step.kind == "resolve-theirs" and not step.hash):
         return (step.path,)
     return ()
@@ -43,7 +46,9 @@ def removed_by(step: Step) -> tuple[str, ...]:
 def written_by(step: Step) -> tuple[str, ...]:
     """The files of the tree that a step writes or brings back, as far as that is known before."""
     if step.kind == "remove":
-        return tuple(path for path in step.seen if path.endswith(".json"))
+        return tuple(
+            path for path in step.seen if _is_record(path) and not _is_last_record(path, step)
+        )
     if not step.truth or step.kind == "reingest" or removed_by(step):
         return ()
     return (step.path,)
@@ -51,6 +56,54 @@ def written_by(step: Step) -> tuple[str, ...]:
 
 def _is_chunk(path: str) -> bool:
     return path.startswith("chunked/") and path.endswith(".md")
+
+
+def _is_record(path: str) -> bool:
+    return path.startswith("chunked/") and path.endswith(".json")
+
+
+def _is_last_record(path: str, step: Step) -> bool:
+    """Whether it is a record that names no other document, and goes with this one."""
+    return _is_record(path) and not step.write_bytes
+
+
+def is_removal(step: Step) -> bool:
+    """Whether a step removes what nobody named: it waits for a person to choose it."""
+    return step.kind == "remove" or (bool(removed_by(step)) and not KINDS[step.kind].named)
+
+
+def question_lines(steps: Sequence[Step], *, most: int) -> list[Line]:
+    """The files that steps remove and write, for the last question; none for the sidecar alone.
+
+    Args:
+        steps: Those that are chosen.
+        most: Files named of each sort.
+    """
+    removed = [path for step in steps for path in removed_by(step)]
+    written = [path for step in steps for path in written_by(step)]
+    again = [step.path for step in steps if step.kind == "reingest"]
+    # Each of the steps alone leaves a document in the record; all of them may leave none.
+    shared = [path for path, number in Counter(written).items() if number > 1]
+    return [
+        *_named("removes", removed, most, "error"),
+        *_named("writes", [path for path in written if path not in shared], most),
+        *_named("writes", shared, most, "error", end=", or removes it with its last source"),
+        *_named("writes", again, most, said="chunk files made from "),
+    ]
+
+
+def _named(
+    verb: str,
+    paths: Sequence[str],
+    most: int,
+    role: Role = "text",
+    *,
+    said: str = "",
+    end: str = "",
+) -> list[Line]:
+    found = [line(f"{verb:<8}{said}{shown_path(path)}{end}", role) for path in paths[:most]]
+    more = len(paths) - most
+    return [*found, line(f"{verb:<8}… and {more:,} more", role)] if more > 0 else found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -320,6 +373,11 @@ def left_lines(left: Left) -> list[Line]:
     ]
 
 
+def planning_lines() -> list[Line]:
+    """What is said while the first plan is made."""
+    return [line("planning …", "title"), line("nothing is written by that; x stops it", "quiet")]
+
+
 def no_plan_lines() -> list[Line]:
     """What there is to do while nothing is planned."""
     return [line(text, "title" if not number else "text") for number, text in enumerate(NO_PLAN)]
@@ -328,13 +386,23 @@ def no_plan_lines() -> list[Line]:
 # The command line that does the same
 
 
-def commands(plan: Plan, chosen: Collection[tuple[str, str, str]], *, is_whole: bool) -> list[str]:
+def commands(
+    plan: Plan,
+    chosen: Collection[tuple[str, str, str]],
+    *,
+    is_whole: bool,
+    whole: Collection[str] = (),
+) -> list[str]:
     """The command lines that apply the chosen steps of a plan, without the program's name.
 
     Args:
         plan: The plan.
         chosen: Keys of its steps.
         is_whole: Whether it was made of everything that was found.
+        whole: Codes of which it was made of everything that was found.
+
+    Returns:
+        To be run one after the other; none where they would have to name too many files.
     """
     steps = [step for step in plan.steps if step.key in chosen]
     named = [step for step in steps if step.kind in CHOICES]
@@ -346,9 +414,18 @@ def commands(plan: Plan, chosen: Collection[tuple[str, str, str]], *, is_whole: 
     groups: dict[tuple[str, ...], list[Step]] = {}
     for step in others:
         groups.setdefault(step.codes, []).append(step)
-    return found + [
-        _of_group(plan, codes, group, is_whole=is_whole) for codes, group in groups.items()
-    ]
+    left = [step for step in plan.steps if step.key not in chosen]
+    for codes, group in groups.items():
+        is_all = bool(codes) and (is_whole or set(codes) <= set(whole)) and _is_free(group, left)
+        found += _of_group(plan, codes, group, is_all=is_all)
+    return found if sum(map(len, found)) <= MOST_CHARACTERS else []
+
+
+def _is_free(steps: Sequence[Step], left: Iterable[Step]) -> bool:
+    """Whether a repair of the codes of these steps would apply none of those that were left."""
+    codes = set(steps[0].codes)
+    truth = any(step.truth for step in steps)
+    return all(codes.isdisjoint(step.codes) or (step.truth and not truth) for step in left)
 
 
 def _is_all(plan: Plan, steps: Sequence[Step]) -> bool:
@@ -356,18 +433,18 @@ def _is_all(plan: Plan, steps: Sequence[Step]) -> bool:
     return bool(steps) and len(steps) == len(plan.doable) and all(map(plan.allows, steps))
 
 
-def _of_group(plan: Plan, codes: tuple[str, ...], steps: Sequence[Step], *, is_whole: bool) -> str:
+def _of_group(
+    plan: Plan, codes: tuple[str, ...], steps: Sequence[Step], *, is_all: bool
+) -> list[str]:
     """What applies steps that mend the same codes; paths only where others are left out."""
-    fitting = sum(step.codes == codes for step in plan.steps)
     only = f" --only {all_quoted(codes)}" if codes else ""
-    paths = dict.fromkeys(step.path for step in steps if not step.part)
-    is_named = paths and not (codes and is_whole and fitting == len(steps))
-    truth = " --truth" if any(step.truth for step in steps) else ""
-    if is_named and len(paths) > MOST_PATHS:
-        # No shell takes so many names; a plan in a file can be cut to what is wanted.
-        return f"repair --plan --json{only}{truth}{_level(plan)} > FILE, then repair --apply FILE"
-    path = f" --path {all_quoted(paths)}" if is_named else ""
-    return f"repair{only}{path}{truth}{_level(plan)}"
+    paths = list(dict.fromkeys(step.path for step in steps if not step.part))
+    end = f"{' --truth' if any(step.truth for step in steps) else ''}{_level(plan)}"
+    if is_all or not paths:
+        return [f"repair{only}{end}"]
+    # No shell takes more names at once.
+    parts = [paths[start : start + MOST_PATHS] for start in range(0, len(paths), MOST_PATHS)]
+    return [f"repair{only} --path {all_quoted(part)}{end}" for part in parts]
 
 
 def _choices(steps: Iterable[Step]) -> str:

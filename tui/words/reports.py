@@ -29,8 +29,13 @@ _SHOWN: Final = 200
 """So many paths are named; the rest is counted."""
 
 
-def report_lines(report: "RepairReport") -> list[Line]:
-    """What a repair did, what it left alone and why, and what is still found."""
+def report_lines(report: "RepairReport", *, store: str = "") -> list[Line]:
+    """What a repair did, what it left alone and why, and what is still found.
+
+    Args:
+        report: The repair.
+        store: What names the store on a command line, with a space behind it.
+    """
     done = count(len(report.applied), "step")
     found = [line(f"applied {done}", "title"), *_by_kind(report.applied)]
     found += _embedded(report.embedded, report.reused, report.problem)
@@ -40,7 +45,7 @@ def report_lines(report: "RepairReport") -> list[Line]:
         found += _more(len(report.skipped))
     found += [line(""), *_remaining(report.remaining)]
     if report.undo:
-        found += [line(""), *(_way_back(name) for name in report.undo)]
+        found += [line(""), *(_way_back(name, store) for name in report.undo)]
     return found
 
 
@@ -92,8 +97,8 @@ def _remaining(findings: "Sequence[Finding]") -> list[Line]:
     ]
 
 
-def _way_back(identifier: str) -> Line:
-    return (span(f"u takes it back: filestore undo {identifier}", "note"),)
+def _way_back(identifier: str, store: str) -> Line:
+    return (span(f"u takes it back: filestore {store}undo {identifier}", "note"),)
 
 
 def sync_lines(report: "SyncReport") -> list[Line]:
@@ -126,12 +131,30 @@ def turned_lines(turned: "Turned | None", *, side: Side) -> list[Line]:
     if turned is None:
         return [line(f"there was nothing to be {word}", "title")]
     said = f"{word}: {turned.identifier}, {shown_path(turned.what)}"
-    found = [line(said, "title"), line(f"{count(len(turned.paths), 'file')} put back")]
+    found = [line(said, "title"), line(_became(turned, side))]
     found += [line(f"  {shown_path(path)}") for path in turned.paths[:_SHOWN]]
     found += _more(len(turned.paths))
     found += _embedded(turned.embedded, turned.reused, turned.problem)
     makes = "makes the change again" if other == "again" else "takes it back"
-    return [*found, line(""), line(f"{key} {makes}", "note")]
+    found += [line(""), line(f"{key} {makes}", "note")]
+    if turned.differing:
+        said = f"{count(len(turned.differing), 'file')} as the repair had found them"
+        found.append(line(f"{said}: Verify lists what is to be done", "note"))
+    return found
+
+
+def _became(turned: "Turned", side: Side) -> str:
+    """What became of the files, counted."""
+    numbers = (
+        (turned.changed, _CHANGED[side]),
+        (turned.brought_back, "brought back"),
+        (turned.removed, "removed"),
+    )
+    parts = [f"{count(number, 'file')} {said}" for number, said in numbers if number]
+    return ", ".join(parts) or "its files were so already"
+
+
+_CHANGED: Final[dict[Side, str]] = {"before": "changed back", "after": "changed again"}
 
 
 def turned_words(turned: "Turned | None", *, side: Side) -> str:
@@ -258,14 +281,16 @@ def turn_scope(group: "Group", side: Side) -> str:
     files = turns(group, side)
     word = "undo" if side == "before" else "redo"
     parts = []
-    for fate, said in (("changes", "changed back"), ("comes back", "brought back")):
+    for fate, said in (("changes", _CHANGED[side]), ("comes back", "brought back")):
         number = sum(one.fate == fate for one in files)
         if number:
             parts.append(f"{count(number, 'file')} {said}")
     gone = removals(group, side)
     if gone:
         parts.append(f"{count(gone, 'file')} removed")
-    return f"{word} {group.identifier}: {', '.join(parts) or 'no file'}"
+    # How far a change came that broke off, only the files themselves tell.
+    limit = "up to " if parts and state_of(group) == "broken off" else ""
+    return f"{word} {group.identifier}: {limit}{', '.join(parts) or 'no file'}"
 
 
 def removals(group: "Group", side: Side) -> int:

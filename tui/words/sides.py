@@ -43,6 +43,15 @@ def wanted_side(sides: "Sides", side: str) -> "Choice | None":
     return next((choice for choice in sides.choices if choice.name in names), None)
 
 
+def _label(sides: "Sides", side: str, choice: "Choice") -> str:
+    """What a choice does; of two copies, which one stays and which one goes."""
+    if sides.kind != "duplicate" or side == "both":
+        return choice.label
+    left, right = shown_path(sides.path), shown_path(sides.other)
+    stays, goes = (left, right) if side == "left" else (right, left)
+    return f"keep {stays}, remove {goes}"
+
+
 def choice_lines(sides: "Sides") -> list[Line]:
     """The keys, what each does, and the command that does the same."""
     found: list[Line] = []
@@ -50,7 +59,7 @@ def choice_lines(sides: "Sides") -> list[Line]:
         choice = wanted_side(sides, side)
         if choice is not None:
             command = (span(f"  {choice.command}", "quiet"),) if choice.command else ()
-            found.append((span(f"{key}  ", "key"), span(choice.label), *command))
+            found.append((span(f"{key}  ", "key"), span(_label(sides, side, choice)), *command))
     if sides.base is not None:
         found.append((span("b  ", "key"), span("show the text that both began with")))
     found.append((span("e  ", "key"), span("edit it by hand")))
