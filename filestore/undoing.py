@@ -21,7 +21,14 @@ from filestore.hashing import content_hash
 from filestore.indexing import Commit, CommitReport
 from filestore.originals import BatchMissingError, Originals
 from filestore.progress import OnProgress, ignore
-from filestore.replacing import ChangedMeanwhile, Content, HalfReplacedError, Replacement, Seen
+from filestore.replacing import (
+    ChangedMeanwhile,
+    Content,
+    HalfReplacedError,
+    Replacement,
+    Seen,
+    collect_staged,
+)
 from filestore.safe_text import shown_path
 from filestore.subject import Subject
 from filestore.truth import collect_leftovers
@@ -215,6 +222,9 @@ def turn(
             if group is None:
                 return None
             done = _put(_look(root, originals, group, wanted))
+            # A writer that died staged files also in folders where nothing had to be put back.
+            for folder in {os.path.dirname(path) for path in group.links()}:
+                collect_staged(root, folder)
             report = _index(subject, open_commit, done, clock, on_progress)
             # Last: whoever dies before this has the sidecar brought in step by the next call.
             for batch in group.batches:

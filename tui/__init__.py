@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from tui.frame import Options
 
+HUNG_UP: Final = 129
+"""The exit code of who is ended by a hang-up: 128 and the number of the signal."""
 _COLLECTED_AFTER: Final = (10_000, 100, 100)
 
 
 def run(options: "Options") -> int:
     """Open the inspector and return its exit code."""
     import gc
+    import os
 
     from tui.app import Inspector
+    from tui.backstage.hangup import when_hung_up
 
     inspector = Inspector(options)
     if options.in_browser:
-        from tui.serving import leave_with_server
-
-        leave_with_server(lambda: inspector.post(inspector.exit))
+        when_hung_up(lambda: inspector.post(inspector.exit))
+    else:
+        # As the signal of a terminal that is closed would; the children stop as Ctrl-C stops them.
+        when_hung_up(lambda: os._exit(HUNG_UP))
     # What is there now stays: without it a collection has less to look through. Very many findings
     # form no cycles, and to look through all of them takes longer than a key may wait.
     gc.freeze()

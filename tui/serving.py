@@ -7,11 +7,9 @@ needs nothing from anywhere else.
 import asyncio
 import logging
 import os
-import select
 import shlex
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from threading import Thread
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -151,20 +149,3 @@ async def _say_what_is_allowed(request: "Request", response: "StreamResponse") -
         )
     response.headers["X-Frame-Options"] = "DENY"
     response.headers["Referrer-Policy"] = "no-referrer"
-
-
-def leave_with_server(leave: Callable[[], None]) -> None:
-    """Have something done once the server that gives the keys is gone, however it went.
-
-    Args:
-        leave: Called in a thread of its own.
-    """
-    keys = select.poll()
-    keys.register(sys.__stdin__.fileno() if sys.__stdin__ else 0, 0)
-
-    def leave_then() -> None:
-        """Wait for the end of the server, and leave."""
-        keys.poll()
-        leave()
-
-    Thread(target=leave_then, name="server", daemon=True).start()

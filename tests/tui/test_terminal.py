@@ -154,6 +154,7 @@ def test_killed_apply_can_be_undone(tmp_path: Path, restored: int) -> None:
     if work.batches() != batches:
         undone = work.run("undo")
         assert undone.returncode == 0, undone.stderr
+        assert work.truth() == before
     assert work.truth(leftovers=False) == before
     assert work.run("sync").returncode in (0, 4)  # 4: so much is gone that it asks
     assert work.truth() == before
