@@ -2,120 +2,144 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
-from filestore import fileio, fulltext_file
-from filestore.catalog import (
-    Catalog,
-    CatalogDamagedError,
-    CatalogMissingError,
-)
-from filestore.locking import DEFAULT_WAIT_S, LockedError
-from filestore.parts import Parts
-from filestore.places import Places
-from filestore.progress import OnProgress, ignore
-from filestore.settings import ModelOptions, Settings
+from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
+from filestore.config.discovery import configuration_folder, find_root
+from filestore.config.layout import Places
+from filestore.config.settings import ModelOptions, Settings
+from filestore.core.errors import UsageError
+from filestore.core.findings import marked
+from filestore.core.progress import OnProgress, ignore
+from filestore.fs.lock import DEFAULT_WAIT_S
+from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
-    from filestore.adding import AddReport
-    from filestore.batches import Group, State
-    from filestore.browsing import About, AboutResource
+    from filestore.browse.file import Shown
+    from filestore.chunks.reconstruct import Reconstruction
     from filestore.embed.base import Embedder
-    from filestore.evaluation import Question
-    from filestore.evidence import Evidence
-    from filestore.exploring import Explorer
-    from filestore.findings import Finding
-    from filestore.indexing import CommitReport
-    from filestore.inspecting import Status
-    from filestore.listing import Listing
-    from filestore.measuring import Evaluation
-    from filestore.model import StoreModel
-    from filestore.plans import Plan, Policy, Step
-    from filestore.reconstruction import Reconstruction
-    from filestore.remodelling import ModelChange
-    from filestore.removal import Removed
-    from filestore.repair import RepairReport
-    from filestore.saved_plans import Saved
-    from filestore.search import Answer, Filters, Mode, Searcher
-    from filestore.sides import Sides
-    from filestore.sources import SourcePath
-    from filestore.subject import Level, OnFound, Sample
-    from filestore.syncing import SyncReport
-    from filestore.trusting import Reaches
-    from filestore.undoing import Turned
-    from filestore.verify import Checked
+    from filestore.fulltext import Syntax
+    from filestore.history.batch import Group, State
+    from filestore.ingest.add import AddReport
+    from filestore.ingest.remove import Removed
+    from filestore.repair.plan import Plan, Policy, Step
+    from filestore.repair.plan_json import Saved
+    from filestore.repair.request import RepairReport
+    from filestore.repair.undo import UndoResult
+    from filestore.search.evaluate import Evaluation
+    from filestore.search.metrics import Question
+    from filestore.search.search import Answer, Mode
+    from filestore.search.session import SearchSession
+    from filestore.sidecar.commit import CommitReport
+    from filestore.sidecar.model import StoreModel
+    from filestore.sidecar.snapshot import Level, OnFound, Sample
+    from filestore.sync.apply import SyncReport
+    from filestore.sync.change_model import ModelChange
+    from filestore.verify.run import Status
+    from filestore.verify.staged import Staged
+    from filestore.verify.trust import Reaches
+    from filestore.verify.verify import Checked
+
+StrPath = str | os.PathLike[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """One chunk file with what the store knows of it."""
-
-    path: str
-    frontmatter: dict[str, Any]
-    body: str
-    record: dict[str, Any]
+class OtherThreadError(UsageError):
+    """A store is used by another thread than the one that opened it."""
 
 
 class Store:
-    """An open store. Use it as a context, or close it."""
+    """An open store: search it, change it, see what drifted. A context manager.
+
+    A store belongs to the thread that opened it: in any other, all but `root`, `places` and
+    `settings` raise `OtherThreadError`. Open one store in each thread. They share the files as
+    processes do: one writer at a time, and every reader sees one whole generation.
+    """
 
     def __init__(
         self,
-        root: str,
+        root: StrPath = ".",
         *,
-        configuration: str,
+        configuration: StrPath | None = None,
         processes: int = 1,
         on_wait: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Open the store at a root.
+        """Open the store at a root; `open` also looks around for it.
 
         Args:
             root: The folder with `filestore.toml`.
-            configuration: The user's configuration folder.
+            configuration: The folder of the user's settings; None for the usual one.
             processes: 2 lets a forked child walk half of a large tree; only for a process
                 without threads.
-            on_wait: Told who holds the writer's lock, where that is waited for.
+            on_wait: Called with the holder of the writer's lock, where the lock is waited for.
 
         Raises:
-            NoStoreError: There is no settings file.
-            SettingsError: The settings cannot be used.
+            NoStoreError, SettingsError: There are no settings, or they cannot be used.
             UnsafeSidecarError: The sidecar is not ours.
         """
-        self._parts = Parts(root, configuration=configuration, processes=processes)
+        folder = configuration_folder() if configuration is None else os.fsdecode(configuration)
+        self._session = Parts(os.fsdecode(root), configuration=folder, processes=processes)
+        self._session.on_wait = on_wait
+        self._thread = threading.get_ident()
         self.chosen_because = ""
         """Why a store that was made just now has its embedder."""
-        self._parts.on_wait = on_wait
-        self._searcher: Searcher | None = None
-        self._explorer: Explorer | None = None
 
     @classmethod
-    def init(
-        cls,
-        root: str,
-        *,
-        layout: str,
-        embedder: str | None = None,
-        options: ModelOptions | None = None,
-        configuration: str,
-    ) -> Self:
-        """Make a store; see `making.make`, which says what is raised."""
-        from filestore import making
+    def open(cls, path: StrPath = ".", *, configuration: StrPath | None = None) -> Self:
+        """Open the store that a folder is, holds (as `file_index`) or lies in."""
+        start = os.fsdecode(path)
+        root = find_root(start, None if os.path.isdir(start) else start)
+        return cls(root, configuration=configuration)
 
-        root = os.path.abspath(root)
-        reason = making.make(
-            root,
-            layout=layout,
-            embedder=embedder,
-            options=options or ModelOptions(),
-            configuration=configuration,
+    @classmethod
+    def create(
+        cls,
+        path: StrPath,
+        *,
+        embedder: str | None = None,
+        layout: str = "tree",
+        endpoint: str | None = None,
+        configuration: StrPath | None = None,
+    ) -> Self:
+        """Make a store in a new folder, or one that has no store yet, and open it.
+
+        Args:
+            path: The folder.
+            embedder: ``builtin``, ``onnx``, ``sentence-transformers`` or ``openai``, each with
+                ``:MODEL``, or a model's folder; None for the best whose model is here.
+            layout: ``tree``: one folder a resource; ``flat``: all chunk files in one folder.
+            endpoint: The address of the service of ``openai:MODEL``, which it then may reach.
+            configuration: The folder of the user's settings; None for the usual one.
+
+        Raises:
+            RefusedError: There is a store already, or the folder lies inside one.
+            FilestoreError: The embedder is of no use here, or the folder cannot be written.
+        """
+        from filestore.sidecar import create
+
+        root = os.path.abspath(os.fsdecode(path))
+        folder = configuration_folder() if configuration is None else os.fsdecode(configuration)
+        options = ModelOptions(endpoint=endpoint)
+        reason = create.make(
+            root, layout=layout, embedder=embedder, options=options, configuration=folder
         )
-        store = cls(root, configuration=configuration)
+        store = cls(root, configuration=folder)
         store.chosen_because = reason
         with store._parts.writing("init"):
             return store
+
+    @property
+    def _parts(self) -> Parts:
+        """The parts, for the thread that they belong to."""
+        if threading.get_ident() != self._thread:
+            raise OtherThreadError(
+                f"the store in {self.root} was opened by another thread",
+                remedy="open it again in this thread: filestore.open(…)",
+            )
+        return self._session
 
     def __enter__(self) -> Self:
         return self
@@ -125,22 +149,19 @@ class Store:
 
     def close(self) -> None:
         """Let go of every file."""
-        if self._searcher is not None:
-            self._searcher.close()
-            self._searcher = None
-        if self._explorer is not None:
-            self._explorer.close()
+        if "_search_session" in vars(self):
+            self._search_session.close()
         self._parts.close()
 
     @property
     def places(self) -> Places:
         """Where everything lies."""
-        return self._parts.places
+        return self._session.places
 
     @property
     def settings(self) -> Settings:
         """What the store was set to."""
-        return self._parts.settings
+        return self._session.settings
 
     @property
     def root(self) -> str:
@@ -159,9 +180,10 @@ class Store:
 
     def status(self) -> "Status":
         """Drift by stat, reading only files whose stat differs or cannot be relied on."""
-        from filestore import inspecting
+        from filestore.verify import run
 
-        return inspecting.status(self._parts)
+        found = run.status(self._parts)
+        return replace(found, findings=marked(found.findings, self.settings.accepted))
 
     def verify(
         self,
@@ -171,10 +193,18 @@ class Store:
         on_progress: OnProgress = ignore,
         on_found: "OnFound | None" = None,
     ) -> "Checked":
-        """Every drift and damage; changes nothing. See `inspecting.verified`."""
-        from filestore import inspecting
+        """Every drift and damage; changes nothing. See `run.verified`."""
+        from filestore.verify import run
 
-        return inspecting.verified(self._parts, level, sample, on_progress, on_found)
+        found = run.verified(self._parts, level, sample, on_progress, on_found)
+        return replace(found, findings=marked(found.findings, self.settings.accepted))
+
+    def staged(self) -> "Staged":
+        """What git has staged, checked as `verify` checks files."""
+        from filestore.verify.staged import check
+
+        found = check(self.places, self.settings.layout)
+        return replace(found, findings=marked(found.findings, self.settings.accepted))
 
     def sync(
         self,
@@ -186,148 +216,192 @@ class Store:
         wait_s: float = DEFAULT_WAIT_S,
         on_progress: OnProgress = ignore,
     ) -> "SyncReport":
-        """Apply every repair that touches only the sidecar.
+        """Index what differs in the files and repair the sidecar; writes no chunk file.
 
         Args:
             embed: Whether texts without embedding are embedded now.
             forget_missing: Whether a mass of missing files is meant to be gone.
-            full: Verify everything first and mend what that finds, too.
+            full: Verify everything first and repair what that finds, too.
             deep: Also ask the model, and embed again what is not its own.
             wait_s: How long to wait for another writer.
-            on_progress: Told how far it is.
+            on_progress: Called with the progress.
 
         Raises:
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused; the old generation stays.
         """
-        from filestore import catching_up
+        from filestore.sync.run import Wanted, catch_up
 
         self.close()
-        wanted = catching_up.Wanted(
-            embed=embed,
-            forget_missing=forget_missing,
-            first="deep" if deep else "full" if full else None,
-            wait_s=wait_s,
-        )
-        return catching_up.catch_up(self._parts, wanted, on_progress)
+        first: Level | None = "deep" if deep else "full" if full else None
+        wanted = Wanted(embed=embed, forget_missing=forget_missing, first=first, wait_s=wait_s)
+        report = catch_up(self._parts, wanted, on_progress)
+        return replace(report, remaining=marked(report.remaining, self.settings.accepted))
 
-    def plan_repair(
-        self, policy: "Policy", *, level: "Level" = "fast", on_progress: OnProgress = ignore
+    def plan(
+        self,
+        policy: "Policy | None" = None,
+        *,
+        truth: bool = False,
+        only: Sequence[str] = (),
+        paths: Sequence[StrPath] = (),
+        ours: Sequence[StrPath] = (),
+        theirs: Sequence[StrPath] = (),
+        remove: Sequence[StrPath] = (),
+        level: "Level | None" = None,
+        on_progress: OnProgress = ignore,
     ) -> "Plan":
-        """What a repair would do; see `repair.plan`."""
-        from filestore import repair
+        """What a repair would do; changes nothing. See `request.plan` for what is raised.
 
-        return repair.plan(self._parts, policy, level=level, on_progress=on_progress)
+        Args:
+            policy: The next six in one value, in their stead.
+            truth: Whether files of the tree may be written.
+            only: Codes of the findings to be repaired; none for all.
+            paths: Files and folders to be repaired; none for all.
+            ours: Files that keep their edit.
+            theirs: Files that take the new text of their source.
+            remove: Files that go, because others have their text.
+            level: How thoroughly to look; None for as much as the codes need.
+            on_progress: Called with the progress.
+        """
+        from filestore.repair import request
 
-    def confirm_repair(
+        chosen = policy or request.policy_of(
+            self.places,
+            truth=truth,
+            only=only,
+            paths=paths,
+            ours=ours,
+            theirs=theirs,
+            remove=remove,
+        )
+        thorough = level or request.level_for(chosen.only)
+        return request.plan(self._parts, chosen, level=thorough, on_progress=on_progress)
+
+    def confirm(
         self, saved: "Saved", *, truth: bool = False, on_progress: OnProgress = ignore
     ) -> "tuple[Plan, list[tuple[Step, str]]]":
-        """What of a plan that was kept holds now; see `repair.confirm`."""
-        from filestore import repair
+        """What of a plan that was kept still holds; see `request.confirm`."""
+        from filestore.repair import request
 
-        return repair.confirm(self._parts, saved, truth=truth, on_progress=on_progress)
+        return request.confirm(self._parts, saved, truth=truth, on_progress=on_progress)
 
-    def apply_repair(self, plan: "Plan", *, on_progress: OnProgress = ignore) -> "RepairReport":
-        """Apply a plan as far as it still holds; see `applying.apply`."""
-        from filestore import applying
+    def apply(self, plan: "Plan", *, on_progress: OnProgress = ignore) -> "RepairReport":
+        """Apply a plan as far as it still holds; see `apply.apply`."""
+        from filestore.repair import apply
 
         self.close()
-        return applying.apply(self._parts, plan, on_progress=on_progress)
+        return apply.apply(self._parts, plan, on_progress=on_progress)
 
     def reaches(self) -> "Reaches":
         """What the store would reach outside itself."""
-        from filestore import trusting
+        from filestore.verify import trust
 
-        try:
-            catalog = self._parts.catalog()
-        except (CatalogMissingError, CatalogDamagedError):
-            return trusting.reaches(self.places, self.model, None)
-        with catalog.snapshot():
-            return trusting.reaches(self.places, self.model, catalog)
+        with contextlib.suppress(CatalogMissingError, CatalogDamagedError), self._reading() as it:
+            return trust.reaches(self.places, self.model, it)
+        return trust.reaches(self.places, self.model, None)
 
     def trust(self) -> None:
-        """Let the store reach what it names now; see `trusting.trust` for what is raised."""
-        from filestore import trusting
+        """Let the store reach what it names now; see `trust.trust` for what is raised."""
+        from filestore.verify import trust as trusting
 
         trusting.trust(self._parts.configuration, self.root, self.reaches())
 
     def distrust(self) -> None:
         """Take back whatever this store was allowed."""
-        from filestore import machine
+        from filestore.config import user_config
 
-        machine.distrust(self._parts.configuration, self.root)
+        user_config.distrust(self._parts.configuration, self.root)
 
     def add(
         self,
-        sources: "Sequence[SourcePath]",
-        *,
+        *paths: StrPath,
+        into: str | None = None,
+        each: bool = False,
         wait_s: float = DEFAULT_WAIT_S,
         on_progress: OnProgress = ignore,
     ) -> "AddReport":
-        """Extract, cut, write chunk files and index them, source by source.
+        """Bring documents in, or up to date; what fails is in the report, the rest goes on.
+
+        Args:
+            paths: Files and folders; a folder is one resource.
+            into: The resource's name; None for that of the file or folder.
+            each: Whether every child of a folder is a resource of its own.
+            wait_s: How long to wait for another writer.
+            on_progress: Called with the progress.
 
         Raises:
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused the sidecar; the chunk files are there.
         """
-        from filestore import adding
+        from filestore.ingest.add import add_all
+        from filestore.ingest.sources import given
 
-        root = os.path.realpath(self.root)
-        sources = [
-            source
-            for source in sources
-            if not (source.implied and os.path.realpath(source.path) == root)
-        ]
+        names = [os.fsdecode(path) for path in paths]
+        named = given(names, into=into, each=each, patterns=self.settings.ignore)
+        self.model.ask()
         with self._parts.writing("add", wait_s=wait_s) as (catalog, embeddings, _):
-            return adding.add_all(
-                self._parts.subject(catalog, embeddings),
+            report = add_all(
+                self._parts.snapshot(catalog, embeddings),
                 partial(self._parts.commit, catalog, embeddings, embed=True),
                 self.settings,
-                sources,
+                named.outside(self.root),
                 clock=self._parts.clock(),
                 on_progress=on_progress,
             )
+        report.folders, report.unusable = named.folders, named.unusable
+        return report
 
-    def remove(self, resource: str, *, wait_s: float = DEFAULT_WAIT_S) -> "Removed":
-        """Remove a resource from the tree and from the sidecar.
+    def remove(self, *resources: str, wait_s: float = DEFAULT_WAIT_S) -> "tuple[Removed, ...]":
+        """Remove resources from the tree and from the sidecar: all of them, or none.
 
         Raises:
-            UnknownResourceError: There is none of this name.
+            UnknownResourceError: There is none of a name.
             LockedError: Another writer holds the store.
         """
-        from filestore import removal
+        from filestore.browse import file
+        from filestore.ingest import remove as removal
 
         with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
-            removed = removal.remove(self.places, catalog, self.resource_named(resource, catalog))
+            names = dict.fromkeys(
+                file.resource_named(catalog, name, self.places) for name in resources
+            )
+            removed = removal.remove(self.places, catalog, list(names))
             with self._parts.commit(catalog, embeddings, embed=False) as commit:
-                commit.forget(removed.paths)
+                commit.forget([path for one in removed for path in one.paths])
                 commit.finish()
         return removed
 
     def undo(
         self, identifier: str | None = None, *, on_progress: OnProgress = ignore
-    ) -> "Turned | None":
-        """Put back what files held before a change; see `undoing.turn` for what is raised."""
-        return self._turn("before", identifier, on_progress)
+    ) -> "UndoResult | None":
+        """Put back what files held before a change; see `undo.undo_or_redo` for what is raised.
+
+        Args:
+            identifier: Which change, as `RepairReport.undo` names it; None for the newest that is
+                not undone, "" for none.
+            on_progress: Called with the progress.
+        """
+        if identifier == "":
+            return None
+        return self._undo_or_redo("before", identifier, on_progress)
 
     def redo(
         self, identifier: str | None = None, *, on_progress: OnProgress = ignore
-    ) -> "Turned | None":
-        """Make a change again that was undone; see `undoing.turn`."""
-        return self._turn("after", identifier, on_progress)
+    ) -> "UndoResult | None":
+        """Make a change again that was undone; see `undo.undo_or_redo`."""
+        return self._undo_or_redo("after", identifier, on_progress)
 
-    def _turn(
+    def _undo_or_redo(
         self, wanted: "State", identifier: str | None, on_progress: OnProgress
-    ) -> "Turned | None":
-        from filestore import undoing
+    ) -> "UndoResult | None":
+        from filestore.repair.undo import undo_or_redo
 
-        with self._parts.writing("undo" if wanted == "before" else "redo") as (
-            catalog,
-            embeddings,
-            _,
-        ):
-            return undoing.turn(
-                self._parts.subject(catalog, embeddings),
+        self.model.ask()
+        command = "undo" if wanted == "before" else "redo"
+        with self._parts.writing(command) as (catalog, embeddings, _):
+            return undo_or_redo(
+                self._parts.snapshot(catalog, embeddings),
                 partial(self._parts.commit, catalog, embeddings, embed=True),
                 identifier,
                 wanted,
@@ -337,117 +411,73 @@ class Store:
 
     def batches(self) -> "list[Group]":
         """The changes of truth files that can be undone or redone, oldest first."""
-        from filestore import originals
+        from filestore.history import backup_store
 
-        return originals.list_groups(self.places.undo)
-
-    def turnable(self) -> tuple[str, str]:
-        """The changes that `undo` and `redo` would take; "" for none."""
-        from filestore import undoing
-
-        return undoing.next_turns(batch for group in self.batches() for batch in group.batches)
+        return backup_store.list_groups(self.places.undo)
 
     def search(
         self,
         query: str,
         *,
-        count: int = 10,
+        k: int = 10,
         mode: "Mode" = "hybrid",
-        filters: "Filters",
+        where: Mapping[str, object] | None = None,
+        source: str | Sequence[str] = (),
+        kind: str | Sequence[str] = (),
+        syntax: "Syntax" = "auto",
         rerank: str | None = None,
     ) -> "Answer":
         """Unique files, best first; see `Searcher.search`.
 
         Args:
             query: What is asked.
-            count: At most so many.
-            mode: Which legs are asked.
-            filters: What hits must satisfy.
-            rerank: The reranker that has the last word, such as ``cross-encoder``; None for none.
+            k: At most so many.
+            mode: ``hybrid``, ``vector`` or ``keyword``.
+            where: Key to value of the frontmatter or the document's metadata; all must hold, and
+                so must all values of a list.
+            source: Globs over the source's path, of which one must hold.
+            kind: ``chunk`` or ``summary``, or both.
+            syntax: Which signs in the query are operators; see `fulltext.parse_query`.
+            rerank: The reranker that orders the best, such as ``cross-encoder``; None for none.
 
         Raises:
             CatalogMissingError: There is no catalog yet.
             ModelMissing: The reranker's model, or the library that runs it, is not here.
         """
-        catalog = self._parts.catalog()
-        self._replay_fulltext(catalog)
-        from filestore import reranking
+        from filestore.search.search import Filters
 
-        reranker = self.model.reranker(rerank) if rerank else None
-        depth = reranking.depth_for(count) if reranker else count
-        with catalog.snapshot():
-            answer = self._fresh_searcher(catalog).search(
-                query, count=depth, mode=mode, filters=filters
-            )
-        return reranking.rerank(answer, reranker, count=count) if reranker else answer
+        filters = Filters.of(where or {}, source=source, kind=kind)
+        return self._search_session.search(
+            query, k=k, mode=mode, filters=filters, syntax=syntax, rerank=rerank
+        )
 
-    def _replay_fulltext(self, catalog: Catalog) -> None:
-        """Bring a full-text index that a crash left behind up to date, if nobody is writing."""
-        if self._searcher is not None and self._searcher.generation == catalog.generation:
-            return
-        stamp = fulltext_file.own_stamp(self.places, catalog)
-        if stamp is None or stamp.generation >= catalog.generation:
-            return
-        with (
-            contextlib.suppress(LockedError, fileio.WriteFailedError),
-            self._parts.writing("search", wait_s=0) as (writer, embeddings, _),
-            self._parts.commit(writer, embeddings, embed=False) as commit,
-        ):
-            commit.replay()
+    @cached_property
+    def _search_session(self) -> "SearchSession":
+        from filestore.search.session import SearchSession
 
-    def _fresh_searcher(self, catalog: Catalog) -> "Searcher":
-        from filestore.search import Searcher
-
-        if self._searcher is not None and self._searcher.generation != catalog.generation:
-            self._searcher.close()
-            self._searcher = None
-        if self._searcher is None:
-            self._searcher = Searcher(
-                places=self.places,
-                catalog=catalog,
-                embeddings=self._parts.embeddings(),
-                embedder=self._parts.same_model(catalog),
-                no_model=self._parts.why_no_model(),
-            )
-        return self._searcher
-
-    def explorer(self) -> "Explorer":
-        """Neighbours, a map, distributions: questions to the vectors; closed with the store."""
-        from filestore.exploring import Explorer
-
-        if self._explorer is None:
-            self._explorer = Explorer(self._parts)
-        return self._explorer
-
-    def evidence(self, finding: "Finding") -> "Evidence":
-        """What there is to see of a finding; see `evidence.evidence`."""
-        from filestore import evidence
-
-        return evidence.evidence(self._parts, finding)
-
-    def sides(self, finding: "Finding") -> "Sides":
-        """The two versions to choose between; see `sides.sides` for what is raised."""
-        from filestore import sides
-
-        return sides.sides(self._parts, finding)
+        return SearchSession(lambda: self._parts)
 
     def evaluate(
-        self, questions: "Sequence[Question]", *, count: int = 10, on_progress: OnProgress = ignore
+        self,
+        questions: "Sequence[Question]",
+        *,
+        k: int = 10,
+        syntax: "Syntax" = "auto",
+        on_progress: OnProgress = ignore,
     ) -> "Evaluation":
-        """Ask questions whose answers are known; see `measuring.evaluate`."""
-        from filestore import measuring
+        """Ask questions whose answers are known; see `evaluate.evaluate`."""
+        return self._search_session.evaluate(questions, k=k, syntax=syntax, on_progress=on_progress)
 
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[Catalog]:
+        """The catalog, of one generation throughout."""
         catalog = self._parts.catalog()
-        self._replay_fulltext(catalog)
         with catalog.snapshot():
-            return measuring.evaluate(
-                self, self.places, catalog, questions, count=count, on_progress=on_progress
-            )
+            yield catalog
 
     def resources(self) -> list[dict[str, Any]]:
         """Name, source and number of chunks of every resource."""
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
+        with self._reading() as catalog:
             found = catalog.resources()
         return [
             {"resource": name, "source": source or None, "chunks": chunks}
@@ -456,90 +486,31 @@ class Store:
 
     def chunks(self, resource: str) -> list[dict[str, Any]]:
         """The indexed files of a resource, in reading order."""
-        from filestore import browsing
+        from filestore.browse import file
 
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
-            return browsing.chunks(catalog, self.resource_named(resource, catalog))
+        with self._reading() as catalog:
+            return file.chunks(catalog, file.resource_named(catalog, resource, self.places))
 
-    def show(self, path: str) -> Shown:
-        """One chunk file with its record.
+    def show(self, path: StrPath) -> "Shown":
+        """One chunk file with its record; a path may start at the root or in `chunked/`."""
+        from filestore.browse import file
 
-        Args:
-            path: Relative to the store root, to `chunked/`, or absolute.
-
-        Raises:
-            UnknownPathError: There is no such file.
-        """
-        from filestore import browsing
-
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
-            return Shown(**browsing.show(self.places, catalog, path))
-
-    @cached_property
-    def _listing(self) -> "Listing":
-        from filestore.listing import Listing
-
-        return Listing(self._parts)
-
-    def listing(self) -> "Listing":
-        """The catalog page by page, for a screen."""
-        return self._listing
-
-    def about(self, path: str) -> "About":
-        """Everything known of one file, whatever state it is in; see `browsing.about`."""
-        from filestore import browsing
-
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
-            return browsing.about(self._parts, catalog, path)
-
-    def about_resource(self, name: str) -> "AboutResource":
-        """What is known of one resource; see `browsing.about_resource`."""
-        from filestore import browsing
-
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
-            return browsing.about_resource(self.places, catalog, name)
-
-    def check(self, paths: Sequence[str]) -> "list[Finding]":
-        """The findings of just these files, by reading them; see `rechecking.check`."""
-        from filestore import rechecking
-
-        return rechecking.check(self._parts, paths)
+        with self._reading() as catalog:
+            return file.show(self.places, catalog, os.fsdecode(path))
 
     def reconstruct(self, resource: str) -> "Reconstruction":
         """The text of a resource from its chunk files as they are on disk."""
-        from filestore import browsing
+        from filestore.browse import file
 
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
-            name = self.resource_named(resource, catalog)
-            return browsing.reconstruct_resource(self.places, catalog, name, self.settings.layout)
-
-    def find_resource(self, name: str) -> str:
-        """The resource meant by a name; see `resource_named`."""
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
-            return self.resource_named(name, catalog)
-
-    def resource_named(self, name: str, catalog: Catalog) -> str:
-        """The resource meant by a name: its own, or one that fits only it.
-
-        Raises:
-            UnknownResourceError: None or several fit.
-        """
-        from filestore import browsing
-
-        return browsing.resource_named(catalog, name, self.places)
+        with self._reading() as catalog:
+            name = file.resource_named(catalog, resource, self.places)
+            return file.reconstruct_resource(self.places, catalog, name, self.settings.layout)
 
     def plan_model(self, word: str, options: ModelOptions) -> "ModelChange":
-        """What another model would cost; see `remodelling.plan`, which says what is raised."""
-        from filestore import remodelling
+        """What another model would cost; see `change_model.plan`, which says what is raised."""
+        from filestore.sync import change_model as remodelling
 
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
+        with self._reading() as catalog:
             return remodelling.plan(
                 self.places,
                 word,
@@ -559,10 +530,14 @@ class Store:
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused.
         """
-        from filestore import remodelling
+        from filestore.sync import change_model as remodelling
 
         with self._parts.writing("embedder set") as (catalog, embeddings, _):
             commit = self._parts.commit(catalog, embeddings, embed=True, embedder=change.embedder)
             report = remodelling.embed_all(commit, change, on_progress)
             remodelling.write_settings(self.places, change, self._parts.configuration)
         return report
+
+
+open = Store.open
+create = Store.create

@@ -1,8 +1,8 @@
-"""Watching: the sidecar kept in step while files change.
+"""The one file watcher, and the sidecar kept in sync while files change.
 
-What the file system tells only says when to look: each time `Store.sync` scans, so an event that
-never came costs a wait and no truth. One rule: no error of one sync ends it, and it holds no lock
-between two.
+Events of the file system only say when to look: `watch` scans each time, so an event that never
+came costs a wait and no truth. `changes` alone is for whoever only shows the store. One rule: no
+error of one sync ends it, and it holds no lock between two.
 """
 
 import contextlib
@@ -12,32 +12,35 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from filestore.errors import FilestoreError
-from filestore.locking import LockedError
-from filestore.worktree import git_folder
+from filestore.config.settings import SettingsError, read
+from filestore.core.errors import FilestoreError
+from filestore.fs.disk import TEMPORARY_PREFIX
+from filestore.fs.lock import LockedError
+from filestore.git.repository import git_folder
 
 if TYPE_CHECKING:
-    from filestore.findings import Finding
-    from filestore.places import Places
+    from filestore.config.layout import Places
+    from filestore.core.findings import Finding
     from filestore.store import Store
-    from filestore.syncing import SyncReport
+    from filestore.sync.apply import SyncReport
 
 QUIET_S: Final = 0.3
-"""So long nothing may happen before what happened is followed."""
+"""Events are reported once nothing has happened for so long."""
 LONGEST_S: Final = 2.0
-"""Under steady events it is followed this often."""
+"""Under steady events they are reported this often."""
 RESCAN_S: Final = 60.0
-"""Without any event the tree is scanned this often: some are lost by every system."""
+"""Without any event the tree is scanned this often: every system loses some."""
 GIT_WAIT_S: Final = 60.0
 """A lock of git that is older was left behind by a dead git."""
 BLIND_S: Final = 5.0
-"""Where the system tells of no event, the tree is scanned this often."""
+"""Where the system reports no events, the tree is polled this often."""
+MOST_PATHS: Final = 5_000
 _TICK_S: Final = 0.5
 _STEP_S: Final = 0.05
 
 
 class Stop(Protocol):
-    """What says that it is time to end: an event of threads."""
+    """Says that it is time to end: a `threading.Event`."""
 
     def is_set(self) -> bool:
         """Whether it is time."""
@@ -53,7 +56,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synced(Event):
-    """The sidecar was brought in step, or what is left for a person is not what it was."""
+    """The sidecar was synced, or what is left for a person has changed."""
 
     report: "SyncReport"
 
@@ -78,10 +81,31 @@ class Failed(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blind(Event):
-    """The file system does not tell of changes; the tree is scanned from time to time."""
+class Unavailable(Event):
+    """The system reports no events; the tree is polled instead."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """From now on no change is missed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """Files or folders were written, made, moved or removed."""
+
+    paths: frozenset[str] | None
+    """Relative to the store root; None for any of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogChanged:
+    """The catalog has other content."""
+
+
+Notice = Ready | Changed | CatalogChanged | Unavailable
 
 
 @dataclass(slots=True)
@@ -94,7 +118,7 @@ class _Watcher:
     stop: Stop
     store: "Store | None" = None
     settings: bytes | None = None
-    told: "tuple[Finding, ...] | None" = None
+    remaining: "tuple[Finding, ...] | None" = None
     failure: tuple[str, str] | None = None
 
     def close(self) -> None:
@@ -107,37 +131,43 @@ class _Watcher:
 def watch(
     open_store: "Callable[[], Store]", places: "Places", *, embed: bool, stop: Stop
 ) -> Iterator[Event]:
-    """Sync, then again whenever something changed, until it is told to stop.
+    """Sync, then again whenever something changed, until `stop`.
 
     Args:
-        open_store: Opens the store afresh, also after its settings changed.
+        open_store: Opens the store again, also after its settings changed.
         places: Where the store lies.
         embed: Whether new texts are embedded.
         stop: Ends it between two syncs.
     """
     watcher = _Watcher(open_store=open_store, places=places, embed=embed, stop=stop)
-    with contextlib.closing(_occasions(places, stop)) as occasions:
+    with contextlib.closing(changes(places.root, stop=stop)) as notices:
         try:
             yield from _follow(watcher)
-            for occasion in occasions:
-                if isinstance(occasion, Event):
-                    yield occasion
-                yield from _follow(watcher)
+            scanned_s, rescan_s = time.monotonic(), RESCAN_S
+            for notice in notices:
+                if isinstance(notice, Unavailable):
+                    yield notice
+                    rescan_s = BLIND_S
+                elif isinstance(notice, Ready):
+                    rescan_s = RESCAN_S
+                if notice is not None or time.monotonic() - scanned_s >= rescan_s:
+                    yield from _follow(watcher)
+                    scanned_s = time.monotonic()
         finally:
             watcher.close()
 
 
 def _follow(watcher: _Watcher) -> Iterator[Event]:
-    """One sync, once nobody else is writing."""
+    """One sync, once no other writer is at work."""
     yield from _let_git_finish(watcher)
     try:
         yield from _reopen(watcher)
         yield from _sync(watcher)
         watcher.failure = None
     except FilestoreError as error:
-        # The same failure is told once, not at every scan.
-        known, watcher.failure = watcher.failure, (type(error).__name__, error.message)
-        if watcher.failure != known:
+        # The same failure is reported once, not at every scan.
+        last, watcher.failure = watcher.failure, (type(error).__name__, error.message)
+        if watcher.failure != last:
             yield Failed(error=error)
 
 
@@ -148,11 +178,11 @@ def _let_git_finish(watcher: _Watcher) -> Iterator[Event]:
         return
     lock = os.path.join(folder, "index.lock")
     started = time.monotonic()
-    told = False
+    is_reported = False
     while _is_young(lock):
-        if not told and time.monotonic() - started > _TICK_S:
-            told = True
-            yield Waiting(reason=f"git is at work: {lock} is there")
+        if not is_reported and time.monotonic() - started > _TICK_S:
+            is_reported = True
+            yield Waiting(reason=f"git is running: {lock} exists")
         if watcher.stop.wait(_STEP_S):
             return
 
@@ -179,66 +209,112 @@ def _reopen(watcher: _Watcher) -> Iterator[Event]:
 
 def _settings(places: "Places") -> bytes | None:
     try:
-        with open(places.settings, "rb") as file:
-            return file.read()
-    except OSError:
+        return read(places.settings)
+    except (OSError, SettingsError):
         return None
 
 
 def _sync(watcher: _Watcher) -> Iterator[Event]:
-    told = False
+    is_reported = False
     while watcher.store is not None and not watcher.stop.is_set():
         try:
             report = watcher.store.sync(embed=watcher.embed, wait_s=_TICK_S)
         except LockedError as error:
-            if not told:
-                told = True
+            if not is_reported:
+                is_reported = True
                 yield Waiting(reason=error.message)
             continue
-        if report.applied or report.remaining != watcher.told:
-            watcher.told = report.remaining
+        if report.applied or report.remaining != watcher.remaining:
+            watcher.remaining = report.remaining
             yield Synced(report=report)
         if report.problem is not None:
             raise report.problem
         return
 
 
-def _occasions(places: "Places", stop: Stop) -> "Generator[Event | None, None, None]":
-    """Says when to look: events, debounced, and now and then none at all."""
-    told = ""
+def changes(
+    root: str,
+    *,
+    catalog: str = "",
+    stop: Stop,
+    quiet_s: float = QUIET_S,
+    longest_s: float = LONGEST_S,
+) -> "Generator[Notice | None, None, None]":
+    """What changes below a store, until `stop`; None after each tick in which nothing did.
+
+    What cannot be named for certain is reported as a change of anything.
+
+    Args:
+        root: Of the store, absolute.
+        catalog: Whose changes are reported as well, absolute; "" for none.
+        stop: Ends it.
+        quiet_s: Changes are reported once nothing has happened for so long.
+        longest_s: Under steady changes they are reported this often.
+    """
+    polls = is_late = False
+    reason = ""
     while not stop.is_set():
-        pause_s = _TICK_S
+        pause_s = 0.0
         try:
-            yield from _batches(places, stop)
-        except (OSError, RuntimeError, ValueError) as error:
-            # No room for watches, no such service, or a name that the watch cannot tell.
-            reason = str(error)
-            yield Blind(reason=reason) if reason != told else None
-            pause_s = BLIND_S if reason == told else _TICK_S
-            told = reason
+            watched = _changes_until_replaced(root, catalog, stop, (quiet_s, longest_s), polls)
+            for notice in watched:
+                yield notice
+                if is_late and isinstance(notice, Ready):
+                    yield Changed(paths=None)
+        except ValueError:
+            pass  # a name that is not text: which one is not known, but something changed
+        except (OSError, RuntimeError) as error:
+            # No room for watches, no such service; a root that is gone may come back.
+            polls = not isinstance(error, FileNotFoundError)
+            is_new, reason = str(error) != reason, str(error)
+            yield Unavailable(reason=reason) if is_new else None
+            pause_s = _TICK_S if is_new else BLIND_S
+        is_late = True
         stop.wait(pause_s)
 
 
-def _batches(places: "Places", stop: Stop) -> Iterator[None]:
-    """One None for every batch of events below the root, until that is another folder."""
+def _changes_until_replaced(
+    root: str, catalog: str, stop: Stop, pauses_s: tuple[float, float], polls: bool
+) -> "Iterator[Notice | None]":
+    """What changes until the root is another folder."""
     from watchfiles import watch as watch_files
 
-    watched = _identity(places.root)
-    last = -RESCAN_S  # at once: what happened before the watch began is told by nobody
-    for changes in watch_files(
-        places.root,
-        watch_filter=_Concerned(places),
-        debounce=round(LONGEST_S * 1000),
-        step=round(QUIET_S * 1000),
+    below = root.rstrip(os.sep) + os.sep
+    catalog_files = {catalog, f"{catalog}-wal"} if catalog else set()
+    exact = {below + name for name in ("chunked", "source", "filestore.toml")} | catalog_files
+    trees = (f"{below}chunked{os.sep}", f"{below}source{os.sep}")
+
+    def concerns(_: object, path: str) -> bool:
+        is_temporary = os.path.basename(path).startswith(TEMPORARY_PREFIX)
+        return path in exact or (path.startswith(trees) and not is_temporary)
+
+    identity, content = _identity(root), _content(catalog_files)
+    sidecar = os.path.dirname(catalog)
+    folders = [root] if not sidecar or sidecar.startswith(below) else [root, sidecar]
+    is_ready = False
+    for batch in watch_files(
+        *folders,
+        watch_filter=concerns,
+        step=round(pauses_s[0] * 1000),
+        debounce=round(pauses_s[1] * 1000),
         rust_timeout=round(_TICK_S * 1000),
         yield_on_timeout=True,
         stop_event=stop,
+        force_polling=polls or None,
+        poll_delay_ms=round(BLIND_S * 1000),
         ignore_permission_denied=True,
     ):
-        if changes or time.monotonic() - last > RESCAN_S:
-            yield None
-            last = time.monotonic()
-        if _identity(places.root) != watched:
+        if not is_ready:
+            is_ready = True
+            yield Ready()
+        paths = frozenset(
+            path.removeprefix(below) for _, path in batch if path not in catalog_files
+        )
+        yield Changed(paths=paths if len(paths) <= MOST_PATHS else None) if paths else None
+        if (now := _content(catalog_files)) != content:
+            content = now
+            yield CatalogChanged()
+        if _identity(root) != identity:
             return
 
 
@@ -250,12 +326,12 @@ def _identity(path: str) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-class _Concerned:
-    """Whether an event is about what a person writes, not about what we do."""
-
-    def __init__(self, places: "Places") -> None:
-        self._exact = {places.root, places.settings, places.chunked, places.source}
-        self._below = (places.chunked + os.sep, places.source + os.sep)
-
-    def __call__(self, _: object, path: str) -> bool:
-        return path in self._exact or path.startswith(self._below)
+def _content(files: set[str]) -> set[tuple[int, ...]]:
+    """Tells whether a catalog was written; readers leave it, and an empty log, as it is."""
+    found = set[tuple[int, ...]]()
+    for path in files:
+        with contextlib.suppress(OSError):
+            status = os.stat(path)
+            if status.st_size:
+                found.add((status.st_ino, status.st_size, status.st_mtime_ns))
+    return found

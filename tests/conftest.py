@@ -1,7 +1,9 @@
 """What every test stands on: a scrubbed environment, the command line, a store in a work tree."""
 
+import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,13 +14,34 @@ from typing import Any, Final
 import pytest
 from hypothesis import settings
 
+# Whoever starts the run in the background has its interrupts ignored, in every child, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
-_SCRUBBED: Final = frozenset({"LANG", "LANGUAGE", "FORCE_COLOR", "COLUMNS", "LINES"})
+_SCRUBBED: Final = frozenset(
+    # The last would have each of some thousand child processes compile every module again.
+    {"LANG", "LANGUAGE", "FORCE_COLOR", "COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE"}
+)
 _SCRUBBED_PREFIXES: Final = ("FILESTORE", "GIT_", "HF_", "HUGGINGFACE_", "LC_", "OPENAI_", "XDG_")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are processors: many tests wait for a terminal or a process."""
+    processors = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    )
+    return (processors or 1) * 3 // 2
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over the tests themselves: 7,000 stay until the end anyway."""
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +117,20 @@ def run(tmp_path: Path) -> Run:
         )
 
     return command
+
+
+@pytest.fixture
+def without_packages(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make packages look as if they were not installed, whether they are or not.
+
+    ``without_packages("onnxruntime")`` takes names as they are imported.
+    """
+
+    def block(*names: str) -> None:
+        for name in names:
+            monkeypatch.setitem(sys.modules, name, None)
+
+    return block
 
 
 @pytest.fixture

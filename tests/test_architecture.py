@@ -1,8 +1,10 @@
 """The shape of the code, as CONTRIBUTING.md promises it; import-linter holds the layers."""
 
 import ast
+import functools
 import importlib
 import inspect
+import itertools
 import pkgutil
 import re
 import subprocess
@@ -15,14 +17,13 @@ from typing import Any, Final
 import pytest
 
 import filestore
-from filestore.errors import FilestoreError
+from filestore import CODES
+from filestore.browse import KINDS
+from filestore.core.errors import FilestoreError
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FILES: Final = sorted(path for name in ("filestore", "tui") for path in (ROOT / name).rglob("*.py"))
 MODULES: Final = [path.relative_to(ROOT).with_suffix("").as_posix() for path in FILES]
-TREES: Final = {
-    module: ast.parse(path.read_bytes()) for module, path in zip(MODULES, FILES, strict=True)
-}
 
 LONGEST_FUNCTION: Final = 60
 LONGEST_MODULE: Final = 600
@@ -48,6 +49,7 @@ HEAVY: Final = (
     "tantivy",
     "textual",
     "tokenizers",
+    "tomlkit",
     "torch",
     "transformers",
     "tree_sitter",
@@ -60,7 +62,7 @@ HEAVY: Final = (
 REACHED_INTO: Final[set[tuple[str, str]]] = set()
 """Private modules that one module outside their package uses."""
 
-SPEAKING: Final = ("filestore/cli/", "filestore/children", "tui/")
+SPEAKING: Final = ("filestore/cli/", "filestore/fs/subprocess_worker", "tui/")
 """What runs as a program, to a person or to the process that started it."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -72,33 +74,40 @@ class Definition:
 
     module: str
     name: str
-    """With the classes and functions around it."""
+    """As Python qualifies it, with the classes and functions around it."""
     node: Function | ast.ClassDef
 
     @property
     def is_public(self) -> bool:
-        """Whether neither it, nor what is around it, nor its module starts with an underscore."""
+        """Whether nothing of its name starts with an underscore, and no function is around it."""
         parts = [self.module.rpartition("/")[2].removeprefix("__"), *self.name.split(".")]
-        return not any(part.startswith("_") for part in parts)
+        return not any(part.startswith(("_", "<")) for part in parts)
 
     def __str__(self) -> str:
         return f"{self.module}.py:{self.node.lineno} {self.name}"
 
 
-def definitions(module: str) -> Iterator[Definition]:
+@functools.cache
+def parsed(module: str) -> ast.Module:
+    """A module's syntax tree; parsed when asked for, as every worker of a run loads this file."""
+    return ast.parse((ROOT / f"{module}.py").read_bytes())
+
+
+@functools.cache
+def definitions(module: str) -> list[Definition]:
     """Every function and class of a module, however deep."""
-    waiting: list[tuple[str, ast.AST]] = [("", TREES[module])]
+    found = []
+    waiting: list[tuple[str, ast.AST]] = [("", parsed(module))]
     while waiting:
         prefix, parent = waiting.pop()
         for node in ast.iter_child_nodes(parent):
             if isinstance(node, ast.ClassDef | Function):
-                yield Definition(module=module, name=f"{prefix}{node.name}", node=node)
-                waiting.append((f"{prefix}{node.name}.", node))
+                found.append(Definition(module=module, name=f"{prefix}{node.name}", node=node))
+                inner = "" if isinstance(node, ast.ClassDef) else "<locals>."
+                waiting.append((f"{prefix}{node.name}.{inner}", node))
             else:
                 waiting.append((prefix, node))
-
-
-DEFINITIONS: Final = [found for module in MODULES for found in definitions(module)]
+    return found
 
 
 def length(node: Function) -> int:
@@ -155,7 +164,8 @@ def test_functions_are_short() -> None:
     """No function has more than 60 lines."""
     long = [
         f"{found}: {length(found.node)} lines"
-        for found in DEFINITIONS
+        for module in MODULES
+        for found in definitions(module)
         if not isinstance(found.node, ast.ClassDef) and length(found.node) > LONGEST_FUNCTION
     ]
     assert long == []
@@ -163,11 +173,7 @@ def test_functions_are_short() -> None:
 
 def test_store_hands_over() -> None:
     """A method of the façade has at most 25 lines beside its docstring."""
-    methods = [
-        found
-        for found in DEFINITIONS
-        if found.module == "filestore/store" and found.name.startswith("Store.")
-    ]
+    methods = [found for found in definitions("filestore/store") if found.name.startswith("Store.")]
     assert methods
     long = [
         f"{found}: {body_length(found.node)} lines"
@@ -181,7 +187,7 @@ def test_store_hands_over() -> None:
 @pytest.mark.parametrize("module", MODULES)
 def test_everything_public_says_what_it_does(module: str) -> None:
     """Every module, and every public function, method and class, has a docstring."""
-    tree = TREES[module]
+    tree = parsed(module)
     assert module.endswith("__main__") or ast.get_docstring(tree), f"{module}.py has no docstring"
     silent = [
         str(found)
@@ -204,7 +210,7 @@ def test_private_modules_stay_private() -> None:
     known = set(all_modules())
     for module in MODULES:
         own = module.rpartition("/")[0].replace("/", ".")
-        for name in imports(TREES[module]):
+        for name in imports(parsed(module)):
             package, _, last = name.rpartition(".")
             is_private = last.startswith("_") and name in known and name != "filestore._version"
             if is_private and package != own:
@@ -232,7 +238,7 @@ def test_library_never_prints() -> None:
         f"{module}.py:{node.lineno}"
         for module in MODULES
         if not module.startswith(SPEAKING)
-        for node in ast.walk(TREES[module])
+        for node in ast.walk(parsed(module))
         if (isinstance(node, ast.Name) and node.id == "print")
         or (isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.stdout", "sys.stderr"))
     ]
@@ -245,3 +251,149 @@ def test_public_names_are_what_their_modules_define() -> None:
         importlib.import_module(module)
     hidden = [name for name in filestore.__all__ if inspect.ismodule(getattr(filestore, name))]
     assert hidden == []
+
+
+STARTING: Final = {
+    "filestore/fs/subprocess_worker": "our own modules, in child processes",
+    "filestore/git/hooks": "our own command, from a hook",
+    "filestore/git/process": "git",
+    "tui/workers/clipboard": "the clipboard's program",
+    "tui/app/menus": "the person's editor and shell",
+}
+"""Every module that starts programs, and which."""
+
+
+def test_one_module_starts_git() -> None:
+    """A program is started in few places, and git in one: it decides what git may run in turn."""
+    starting = set()
+    naming_git = set()
+    for module in MODULES:
+        for node in ast.walk(parsed(module)):
+            word = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+            if re.match(r"subprocess\.(run|Popen|call|check_|getoutput)", word) or re.fullmatch(
+                r"os\.(system|popen|exec\w*|spawn\w*|posix_spawn\w*)", word
+            ):
+                starting.add(module)
+            if isinstance(node, ast.ImportFrom) and node.module in ("subprocess", "pty"):
+                starting.add(module)
+            if isinstance(node, ast.List | ast.Tuple) and node.elts:
+                first = node.elts[0]
+                if isinstance(first, ast.Constant) and first.value == "git":
+                    naming_git.add(module)
+    assert starting == set(STARTING)
+    assert naming_git == {"filestore/git/process"}
+
+
+PLUMBING: Final = frozenset(
+    {
+        "cat-file",
+        "diff-index",
+        "diff-tree",
+        "hash-object",
+        "ls-files",
+        "ls-tree",
+        "merge-file",
+        "rev-list",
+        "rev-parse",
+    }
+)
+"""What git is asked: commands whose answers no setting and no later version gives another form."""
+
+
+def test_git_is_asked_by_plumbing_only() -> None:
+    """Of all commands that git has, only these stand where a command of git is named."""
+    listed = subprocess.run(["git", "--list-cmds=main"], capture_output=True, text=True, check=True)
+    known = set(listed.stdout.split())
+    assert known >= PLUMBING
+    named = set()
+    for module in MODULES:
+        reached = {name for node in ast.walk(parsed(module)) for name in imports(node)}
+        if module == "filestore/git/process" or "filestore.git.process" in reached:
+            named |= set(_first_words(parsed(module))) & known
+    assert named == PLUMBING
+
+
+def _first_words(tree: ast.AST) -> Iterator[str]:
+    """The first word, behind options and ``git`` itself, of every call, tuple and list."""
+    for node in ast.walk(tree):
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.Call) and not ast.unparse(node.func).endswith("path.join"):
+            parts = node.args
+        elif isinstance(node, ast.Tuple | ast.List):
+            parts = node.elts
+        words = [one.value for one in parts if isinstance(one, ast.Constant)]
+        commands = (one for one in words if isinstance(one, str) and one[:1] != "-")
+        yield from itertools.islice((one for one in commands if one != "git"), 1)
+
+
+ALLOWED_CODE_SETS: Final = {("filestore/core/findings", "CODES")}
+"""Where codes may be listed: the table itself."""
+
+
+def test_one_table_knows_the_codes() -> None:
+    """No other set, list or mapping names two codes of findings: a new code is one row."""
+    found = set()
+    for module in MODULES:
+        for statement in parsed(module).body:
+            target = statement.target if isinstance(statement, ast.AnnAssign) else None
+            where = (module, ast.unparse(target) if target else f"line {statement.lineno}")
+            found |= {where for node in ast.walk(statement) if _names_codes(node)}
+    assert found == ALLOWED_CODE_SETS
+
+
+def _names_codes(node: ast.AST) -> bool:
+    """Whether a display holds two codes or more."""
+    values = []
+    if isinstance(node, ast.Set | ast.List | ast.Tuple):
+        values = [node.elts]
+    elif isinstance(node, ast.Dict):
+        values = [node.keys, node.values]
+    return any(
+        sum(isinstance(one, ast.Constant) and one.value in CODES for one in displayed) > 1
+        for displayed in values
+    )
+
+
+def test_every_safe_code_has_its_step() -> None:
+    """A safe code names the step that repairs it, and every named step is one."""
+    assert {row.step for row in CODES.values() if row.step} <= KINDS.keys()
+    for code, row in CODES.items():
+        assert not row.safe or (row.step and not KINDS[row.step].truth), code
+
+
+WITH_SQL: Final = ("filestore/catalog/", "filestore/embed/")
+"""Where statements of SQL stand; `fs/database` asks a stranger's file about its schema alone."""
+
+
+def test_sql_stands_with_its_tables() -> None:
+    """No module outside the catalog and the embeddings holds a statement of SQL."""
+    statement = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|WITH RECURSIVE) ")
+    found = {
+        module
+        for module in MODULES
+        if not module.startswith(WITH_SQL)
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and statement.match(node.value)
+    }
+    assert found == {"filestore/fs/database"}
+
+
+def test_one_module_converts_paths() -> None:
+    """Nothing but `core/paths` puts `chunked/` before a path, takes it off, or asks for it."""
+    found = {
+        module for module in MODULES for node in ast.walk(parsed(module)) if _names_the_folder(node)
+    }
+    assert found == {"filestore/core/paths"}
+    names = {one.name.rpartition(".")[2] for module in MODULES for one in definitions(module)}
+    assert names.isdisjoint({"below", "_below"})
+
+
+def _names_the_folder(node: ast.AST) -> bool:
+    """Whether a text is `chunked/`, or is put together of it and something else."""
+    if isinstance(node, ast.JoinedStr) and node.values:
+        return ast.unparse(node.values[0]).strip("'").startswith(("chunked/", "{CHUNKED}"))
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "os.path.join":
+        return any(isinstance(one, ast.Name) and one.id == "CHUNKED" for one in node.args)
+    return isinstance(node, ast.Constant) and node.value == "chunked/"

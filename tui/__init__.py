@@ -1,37 +1,50 @@
-"""The inspector: browses a store on a terminal, shows every drift, mends it and takes it back.
+"""The inspector: browses a store on a terminal, shows every drift, repairs it and undoes repairs.
 
-`words` and `model` are pure; `backstage` does what takes time; `widgets` draw; `views` are the
+`formatting` and `state` are pure; `workers` does what takes time; `widgets` draw; `views` are the
 pages, `modals` lie over them; `frame`, `menus` and `app` hold them together. One rule: what comes
-from a file reaches the screen through `words` only, which make it safe for a terminal.
+from a file reaches the screen through `formatting` only, which makes it safe for a terminal.
 """
 
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from tui.frame import Options
+    from tui.app.frame import Options
 
 HUNG_UP: Final = 129
-"""The exit code of who is ended by a hang-up: 128 and the number of the signal."""
+"""The exit code after a hang-up: 128 and the number of the signal."""
 _COLLECTED_AFTER: Final = (10_000, 100, 100)
 
 
 def run(options: "Options") -> int:
-    """Open the inspector and return its exit code."""
+    """Open the inspector and return its exit code.
+
+    Raises:
+        InspectorFailedError: An unexpected failure, whether or not it ended the session.
+    """
     import gc
     import os
 
-    from tui.app import Inspector
-    from tui.backstage.hangup import when_hung_up
+    from tui.app.inspector import Inspector
+    from tui.workers.crash_reports import when_uncaught
+    from tui.workers.hangup import when_hung_up
 
     inspector = Inspector(options)
+    reports = inspector.reports
+    when_uncaught(in_thread=inspector.thread_failed, in_destructor=reports.keep_error)
     if options.in_browser:
         when_hung_up(lambda: inspector.post(inspector.exit))
     else:
-        # As the signal of a terminal that is closed would; the children stop as Ctrl-C stops them.
+        # As SIGHUP would end it; the child processes stop as with Ctrl-C.
         when_hung_up(lambda: os._exit(HUNG_UP))
-    # What is there now stays: without it a collection has less to look through. Very many findings
-    # form no cycles, and to look through all of them takes longer than a key may wait.
+    # What is loaded now stays, so collections need not visit it. Findings form no cycles, and to
+    # visit very many of them takes longer than a key may wait.
     gc.freeze()
     gc.set_threshold(*_COLLECTED_AFTER)
-    inspector.run(mouse=options.mouse)
+    try:
+        inspector.run(mouse=options.mouse)
+    except Exception as error:  # the top of a front end: whatever it is, it is kept
+        reports.keep_error(error)
+        inspector.close_screen()
+    if reports.failure is not None:
+        raise reports.failure
     return inspector.return_code or 0

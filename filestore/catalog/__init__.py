@@ -5,8 +5,11 @@ Writing, and what only a screen asks, are loaded on first use: most commands onl
 
 from typing import TYPE_CHECKING, Any
 
-from filestore.catalog._reading import FILE_COLUMNS, Catalog, catalog_errors
+from filestore.catalog._damage import catalog_errors
+from filestore.catalog._reading import FILE_COLUMNS, Catalog
+from filestore.catalog._remembered import AWAITED, LET_GO
 from filestore.catalog._rows import (
+    BEFORE,
     SOME_TIME,
     Conflict,
     Deleted,
@@ -16,10 +19,12 @@ from filestore.catalog._rows import (
     LinkRow,
     decode_path,
     encode_path,
+    encode_place,
     in_batches,
     resource_of,
 )
 from filestore.catalog._schema import (
+    METRIC,
     CatalogDamagedError,
     CatalogMissingError,
     CatalogNewerError,
@@ -32,7 +37,11 @@ if TYPE_CHECKING:
     from filestore.catalog._writing import CatalogWriter, VectorCollisionError
 
 __all__ = [
+    "AWAITED",
+    "BEFORE",
     "FILE_COLUMNS",
+    "LET_GO",
+    "METRIC",
     "SOME_TIME",
     "Catalog",
     "CatalogDamagedError",
@@ -52,6 +61,7 @@ __all__ = [
     "catalog_errors",
     "decode_path",
     "encode_path",
+    "encode_place",
     "in_batches",
     "resource_of",
 ]

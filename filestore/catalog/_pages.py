@@ -9,6 +9,7 @@ from typing import Final
 
 from filestore.catalog._reading import Catalog
 from filestore.catalog._rows import decode_path, encode_path
+from filestore.core.paths import ChunkPath
 
 _NAMES: Final = (
     "WITH RECURSIVE names(name) AS (SELECT min(resource) FROM files UNION ALL"
@@ -59,7 +60,7 @@ class CatalogPages:
         """The source that the record of each resource names."""
         return dict(self._rows("SELECT resource, max(source) FROM records GROUP BY resource"))
 
-    def records_below(self, folder: str) -> tuple[int, str]:
+    def records_below(self, folder: ChunkPath) -> tuple[int, str]:
         """How many records lie below a folder, and the source that they name, "" for none."""
         start = encode_path(folder)
         statement = "SELECT count(*), coalesce(max(source), '') FROM records"
@@ -93,13 +94,13 @@ class CatalogPages:
             statement = f"{_PACKED} AND resource = ? GROUP BY resource"
             yield from self._catalog.connection.execute(statement, (resource,))
 
-    def sortable(self, resource: str) -> list[tuple[int, str | None, str]]:
+    def sortable(self, resource: str) -> list[tuple[int, str | None, ChunkPath]]:
         """Id, order key and path of the files of a resource but for its records, in no order."""
         statement = "SELECT id, position, path FROM files WHERE resource = ? AND state <> 'record'"
         found = self._rows(statement, (resource,))
         return [(one, position, decode_path(path)) for one, position, path in found]
 
-    def path_of_vector(self, vector: int) -> str | None:
+    def path_of_vector(self, vector: int) -> ChunkPath | None:
         """A file that has the text of a vector: as its body before as a question, then by path."""
         found = self._rows(
             "SELECT path FROM parts JOIN files ON files.id = parts.file WHERE vector = ?"
@@ -116,7 +117,7 @@ class CatalogPages:
             (file,),
         )
 
-    def paths_below(self, folder: str, most: int) -> list[str]:
+    def paths_below(self, folder: ChunkPath, most: int) -> list[ChunkPath]:
         """At most so many files below a folder, by path; "" for all."""
         start = encode_path(folder)
         first, behind = (start + b"/", start + b"0") if folder else (b"", b"\xff\xff")

@@ -3,11 +3,23 @@
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final, Self
 
 import orjson
 
+from filestore.catalog import _remembered
+from filestore.catalog._damage import (
+    WRONG_VALUES,
+    catalog_errors,
+    is_damage,
+    readable,
+    refuse,
+    type_problem,
+    written_by_us,
+)
 from filestore.catalog._rows import (
+    BEFORE,
     Conflict,
     Deleted,
     FileRow,
@@ -20,53 +32,23 @@ from filestore.catalog._rows import (
     placeholders,
 )
 from filestore.catalog._schema import connect, damaged
-from filestore.errors import FilestoreError
-from filestore.hashing import content_hash
-from filestore.scan import STAT_BYTES, PackedFolder
+from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, UNMERGED_BEFORE
+from filestore.core.findings import CODES
+from filestore.core.hashing import content_hash, origin_hash
+from filestore.core.paths import ChunkPath
+from filestore.fs.scan import PackedFolder
 
 FILE_COLUMNS: Final = (
     "id, path, state, detail, file_hash, text_key, kind, resource, source, position, origin,"
-    " edited, generation"
+    " edited, generation, place"
 )
 
-META_CHECKSUM: Final = "checksum"
-"""The key under which a commit keeps the checksum of all that is remembered."""
-_DAMAGE: Final = frozenset({sqlite3.SQLITE_ERROR, sqlite3.SQLITE_IOERR_SHORT_READ, None})
-"""Operational errors that tell of damage: statements that fitted fail, the file is cut, or a text
-is no Unicode, which Python says without a code."""
+STATES: Final = frozenset({INDEXED, RECORD, *CODES})
+"""What a file may be: searchable, a record, or excluded by a finding."""
 _KEPT: Final = (
     "SELECT data, file_hash FROM contents JOIN files ON id = file WHERE state = ''"
     " UNION ALL SELECT data, file_hash FROM records JOIN files USING (path)"
 )
-_WRONG_VALUES: Final = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
-"""What becomes of a number where bytes were written, or of half a name."""
-
-
-@contextlib.contextmanager
-def catalog_errors(catalog: "Catalog | None" = None) -> Iterator[None]:
-    """Turn what is raised over a damaged file into `CatalogDamagedError`.
-
-    Operational trouble (a full disk, a lock) says nothing about damage and passes.
-
-    Args:
-        catalog: Where given, a value that nobody could have written is held against it: it is
-            damage if the catalog turns out to be damaged, else what it is.
-    """
-    try:
-        yield
-    except FilestoreError:
-        raise
-    except sqlite3.OperationalError as error:
-        if getattr(error, "sqlite_errorcode", None) in _DAMAGE:
-            raise damaged(error) from error
-        raise
-    except sqlite3.DatabaseError as error:
-        raise damaged(error) from error
-    except _WRONG_VALUES as error:
-        problem = catalog.problem() if catalog is not None else ""
-        if problem:
-            raise damaged(sqlite3.DatabaseError(problem)) from error
-        raise
 
 
 class Catalog:
@@ -74,7 +56,7 @@ class Catalog:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self._folders: dict[str, PackedFolder] | None = None
+        self._folders: dict[ChunkPath, PackedFolder] | None = None
         """The stat cache as the running snapshot has it, once it was asked for."""
         self._in_snapshot = False
 
@@ -87,7 +69,13 @@ class Catalog:
             CatalogDamagedError: The file is no sound catalog.
             CatalogNewerError: Its schema is newer than ours.
         """
-        return cls(connect(path, create=create))
+        catalog = cls(connect(path, create=create))
+        try:
+            catalog.require_sound_memory()
+        except BaseException:
+            catalog.close()
+            raise
+        return catalog
 
     def close(self) -> None:
         """Let go of the file."""
@@ -99,10 +87,10 @@ class Catalog:
         if self.connection.in_transaction:
             yield
             return
-        with catalog_errors(self):
+        with readable(), catalog_errors(self):
             self.connection.execute("BEGIN")
             try:
-                self.connection.execute("SELECT 1 FROM meta").fetchone()
+                self.require_sound_memory()
                 self._in_snapshot = True
                 yield
             finally:
@@ -139,52 +127,70 @@ class Catalog:
     def problem(self) -> str:
         """What is wrong with pages, types or checksums of rows, or ""; for when in doubt."""
         try:
-            wrong = self.page_problem() or self._type_problem()
-            if not wrong and not self.meta_is_sound():
-                wrong = "what it remembers of the store fails its checksum"
+            wrong = self.page_problem() or type_problem(self.connection)
+            wrong = wrong or _remembered.problem(self.connection) or self.lost_rows()
             if not wrong and not all(self.row_is_sound(row) for row in self.all_files()):
                 wrong = "a row fails its checksum"
             if not wrong and any(content_hash(kept) != known for kept, known in self.rows(_KEPT)):
                 wrong = "bytes that it keeps of a file fail their hash"
-        except (sqlite3.Error, *_WRONG_VALUES) as error:
+        except (sqlite3.Error, *WRONG_VALUES) as error:
+            if isinstance(error, sqlite3.Error) and not is_damage(error):
+                raise
             wrong = str(error)
         return wrong
 
-    def _type_problem(self) -> str:
-        for (table,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'"):
-            for _, column, declared, needed, _, _ in self.rows(f"PRAGMA table_info({table})"):
-                allowed = f"'{declared.lower()}'" + ("" if needed else ", 'null'")
-                wrong = f"typeof({column}) NOT IN ({allowed})"
-                if declared and self.rows(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1"):
-                    return f"a value of {table}.{column} is of the wrong type"
-        for packed in self.folders().values():
-            if len(packed.stats) != STAT_BYTES * (packed.names.count(b"\0") + 1):
-                return "a folder has more names than stats, or fewer"
-        return ""
+    def require_sound_memory(self) -> None:
+        """Hold what is remembered against its checksum and its form; reads a few rows.
 
-    def meta_checksum(self) -> str:
-        """Over what is remembered, but for where originals lie: SQLite checks no data page."""
-        found = self.rows(
-            "SELECT key, value FROM meta WHERE key <> ? AND key NOT GLOB 'original:*' ORDER BY key",
-            (META_CHECKSUM,),
-        )
-        return content_hash(repr(found).encode("utf-8", "surrogatepass")).hex()
+        Raises:
+            CatalogDamagedError: It is not what the last commit wrote.
+        """
+        refuse(self.connection, _remembered.problem)
 
-    def meta_is_sound(self) -> bool:
-        """Whether what is remembered is what the last commit wrote."""
-        return self.meta(META_CHECKSUM) in (None, self.meta_checksum())
+    def require_rows(self) -> None:
+        """Count the rows of the tables as far as that takes a few milliseconds.
 
-    def all_records(self) -> list[tuple[str, str, str, bytes]]:
+        Raises:
+            CatalogDamagedError: A table lost or won some since the last commit.
+        """
+        refuse(self.connection, partial(_remembered.lost_rows, every=False))
+
+    def require_paths(self) -> None:
+        """Hold the paths of files against the names in the stat cache, all of them if they are few.
+
+        Raises:
+            CatalogDamagedError: A file has a path that it was never seen under.
+        """
+        refuse(self.connection, partial(_remembered.misplaced, every=False))
+
+    def misplaced(self) -> str:
+        """Whether a file has a path that it was never seen under, and what; reads all names."""
+        return _remembered.misplaced(self.connection, every=True)
+
+    def lost_rows(self) -> str:
+        """Which table has other rows than the last commit left, or ""; counts all."""
+        return _remembered.lost_rows(self.connection, every=True)
+
+    def all_records(self) -> list[tuple[ChunkPath, str, str, bytes]]:
         """Path, resource, source and bytes of every record."""
         found = self.rows("SELECT path, resource, source, data FROM records ORDER BY path")
         return [(decode_path(path), *rest) for path, *rest in found]
 
-    def documents_in(self, path: str) -> set[tuple[str, str]]:
+    def documents_in(self, path: ChunkPath) -> set[tuple[str, str]]:
         """(source, hash) of the documents that a record names."""
         statement = "SELECT source, hash FROM documents WHERE record = ?"
         return {(source, digest) for source, digest in self.rows(statement, (encode_path(path),))}
 
-    def record_facts(self, resource: str) -> set[tuple[str, str, str]]:
+    def metadata_of(self, file: int) -> set[tuple[str, str]]:
+        """(key, value) of the frontmatter of a file."""
+        return set(self.rows("SELECT key, value FROM facts WHERE file = ?", (file,)))
+
+    def links_of(self, file: int) -> set[ChunkPath]:
+        """Where the links of a file lead, below `chunked/`."""
+        found = self.rows("SELECT target FROM links WHERE file = ?", (file,))
+        return {decode_path(target) for (target,) in found}
+
+    def record_metadata(self, resource: str) -> set[tuple[str, str, str]]:
         """(key, value, source) of the documents of a resource."""
         statement = "SELECT key, value, source FROM record_facts WHERE resource = ?"
         return {(key, value, source) for key, value, source in self.rows(statement, (resource,))}
@@ -198,7 +204,7 @@ class Catalog:
             name, self.meta("index_size"), self.meta("index_hash"), self.meta("index_generation")
         )
 
-    def folders(self) -> dict[str, PackedFolder]:
+    def folders(self) -> dict[ChunkPath, PackedFolder]:
         """The stat cache: folder path to its packed entries; not to be changed."""
         if self._folders is not None:
             return self._folders
@@ -213,30 +219,33 @@ class Catalog:
         return int(self.rows(f"SELECT count(*) FROM {table}")[0][0])
 
     def file_count(self) -> int:
-        """How many files are known, withheld ones and records included; counted at each commit."""
+        """How many files are known, excluded ones and records included; counted at each commit."""
         return int(self.meta("files", 0))
 
     def indexed_count(self) -> int:
-        """How many files are in answers; counted at each commit."""
+        """How many files are searchable; counted at each commit."""
         return int(self.meta("indexed", 0))
 
-    def states(self) -> list[tuple[str, str, str]]:
+    def states(self) -> list[tuple[ChunkPath, str, str]]:
         """Path, state and detail of every file that is not an indexed chunk."""
         # The few lead: asked for them by path, SQLite would walk all files instead.
         found = self.rows("SELECT path, state, detail FROM files WHERE state <> '' ORDER BY +path")
-        return [(decode_path(path), state, detail) for path, state, detail in found]
+        return [
+            (decode_path(path), _known(state), UNMERGED if detail == UNMERGED_BEFORE else detail)
+            for path, state, detail in found
+        ]
 
-    def files(self, paths: Sequence[str]) -> dict[str, FileRow]:
+    def files(self, paths: Sequence[ChunkPath]) -> dict[ChunkPath, FileRow]:
         """What is known of some paths; unknown ones are left out."""
-        found: dict[str, FileRow] = {}
+        found: dict[ChunkPath, FileRow] = {}
         for batch in in_batches([encode_path(path) for path in paths]):
             where = f"path IN ({placeholders(batch)})"
             found |= {row.path: row for row in self._files(where, batch)}
         return found
 
-    def indexed_paths(self, ids: Sequence[int]) -> dict[int, str]:
-        """The paths of those file ids that are in answers."""
-        found: dict[int, str] = {}
+    def indexed_paths(self, ids: Sequence[int]) -> dict[int, ChunkPath]:
+        """The paths of those file ids that are searchable."""
+        found: dict[int, ChunkPath] = {}
         for batch in in_batches(ids):
             statement = f"SELECT id, path FROM files WHERE id IN ({placeholders(batch)})"
             for identifier, path in self.connection.execute(f"{statement} AND state = ''", batch):
@@ -268,7 +277,7 @@ class Catalog:
         return list(self._files("state = 'record' ORDER BY +path", ()))
 
     def indexed_ids(self) -> list[int]:
-        """The ids of all files in answers, ascending."""
+        """The ids of all searchable files, ascending."""
         return [one for (one,) in self.rows("SELECT id FROM files WHERE state = '' ORDER BY id")]
 
     def file_hashes(self) -> list[tuple[bytes, bytes]]:
@@ -280,6 +289,7 @@ class Catalog:
         statement = f"SELECT {FILE_COLUMNS} FROM files WHERE {where}"
         for identifier, path, *rest in self.connection.execute(statement, values):
             rest[9] = bool(rest[9])
+            _known(rest[0])
             yield FileRow(identifier, decode_path(path), *rest)
 
     def files_of_vectors(self, vectors: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
@@ -324,7 +334,7 @@ class Catalog:
             found.update(self.connection.execute(statement, batch))
         return found
 
-    def paths_without_vectors(self) -> list[str]:
+    def paths_without_vectors(self) -> list[ChunkPath]:
         """Files with a text that was never embedded."""
         found = self.rows(
             "SELECT DISTINCT files.path FROM vectors JOIN parts ON parts.vector = vectors.id"
@@ -352,16 +362,19 @@ class Catalog:
         return found[0][0] if found else None
 
     def generated(self, origin: str) -> bytes | None:
-        """The generated body with this origin, where it was kept."""
-        found = self.rows("SELECT body FROM generated WHERE origin = ?", (origin,))
-        return found[0][0] if found else None
+        """The generated body with this origin, where it was kept and is what it says."""
+        for (body,) in self.rows("SELECT body FROM generated WHERE origin = ?", (origin,)):
+            with contextlib.suppress(*WRONG_VALUES):
+                if origin_hash(body.decode()) == origin:
+                    return bytes(body)
+        return None
 
     def records_of(self, resource: str) -> list[bytes]:
         """The bytes of a resource's records."""
         found = self.rows("SELECT data FROM records WHERE resource = ?", (resource,))
         return [row[0] for row in found]
 
-    def record_data(self, path: str) -> bytes | None:
+    def record_data(self, path: ChunkPath) -> bytes | None:
         """The bytes of one record."""
         found = self.rows("SELECT data FROM records WHERE path = ?", (encode_path(path),))
         return found[0][0] if found else None
@@ -377,7 +390,7 @@ class Catalog:
         """Source of each record to the name of its resource."""
         return dict(self.rows("SELECT source, resource FROM records"))
 
-    def documents(self) -> list[tuple[str, str, str, str]]:
+    def documents(self) -> list[tuple[ChunkPath, str, str, str]]:
         """Record path, resource, source and hash of every document that records name."""
         found = self.rows("SELECT record, resource, source, hash FROM documents ORDER BY 1, 3")
         return [(decode_path(record), *rest) for record, *rest in found]
@@ -407,7 +420,7 @@ class Catalog:
             for path, target, new in found
         ]
 
-    def renamed_from(self, prefix: str) -> dict[str, str]:
+    def renamed_from(self, prefix: ChunkPath) -> dict[ChunkPath, ChunkPath]:
         """Old path to new path of files that moved away from below a folder, "" for all."""
         found = self.rows("SELECT old, new FROM renamed")
         pairs = ((decode_path(old), decode_path(new)) for old, new in found)
@@ -420,20 +433,8 @@ class Catalog:
             "SELECT path, base, theirs, origin, headings, pages, detail, source, document"
             " FROM conflicts ORDER BY 1"
         )
-        return [
-            Conflict(
-                path=decode_path(path),
-                base=base,
-                theirs=None if theirs is None else theirs.decode(),
-                origin=origin,
-                headings=tuple(orjson.loads(headings)),
-                pages=tuple(orjson.loads(pages)),
-                detail=detail,
-                source=source,
-                document=document,
-            )
-            for path, base, theirs, origin, headings, pages, detail, source, document in found
-        ]
+        with written_by_us():
+            return [_conflict(*row) for row in found]
 
     def deleted(self, version: bytes) -> list[Deleted]:
         """The chunk files that a person deleted from what a record describes.
@@ -467,7 +468,7 @@ class Catalog:
             for row in self._files(f"source IN ({placeholders(batch)})", batch)
         ]
 
-    def forgotten(self, path: str) -> Forgotten | None:
+    def forgotten(self, path: ChunkPath) -> Forgotten | None:
         """What was last seen of a file that is gone."""
         found = self.rows(
             "SELECT file_hash, data, mtime_ns, generation FROM forgotten WHERE path = ?",
@@ -480,24 +481,29 @@ class Catalog:
             path=path, file_hash=file_hash, data=data, mtime_ns=mtime_ns, generation=generation
         )
 
-    def forgotten_paths(self) -> list[str]:
+    def forgotten_paths(self) -> list[ChunkPath]:
         """The files that are gone and still remembered."""
         found = self.rows("SELECT path FROM forgotten ORDER BY path")
         return [decode_path(row[0]) for row in found]
 
-    def duplicates(self) -> list[tuple[str, ...]]:
+    def forgotten_before(self) -> list[ChunkPath]:
+        """The files that an earlier catalog had forgotten."""
+        found = self.rows("SELECT path FROM forgotten WHERE generation = ?", (BEFORE,))
+        return [decode_path(path) for (path,) in found]
+
+    def duplicates(self) -> list[tuple[ChunkPath, ...]]:
         """Files that have an embedded text in common, each group once, by path."""
         found = self.connection.execute(
             "SELECT vector, path FROM (SELECT vector FROM parts GROUP BY vector"
             " HAVING min(file) <> max(file)) JOIN parts USING (vector)"
             " JOIN files ON files.id = parts.file GROUP BY vector, path ORDER BY vector, path"
         )
-        groups: dict[int, list[str]] = {}
+        groups: dict[int, list[ChunkPath]] = {}
         for vector, path in found:
             groups.setdefault(vector, []).append(decode_path(path))
         return sorted({tuple(paths) for paths in groups.values()})
 
-    def hand_edited_paths(self) -> list[str]:
+    def hand_edited_paths(self) -> list[ChunkPath]:
         """Indexed files whose body a person changed."""
         found = self.rows("SELECT path FROM files WHERE edited <> 0 AND state = '' ORDER BY path")
         return [decode_path(row[0]) for row in found]
@@ -516,12 +522,13 @@ class Catalog:
         """
         dead = self.rows("SELECT file FROM dead WHERE generation > ?", (since,))
         added = self.rows(
-            "SELECT id FROM files WHERE state = '' AND generation > ? AND generation <= ?",
-            (since, until),
+            # Not those of a commit that is under way; later ones are damage, and searchable.
+            "SELECT id FROM files WHERE state = '' AND generation > ? AND generation <> ?",
+            (since, until + 1),
         )
         return [row[0] for row in dead], [row[0] for row in added]
 
-    def record_paths(self, resource: str) -> list[str]:
+    def record_paths(self, resource: str) -> list[ChunkPath]:
         """Where the records of a resource are."""
         found = self.rows("SELECT path FROM records WHERE resource = ?", (resource,))
         return [decode_path(row[0]) for row in found]
@@ -537,7 +544,7 @@ class Catalog:
         )
 
     def files_with_fact(self, key: str, value: str) -> set[int]:
-        """Indexed files whose frontmatter, or whose document's metadata, has this fact."""
+        """Indexed files whose frontmatter, or whose document's metadata, has this value."""
         own = "SELECT file FROM facts WHERE key = ? AND value = ?"
         documents = (
             "SELECT files.id FROM record_facts JOIN files ON files.resource = record_facts.resource"
@@ -559,3 +566,28 @@ class Catalog:
             " LEFT JOIN records ON records.resource = files.resource"
             " WHERE files.state = '' AND document IS NOT NULL"
         )
+
+
+def _conflict(path: bytes, base: str, theirs: bytes | None, *rest: Any) -> Conflict:
+    origin, headings, pages, detail, source, document = rest
+    made = Conflict(
+        path=decode_path(path),
+        base=base,
+        theirs=None if theirs is None else theirs.decode(),
+        origin=origin,
+        headings=tuple(orjson.loads(headings)),
+        pages=tuple(orjson.loads(pages)),
+        detail=detail,
+        source=source,
+        document=document,
+    )
+    if {*map(type, made.headings)} <= {str} and {*map(type, made.pages)} <= {int}:
+        return made
+    raise ValueError("the headings or pages of a conflict are unreadable")
+
+
+def _known(state: Any) -> str:
+    """A state of a file, if it is one."""
+    if state in STATES:
+        return str(state)
+    raise damaged(sqlite3.DatabaseError("a file has an unknown state"))

@@ -1,16 +1,23 @@
 """What rows of the catalog mean, as values, and paths as it stores them. Touches no database."""
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from filestore.hashing import content_hash
+import orjson
+
+from filestore.core.hashing import content_hash
+from filestore.core.paths import ChunkPath
 
 VARIABLES: Final = 900
 """How many values one statement takes."""
 
 SOME_TIME: Final = 1
 """When a text was embedded of which that is not known."""
+
+BEFORE: Final = 0
+"""The generation of files that an earlier catalog had forgotten."""
 
 Value = TypeVar("Value")
 
@@ -20,9 +27,9 @@ class FileRow:
     """What the catalog knows of one file."""
 
     id: int
-    path: str
+    path: ChunkPath
     state: str
-    """'' for an indexed chunk, 'record', or the code that withholds it."""
+    """'' for an indexed chunk, 'record', or the code that excludes it."""
     detail: str
     file_hash: bytes
     text_key: bytes
@@ -36,6 +43,22 @@ class FileRow:
     edited: bool
     """Whether the body differs from what was generated."""
     generation: int
+    place: str = ""
+    """Headings and pages, as `encode_place` gives them."""
+
+    def headings_and_pages(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Where in its document the text stands.
+
+        Raises:
+            sqlite3.DatabaseError: No version wrote such a row.
+        """
+        if not self.place:
+            return (), ()
+        try:
+            headings, pages = orjson.loads(self.place)
+            return tuple(map(str, headings)), tuple(map(int, pages))
+        except (ValueError, TypeError) as error:
+            raise sqlite3.DatabaseError("the headings or pages of a file are unreadable") from error
 
     def checksum(self) -> bytes:
         """16 bytes over the row, because SQLite checks no data page."""
@@ -53,6 +76,7 @@ class FileRow:
             self.origin,
             self.edited,
             self.generation,
+            self.place,
         )
         return content_hash(repr(values).encode("utf-8", "surrogatepass"))
 
@@ -72,7 +96,7 @@ class IndexFile:
 class Conflict:
     """New source text that a hand edit stands in the way of; both versions are kept."""
 
-    path: str
+    path: ChunkPath
     """Of the chunk file, below `chunked/`."""
     base: str
     """Origin of the text that was edited."""
@@ -94,7 +118,7 @@ class Conflict:
 class Deleted:
     """A chunk file that a person deleted, while its record still has its text."""
 
-    path: str
+    path: ChunkPath
     """Below `chunked/`."""
     origin: str
     source: str | None
@@ -105,7 +129,7 @@ class Deleted:
 class Forgotten:
     """What was last seen of a file that is gone."""
 
-    path: str
+    path: ChunkPath
     file_hash: bytes
     """Of `data`, unless the catalog is damaged."""
     data: bytes
@@ -118,28 +142,37 @@ class Forgotten:
 class LinkRow:
     """A link from one file to another that is not there."""
 
-    path: str
-    target: str
-    moved_to: str | None
+    path: ChunkPath
+    target: ChunkPath
+    moved_to: ChunkPath | None
     """Where the target went, if that was seen and it is there."""
 
 
-def encode_path(path: str) -> bytes:
+def encode_place(headings: Sequence[str], pages: Sequence[int]) -> str:
+    """Headings and pages as the catalog stores them: a JSON list of two, "" for neither."""
+    return orjson.dumps([headings, pages]).decode() if headings or pages else ""
+
+
+def encode_path(path: ChunkPath) -> bytes:
     """A path as the catalog stores it: the bytes on disk."""
     return path.encode("utf-8", "surrogateescape")
 
 
-def decode_path(path: bytes) -> str:
+def decode_path(path: bytes) -> ChunkPath:
     """The inverse of `encode_path`."""
-    return path.decode("utf-8", "surrogateescape")
+    return ChunkPath(path.decode("utf-8", "surrogateescape"))
 
 
-def resource_of(path: str) -> str:
+def resource_of(path: ChunkPath) -> str:
     r"""The resource that the first folder of a path names; bytes that are not UTF-8 as ``\xNN``.
 
     A path is kept as bytes, but a name is compared as text, which has to be Unicode.
     """
-    return encode_path(path.partition("/")[0]).decode("utf-8", "backslashreplace")
+    return (
+        path.partition("/")[0]
+        .encode("utf-8", "surrogateescape")
+        .decode("utf-8", "backslashreplace")
+    )
 
 
 def in_batches(values: Sequence[Value], size: int = VARIABLES) -> Iterator[Sequence[Value]]:

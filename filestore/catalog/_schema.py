@@ -4,9 +4,11 @@ import os
 import sqlite3
 from typing import Final
 
-from filestore.errors import FilestoreError
+from filestore.core.errors import FilestoreError
+from filestore.core.packages import UPGRADE
+from filestore.fs import disk
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 APPLICATION_ID: Final = 0x66736361  # "fsca"
 
 TABLES: Final = """
@@ -26,6 +28,7 @@ CREATE TABLE files (
   origin TEXT,
   edited INTEGER NOT NULL,
   generation INTEGER NOT NULL,
+  place TEXT NOT NULL,
   checksum BLOB NOT NULL
 );
 CREATE INDEX files_by_state ON files (state, path) WHERE state <> '';
@@ -81,7 +84,8 @@ CREATE TABLE forgotten (
   generation INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-"""`files.state` is '' for an indexed chunk, 'record', or the code that withholds the file.
+"""`files.state` is '' for an indexed chunk, 'record', or the code that excludes the file;
+`files.place` its headings and pages as a JSON list of two, '' where it has neither.
 `contents` keeps the last good bytes of each file, `generated` what an edited body was made from.
 `vectors.embedded` is 0 for a text without its embedding, else when the model gave it, in seconds
 since 1970, 1 where that is not known. `index_delta` is the difference to the FAISS file named in
@@ -105,6 +109,10 @@ class CatalogOutdatedError(CatalogDamagedError):
     """The catalog was written by an older filestore; it is made again from the files."""
 
 
+class CatalogUnreadableError(FilestoreError):
+    """The machine does not give what the catalog holds at the moment; it may well be sound."""
+
+
 class CatalogNewerError(FilestoreError):
     """The catalog was written by a newer filestore."""
 
@@ -125,9 +133,10 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
         CatalogNewerError: Its schema is newer than ours.
         sqlite3.OperationalError: It cannot be opened at all.
     """
-    if not create and not os.path.exists(path):
+    if not create and not os.path.lexists(path):
         raise CatalogMissingError("the store has no catalog yet", remedy="filestore sync")
     try:
+        disk.check_database(path)
         if create or os.access(os.path.dirname(path), os.W_OK):
             try:
                 if not create and _has_log(path):
@@ -144,7 +153,8 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
             # Not trouble of the moment: its header asks for a format that SQLite never had.
             raise damaged(error) from error
         raise
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, disk.NotAFileError, UnicodeDecodeError) as error:
+        # SQLite quotes the name of a damaged table, which may be no text.
         raise damaged(error) from error
 
 
@@ -212,31 +222,38 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
     if version > SCHEMA_VERSION:
         raise CatalogNewerError(
             f"the catalog has schema {version}, this filestore knows {SCHEMA_VERSION}",
-            remedy="upgrade filestore, or delete .sidecar/catalog.sqlite and run 'filestore sync'",
+            remedy=f"{UPGRADE}, or delete .sidecar/catalog.sqlite and run 'filestore sync'",
         )
     if version < SCHEMA_VERSION:
         raise CatalogOutdatedError(
             f"the catalog has schema {version}, this filestore writes {SCHEMA_VERSION}",
             remedy="'filestore sync' makes it again; known texts are not embedded again",
         )
-    if _tables(connection) != _OUR_TABLES:
+    if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != _OUR_TABLES:
         raise sqlite3.DatabaseError("its tables are not those that were made")
     connection.execute("PRAGMA synchronous = FULL")
 
 
-def _tables(connection: sqlite3.Connection) -> set[str]:
-    """How tables and indexes were made, in the words of whoever made them."""
-    found = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
-    return {str(sql) for (sql,) in found}
+_OUR_TABLES: Final = {
+    *(statement.strip() for statement in TABLES.split(";") if statement.strip()),
+    "CREATE TABLE sqlite_sequence(name,seq)",  # made by AUTOINCREMENT
+    None,
+}
 
 
-_OUR_TABLES: Final = {statement.strip() for statement in TABLES.split(";") if statement.strip()}
+def damaged(error: Exception, *, command: str = "filestore sync") -> CatalogDamagedError:
+    """Say that the catalog is damaged.
 
-
-def damaged(error: Exception) -> CatalogDamagedError:
-    """Say that the catalog is damaged."""
+    Args:
+        error: How that shows.
+        command: What sees the same: not every sync comes across a row that somebody else reads.
+    """
     return CatalogDamagedError(
         f"the catalog is damaged: {error}",
-        remedy="filestore sync puts it aside and indexes all files again",
+        remedy=f"'{command}' puts it aside and indexes all files again",
         detail=str(error),
     )
+
+
+METRIC: Final = "metric"
+"""The key under which the catalog remembers what its vectors are compared by."""

@@ -1,11 +1,15 @@
 """Changes to the catalog, inside one transaction. Knows the tables, not the reasons."""
 
-from collections.abc import Iterable, Sequence
+import sqlite3
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 import orjson
 
-from filestore.catalog._reading import META_CHECKSUM, Catalog
+from filestore.catalog import _remembered
+from filestore.catalog._damage import written_by_us
+from filestore.catalog._reading import Catalog
 from filestore.catalog._rows import (
     SOME_TIME,
     Conflict,
@@ -13,16 +17,21 @@ from filestore.catalog._rows import (
     FileRow,
     Forgotten,
     IndexFile,
+    decode_path,
     encode_path,
     in_batches,
+    placeholders,
 )
-from filestore.catalog._rows import placeholders as marks
-from filestore.errors import FilestoreError
-from filestore.observation import INDEXED, Observation
-from filestore.scan import PackedFolder
+from filestore.chunks.observation import INDEXED, Observation
+from filestore.core.errors import FilestoreError
+from filestore.core.paths import ChunkPath
+from filestore.fs.scan import PackedFolder
 
 MAX_FORGOTTEN_BYTES: Final = 64 * 1024 * 1024
 """So much is remembered of files that are gone; the oldest make room."""
+
+_MOST_RESOLVED: Final = 256
+"""So many resolved conflicts are kept; of an older one undo brings back the files alone."""
 
 
 class VectorCollisionError(FilestoreError):
@@ -33,27 +42,54 @@ class CatalogWriter(Catalog):
     """A catalog between `begin` and `commit`.
 
     One rule: a file id stands for one text and is never given twice. A file whose text changed, or
-    that is withheld or freed, gets a new id, so that accelerators may lag without lying.
+    that is excluded from search or freed, gets a new id, so that derived indexes may lag without
+    lying.
     """
 
+    require_alone: Callable[[], None] = staticmethod(lambda: None)
+    """Raises where another writer got the store's lock, too; asked before anything is committed."""
+
     def begin(self) -> None:
-        """Start the transaction; the generation to be is `next_generation`."""
+        """Start the transaction; the generation to be is `next_generation`.
+
+        Raises:
+            CatalogDamagedError: What it remembers is not what the last commit wrote.
+        """
+        self.require_alone()
         self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            self.require_sound_memory()
+        except BaseException:
+            self.rollback()
+            raise
         self.next_generation = self.generation + 1
+        self._touched: set[str] = set()
+        # SQLite asks it again about each statement, and so tells which tables are changed.
+        self.connection.set_authorizer(self._note_table)
+
+    def _note_table(self, action: int, table: str | None, *_: object) -> int:
+        if table is not None and action in (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_DELETE):
+            self._touched.add(table)
+        return sqlite3.SQLITE_OK
 
     def commit(self) -> int:
         """Make the changes the new generation."""
         files = self.count("files")
         (others,) = self.rows("SELECT count(*) FROM files WHERE state <> ''")[0]
+        if files or self.file_count():
+            self.set_meta(_remembered.LET_GO, int(not files))
         self.set_meta("files", files)
         self.set_meta("indexed", files - others)
         self.set_meta("generation", self.next_generation)
-        self.set_meta(META_CHECKSUM, self.meta_checksum())
+        _remembered.seal(self.connection, self._touched)
+        self.require_alone()
         self.connection.execute("COMMIT")
+        self.connection.set_authorizer(None)
         return self.next_generation
 
     def rollback(self) -> None:
         """Forget the changes."""
+        self.connection.set_authorizer(None)
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
@@ -61,7 +97,7 @@ class CatalogWriter(Catalog):
         """Remember one value."""
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
-    def put_folders(self, folders: Iterable[tuple[str, PackedFolder]]) -> None:
+    def put_folders(self, folders: Iterable[tuple[ChunkPath, PackedFolder]]) -> None:
         """Replace folders of the stat cache; a folder without entries is taken out."""
         for path, packed in folders:
             key = encode_path(path)
@@ -72,10 +108,10 @@ class CatalogWriter(Catalog):
                 self.connection.execute("DELETE FROM folders WHERE path = ?", (key,))
 
     def insert(self, seen: Sequence[tuple[Observation, FileRow]]) -> None:
-        """Add files that are not in the catalog, with their texts, facts and contents.
+        """Add rows with their contents, parts and vector ids.
 
         Args:
-            seen: Observations with their rows; the ids of the rows are overwritten by `new_ids`.
+            seen: Observations with their rows, whose ids are from `new_ids`.
 
         Raises:
             VectorCollisionError: Two texts share a vector id.
@@ -96,14 +132,14 @@ class CatalogWriter(Catalog):
             ],
         )
 
-    def insert_facts(self, facts: Iterable[tuple[str, str, int]]) -> None:
+    def insert_metadata(self, pairs: Iterable[tuple[str, str, int]]) -> None:
         """Add (key, value, file id) that filters ask for."""
-        self.connection.executemany("INSERT OR IGNORE INTO facts VALUES (?, ?, ?)", facts)
+        self.connection.executemany("INSERT OR IGNORE INTO facts VALUES (?, ?, ?)", pairs)
 
-    def replace_facts(self, file: int, facts: Iterable[tuple[str, str, int]]) -> None:
-        """Replace all facts of one file."""
+    def replace_metadata(self, file: int, pairs: Iterable[tuple[str, str, int]]) -> None:
+        """Replace all metadata of one file."""
         self.connection.execute("DELETE FROM facts WHERE file = ?", (file,))
-        self.insert_facts(facts)
+        self.insert_metadata(pairs)
 
     def new_ids(self, count: int) -> range:
         """File ids that were never given before."""
@@ -116,7 +152,7 @@ class CatalogWriter(Catalog):
 
     def _insert_rows(self, rows: Sequence[FileRow]) -> None:
         self.connection.executemany(
-            f"INSERT INTO files VALUES ({marks(range(14))})", map(self._values, rows)
+            f"INSERT INTO files VALUES ({placeholders(range(15))})", map(self._values, rows)
         )
 
     def _values(self, row: FileRow) -> tuple[Any, ...]:
@@ -134,11 +170,12 @@ class CatalogWriter(Catalog):
             row.origin,
             row.edited,
             row.generation,
+            row.place,
             row.checksum(),
         )
 
     def _insert_vectors(self, indexed: Sequence[tuple[Observation, FileRow]]) -> None:
-        wanted: dict[int, tuple[bytes, str]] = {}
+        wanted: dict[int, tuple[bytes, ChunkPath]] = {}
         for look, _ in indexed:
             for vector, key in zip(look.vector_ids(), look.keys, strict=True):
                 before = wanted.setdefault(vector, (key, look.path))
@@ -147,17 +184,14 @@ class CatalogWriter(Catalog):
         known = self.keys_of_vectors(list(wanted))
         for vector, key in known.items():
             if wanted[vector][0] != key:
-                raise collision(vector, self._some_path(vector), wanted[vector][1])
+                file = self.files_of_vectors([vector])[vector][0][0]
+                raise collision(vector, self.files_by_id([file])[file].path, wanted[vector][1])
         new = [vector for vector in wanted if vector not in known]
         self.connection.executemany(
             "INSERT INTO vectors VALUES (?, ?, 0)", [(vector, wanted[vector][0]) for vector in new]
         )
         if self.index_file() is not None:
             self._note_delta(new, present=True)
-
-    def _some_path(self, vector: int) -> str:
-        file = self.files_of_vectors([vector])[vector][0][0]
-        return self.files_by_id([file])[file].path
 
     def _note_delta(self, vectors: Sequence[int], *, present: bool) -> None:
         """Keep `index_delta` the net difference: coming back after leaving is no difference."""
@@ -178,7 +212,7 @@ class CatalogWriter(Catalog):
     def delete_rows(self, ids: Sequence[int]) -> None:
         """Take out the rows of files that `update` puts back under other names."""
         for batch in in_batches(ids):
-            self.connection.execute(f"DELETE FROM files WHERE id IN ({marks(batch)})", batch)
+            self.connection.execute(f"DELETE FROM files WHERE id IN ({placeholders(batch)})", batch)
 
     def put_content(self, file: int, data: bytes) -> None:
         """Replace the last good bytes of a file."""
@@ -194,7 +228,7 @@ class CatalogWriter(Catalog):
             self._delete_batch(batch)
 
     def _delete_batch(self, ids: Sequence[int]) -> None:
-        inside = f"IN ({marks(ids)})"
+        inside = f"IN ({placeholders(ids)})"
         vectors = self.vectors_of_files(ids)
         self.connection.execute(f"DELETE FROM parts WHERE file {inside}", ids)
         for table in ("contents", "facts", "links"):
@@ -204,9 +238,6 @@ class CatalogWriter(Catalog):
             "INSERT OR REPLACE INTO dead VALUES (?, ?)",
             [(identifier, self.next_generation) for identifier in ids],
         )
-        self._drop_unused(vectors)
-
-    def _drop_unused(self, vectors: Sequence[int]) -> None:
         used = self.files_of_vectors(vectors)
         unused = [vector for vector in vectors if vector not in used]
         self.connection.executemany(
@@ -231,7 +262,7 @@ class CatalogWriter(Catalog):
         self.connection.executemany(statement, [(at_s, vector) for vector in vectors])
 
     def name_index(self, file: IndexFile) -> None:
-        """Name a FAISS file that holds every embedded vector; the difference starts afresh."""
+        """Name a FAISS file that holds every embedded vector; the difference is empty again."""
         self.set_meta("index_name", file.name)
         self.set_meta("index_size", file.size_bytes)
         self.set_meta("index_hash", file.hash)
@@ -247,14 +278,14 @@ class CatalogWriter(Catalog):
 
     def put_record(
         self,
-        path: str,
+        path: ChunkPath,
         resource: str,
         source: str,
         data: bytes,
-        facts: Iterable[tuple[str, str, str]],
+        metadata: Iterable[tuple[str, str, str]],
         documents: Iterable[tuple[str, str]],
     ) -> None:
-        """Replace a record, its (key, value, source) facts and its (source, hash) documents."""
+        """Replace a record, its (key, value, source) metadata and its (source, hash) documents."""
         self.delete_record(path)
         self.connection.executemany(
             "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
@@ -265,10 +296,10 @@ class CatalogWriter(Catalog):
         )
         self.connection.executemany(
             "INSERT OR IGNORE INTO record_facts VALUES (?, ?, ?, ?)",
-            [(key, value, resource, document) for key, value, document in facts],
+            [(key, value, resource, document) for key, value, document in metadata],
         )
 
-    def delete_record(self, path: str) -> None:
+    def delete_record(self, path: ChunkPath) -> None:
         """Forget a record."""
         key = encode_path(path)
         for (resource,) in self.rows("SELECT resource FROM records WHERE path = ?", (key,)):
@@ -287,7 +318,7 @@ class CatalogWriter(Catalog):
             "DELETE FROM source_stats WHERE source NOT IN (SELECT source FROM documents)"
         )
 
-    def replace_links(self, file: int, targets: Iterable[str]) -> None:
+    def replace_links(self, file: int, targets: Iterable[ChunkPath]) -> None:
         """Replace the links of one file; targets are paths below `chunked/`."""
         self.connection.execute("DELETE FROM links WHERE file = ?", (file,))
         self.connection.executemany(
@@ -295,7 +326,7 @@ class CatalogWriter(Catalog):
             [(file, encode_path(target)) for target in targets],
         )
 
-    def note_moves(self, moves: Iterable[tuple[str, str]]) -> None:
+    def note_moves(self, moves: Iterable[tuple[ChunkPath, ChunkPath]]) -> None:
         """Remember where files went, and take what is kept about them along."""
         for old, new in moves:
             before, after = encode_path(old), encode_path(new)
@@ -327,11 +358,33 @@ class CatalogWriter(Catalog):
             ),
         )
 
-    def delete_conflicts(self, paths: Iterable[str]) -> None:
+    def delete_conflicts(self, paths: Iterable[ChunkPath]) -> None:
         """Forget conflicts that were resolved, or whose file is gone."""
         self.connection.executemany(
             "DELETE FROM conflicts WHERE path = ?", [(encode_path(path),) for path in paths]
         )
+
+    def keep_resolved(self, batch: str, conflicts: Iterable[Conflict]) -> None:
+        """Keep conflicts that a person resolved, by the batch of originals that undoes it."""
+        fresh = [
+            [batch, asdict(one) | {"path": encode_path(one.path).decode("latin-1")}]
+            for one in conflicts
+        ]
+        if fresh:
+            kept = [*self._resolved(), *fresh][-_MOST_RESOLVED:]
+            self.set_meta(_remembered.RESOLVED, orjson.dumps(kept).decode())
+
+    def reopen_conflicts(self, batches: Container[str]) -> None:
+        """Let a person choose again, where the choice was undone."""
+        with written_by_us():
+            for batch, values in self._resolved():
+                if batch in batches:
+                    path = decode_path(values["path"].encode("latin-1"))
+                    lists = {name: tuple(values[name]) for name in ("headings", "pages")}
+                    self.put_conflict(Conflict(**values | lists | {"path": path}))
+
+    def _resolved(self) -> list[Any]:
+        return list(orjson.loads(self.meta(_remembered.RESOLVED, "[]")))
 
     def note_deleted(self, version: bytes, deleted: Iterable[Deleted]) -> None:
         """Remember what a person deleted from what this version of a record describes."""
@@ -357,14 +410,14 @@ class CatalogWriter(Catalog):
             if held > MAX_FORGOTTEN_BYTES:
                 self.connection.execute("DELETE FROM forgotten WHERE path = ?", (path,))
 
-    def no_longer_forgotten(self, paths: Iterable[str]) -> None:
+    def no_longer_forgotten(self, paths: Iterable[ChunkPath]) -> None:
         """Files that are there again are remembered by their own rows."""
         self.connection.executemany(
             "DELETE FROM forgotten WHERE path = ?", [(encode_path(path),) for path in paths]
         )
 
 
-def collision(vector: int, first: str, second: str) -> VectorCollisionError:
+def collision(vector: int, first: ChunkPath, second: ChunkPath) -> VectorCollisionError:
     """Say which two files have different texts on one vector id."""
     return VectorCollisionError(
         f"{first} and {second} have different texts with the same vector id {vector}",

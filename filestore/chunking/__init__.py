@@ -1,10 +1,10 @@
-"""Cuts a text into pieces that each make a good file: whole sections, tables, code where they fit.
+"""Splits a text into pieces that each make a good file: whole sections, tables, code that fits.
 
 Pure: no disk, no model; tokens are counted by the function handed in. One rule: the pieces
 partition the text, character for character, whatever it holds. Block structure comes from
-markdown-it (block level only), over-long blocks are cut by semantic-text-splitter, and every size
+markdown-it (block level only), over-long blocks are split by semantic-text-splitter, and every size
 is then verified. A size is counted without the white space around a piece, plus its heading path.
-Source code is cut by the outline that comes with it, as no grammar is known here.
+Source code is split by the outline that comes with it, as no grammar is known here.
 """
 
 from bisect import bisect_right
@@ -40,7 +40,7 @@ CHUNKER: Final = "structure/2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A part with a name that no heading marks: a class, a function."""
+    """A named part without a heading: a class, a function."""
 
     start: int
     """Offset in characters; what leads up to it (comments, decorators) belongs to it."""
@@ -79,7 +79,7 @@ def room(budget: int, most: int | None) -> int:
 
 
 def label(budget: int, *, most: int | None, counter: str) -> str:
-    """What a record says of how its text was cut; another label means that it is cut otherwise.
+    """What a record says of how its text was split; another label means another split.
 
     Args:
         budget: See `room`.
@@ -98,7 +98,7 @@ def split(
     title: str = "",
     outline: Sequence[Section] = (),
 ) -> list[Piece]:
-    """Cuts a text into pieces that partition it.
+    """Splits a text into pieces that partition it.
 
     The first piece starts at 0, each starts where the one before ended, the last ends with the
     text. No piece is only white space, unless the whole text is.

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from filestore.chunking._cutting import LINE_END, VISIBLE, windows
 from filestore.chunking._measure import Block, Kind, Measure, Unit
+from filestore.chunking._splitting import LINE_END, VISIBLE, windows
 
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 _TITLE_LIMIT: Final = 1_000
@@ -43,7 +42,7 @@ def markdown_blocks(text: str) -> list[Block]:
     # Only "\n" ends a line here; the block parser knows no other once carriage returns are gone.
     parser.block.parse(text.replace("\r", " "), parser, {}, tokens)
     starts = [0, *(line_end.end() for line_end in LINE_END.finditer(text))]
-    marks = [
+    boundaries = [
         starts[token.map[0]]
         for token in tokens
         if token.map and token.level == 1 and token.type == "list_item_open"
@@ -55,23 +54,18 @@ def markdown_blocks(text: str) -> list[Block]:
         start, end = starts[token.map[0]], starts[min(token.map[1], len(starts) - 1)]
         kind = _KINDS.get(token.type, "prose")
         if kind == "heading":
-            title = _plain_title(parser, tokens[position + 1].content)
+            inline = parser.parseInline(tokens[position + 1].content[:_TITLE_LIMIT])[0]
+            words = (
+                " " if child.type in ("softbreak", "hardbreak") else child.content
+                for child in inline.children or ()
+                if child.type != "html_inline"
+            )
+            title = " ".join("".join(words).split())
             blocks.append(Block(start=start, kind=kind, level=int(token.tag[1:]), title=title))
         else:
-            items = marks[bisect_left(marks, start) : bisect_left(marks, end)]
-            blocks.append(Block(start=start, kind=kind, marks=tuple(items)))
+            items = boundaries[bisect_left(boundaries, start) : bisect_left(boundaries, end)]
+            blocks.append(Block(start=start, kind=kind, boundaries=tuple(items)))
     return blocks
-
-
-def _plain_title(parser: "MarkdownIt", source: str) -> str:
-    """What a heading reads as, without its markup."""
-    inline = parser.parseInline(source[:_TITLE_LIMIT])[0]
-    words = (
-        " " if child.type in ("softbreak", "hardbreak") else child.content
-        for child in inline.children or ()
-        if child.type != "html_inline"
-    )
-    return " ".join("".join(words).split())
 
 
 def visible_blocks(text: str, blocks: Sequence[Block]) -> list[Block]:
@@ -97,7 +91,7 @@ def units_of(measure: Measure, blocks: Sequence[Block]) -> Iterator[Unit]:
             while outline and outline[-1][0] >= block.level:
                 outline.pop()
             outline.append((block.level, block.title))
-        for start, end in windows(measure.text, (block.start, block_end), block.marks):
+        for start, end in windows(measure.text, (block.start, block_end), block.boundaries):
             yield Unit(
                 start=start,
                 end=end,
@@ -106,7 +100,9 @@ def units_of(measure: Measure, blocks: Sequence[Block]) -> Iterator[Unit]:
                 kind=block.kind if start == block.start or not block.level else "prose",
                 depth=outline[-1][0] if outline else 0,
                 titles=tuple(title for _, title in outline if title),
-                marks=block.marks[bisect_right(block.marks, start) : bisect_left(block.marks, end)],
+                boundaries=block.boundaries[
+                    bisect_right(block.boundaries, start) : bisect_left(block.boundaries, end)
+                ],
             )
 
 

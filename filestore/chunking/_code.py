@@ -1,4 +1,4 @@
-"""Pieces of source code: whole functions and classes where they fit, cut between lines where not.
+"""Pieces of source code: whole functions and classes where they fit, split between lines where not.
 
 The outline becomes a tree of parts. A part that fits is one piece; of one that does not, the head
 and the members are pieces, and small neighbours are joined again. The path of a piece is what the
@@ -13,8 +13,8 @@ from functools import partial
 from itertools import pairwise, takewhile
 from typing import Final
 
-from filestore.chunking._cutting import VISIBLE, Limits, cut_at_marks, cut_text, windows
 from filestore.chunking._measure import Measure, Span
+from filestore.chunking._splitting import VISIBLE, Limits, split_at, split_text, windows
 
 Titles = tuple[str, ...]
 Symbol = tuple[int, int, str]
@@ -22,8 +22,8 @@ Symbol = tuple[int, int, str]
 
 _MAX_DEPTH: Final = 12
 _SMALL_SHARE: Final = 4  # a function under budget / 4 goes with its neighbours
-_CRUMB_SHARE: Final = 8  # a head under budget / 8 never stands alone
-_INDENTATIONS: Final = 6  # that are told apart where a function is cut
+_TINY_SHARE: Final = 8  # a head under budget / 8 never stands alone
+_INDENTATIONS: Final = 6  # that are distinguished where a function is split
 
 _LINE: Final = re.compile(r"^([ \t]*)(\S{1,8})", re.MULTILINE)
 _CONTINUATION: Final = re.compile(
@@ -61,18 +61,18 @@ class _Group:
     titles: Titles
     is_head: bool = False
     is_fragment: bool = False
-    """Belongs to something that was cut: joined with crumbs only."""
+    """Belongs to something that was split: joined with tiny neighbours only."""
 
 
 def code_spans(measure: Measure, outline: Iterable[Symbol]) -> Iterator[tuple[int, int, Titles]]:
-    """Cuts source code: start and end of each piece, and the names around it."""
+    """Splits source code: start and end of each piece, and the names around it."""
     root = _tree(_parts(measure.text, outline))
     _count(measure, root)
     for group in _packed(measure, root):
         room = _room(measure, group.titles)
         spans = [(group.start, group.end)]
         if measure.tokens(group.start, group.end) > room:
-            spans = _cut_lines(measure, spans[0], room)
+            spans = _split_lines(measure, spans[0], room)
         for start, end in spans:
             yield start, end, _path(group.titles)
 
@@ -82,7 +82,9 @@ def _parts(text: str, outline: Iterable[Symbol]) -> list[_Part]:
     parts = [_Part(start=0, end=0, level=0, titles=())]
     path: list[tuple[int, str]] = []
     for offset, wanted_level, title in outline:
-        start = _line_start(text, max(offset, 0))
+        # The start of the line there, or of the next that is not blank; the end without one.
+        visible = VISIBLE.search(text, text.rfind("\n", 0, max(offset, 0)) + 1)
+        start = text.rfind("\n", 0, visible.start()) + 1 if visible else len(text)
         level = min(max(wanted_level, 1), _MAX_DEPTH)
         if start < parts[-1].start or start >= len(text):
             continue
@@ -103,13 +105,6 @@ def _parts(text: str, outline: Iterable[Symbol]) -> list[_Part]:
         part.end = following.start
     parts[-1].end = len(text)
     return parts
-
-
-def _line_start(text: str, offset: int) -> int:
-    """The start of the line there, or of the next that is not blank; the end without one."""
-    start = text.rfind("\n", 0, offset) + 1
-    visible = VISIBLE.search(text, start)
-    return text.rfind("\n", 0, visible.start()) + 1 if visible else len(text)
 
 
 def _path(titles: Titles) -> Titles:
@@ -162,8 +157,17 @@ def _packed(measure: Measure, part: _Part) -> list[_Group]:
     inner = part.inner
     groups: list[_Group] = []
     if part.start < part.end:
-        if _is_handed_down(measure, part):
-            inner = [_with_head(part, inner[0]), *inner[1:]]
+        first = part.inner[0]
+        is_tiny = part.head_tokens * _TINY_SHARE < measure.budget
+        # A tiny head goes with a first member that has to be split anyway.
+        if is_tiny and part.head_tokens + first.tokens > _room(measure, first.titles):
+            whole_first = replace(
+                first,
+                start=part.start,
+                head_tokens=part.head_tokens + first.head_tokens,
+                tokens=part.head_tokens + first.tokens,
+            )
+            inner = [whole_first, *inner[1:]]
         else:
             groups += _head(measure, part)
     for member in inner:
@@ -171,7 +175,15 @@ def _packed(measure: Measure, part: _Part) -> list[_Group]:
         if len(packed) > 1:
             packed = [replace(group, is_fragment=True) for group in packed]
         groups += packed
-    return _joined(measure, groups)
+    # Small neighbours are joined, so is the head of a class with its first member.
+    joined: list[_Group] = []
+    for group in groups:
+        both = _together(measure, joined[-1], group) if joined else None
+        if both:
+            joined[-1] = both
+        else:
+            joined.append(group)
+    return joined
 
 
 def _head(measure: Measure, part: _Part) -> list[_Group]:
@@ -189,7 +201,7 @@ def _head(measure: Measure, part: _Part) -> list[_Group]:
 
 
 def _fragments(measure: Measure, part: _Part) -> list[_Group]:
-    spans = _cut_lines(measure, (part.start, part.end), _room(measure, part.titles))
+    spans = _split_lines(measure, (part.start, part.end), _room(measure, part.titles))
     return [
         _Group(
             start=start,
@@ -202,38 +214,10 @@ def _fragments(measure: Measure, part: _Part) -> list[_Group]:
     ]
 
 
-def _is_handed_down(measure: Measure, part: _Part) -> bool:
-    """Whether a head too short to stand alone goes with a first member that must be cut for it."""
-    first = part.inner[0]
-    is_crumb = part.head_tokens * _CRUMB_SHARE < measure.budget
-    return is_crumb and part.head_tokens + first.tokens > _room(measure, first.titles)
-
-
-def _with_head(part: _Part, first: _Part) -> _Part:
-    return replace(
-        first,
-        start=part.start,
-        head_tokens=part.head_tokens + first.head_tokens,
-        tokens=part.head_tokens + first.tokens,
-    )
-
-
-def _joined(measure: Measure, groups: Iterable[_Group]) -> list[_Group]:
-    """Joins small neighbours, and the head of a class with its first member."""
-    joined: list[_Group] = []
-    for group in groups:
-        both = _together(measure, joined[-1], group) if joined else None
-        if both:
-            joined[-1] = both
-        else:
-            joined.append(group)
-    return joined
-
-
 def _together(measure: Measure, first: _Group, second: _Group) -> _Group | None:
     tokens = first.tokens + second.tokens
-    is_led = _is_crumb_of(measure, first, second)
-    is_trailed = _is_crumb_of(measure, second, first)
+    is_led = _is_small_beside(measure, first, second)
+    is_trailed = _is_small_beside(measure, second, first)
     is_fragment = first.is_fragment or second.is_fragment
     is_small = min(first.tokens, second.tokens) * _SMALL_SHARE < measure.budget
     if not (is_led or is_trailed or (not is_fragment and (is_small or first.is_head))):
@@ -248,10 +232,10 @@ def _together(measure: Measure, first: _Group, second: _Group) -> _Group | None:
     )
 
 
-def _is_crumb_of(measure: Measure, crumb: _Group, group: _Group) -> bool:
+def _is_small_beside(measure: Measure, small: _Group, group: _Group) -> bool:
     """Whether it is small beside the other, and belongs to what is around the other."""
-    is_small = crumb.tokens * _SMALL_SHARE < measure.budget and crumb.tokens * 2 < group.tokens
-    return is_small and group.titles[: len(crumb.titles)] == crumb.titles
+    is_small = small.tokens * _SMALL_SHARE < measure.budget and small.tokens * 2 < group.tokens
+    return is_small and group.titles[: len(small.titles)] == small.titles
 
 
 def _shared(first: Titles, second: Titles) -> Titles:
@@ -260,49 +244,45 @@ def _shared(first: Titles, second: Titles) -> Titles:
     return tuple(name for name, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _cut_lines(measure: Measure, span: Span, room: int) -> list[Span]:
-    """Cuts where a reader minds least: at blank lines, then at statements, the outermost first."""
-    spans = _cut_at_best(_tiers(measure.text, span), measure, span, (room, room))
+def _split_lines(measure: Measure, span: Span, room: int) -> list[Span]:
+    """Splits where it reads best: at blank lines, then at statements, the outermost first."""
+    lines: list[tuple[int, int]] = []
+    after_blank: list[int] = []
+    every: list[int] = []
+    line_end = span[0]
+    for line in _LINE.finditer(measure.text, *span):
+        every.append(line.start())
+        if not _CONTINUATION.match(line[2]):
+            lines.append((line.start(), len(line[1].expandtabs(8))))
+            if line_end < line.start():
+                after_blank.append(line.start())
+        line_end = measure.text.find("\n", line.end(), span[1]) + 1 or span[1]
+    widths = sorted({width for _, width in lines})[:_INDENTATIONS]
+    by_width = [[start for start, width in lines if width <= limit] for limit in widths]
+    spans = _split_at_best([after_blank, *by_width, every], measure, span, (room, room))
     joined: list[tuple[Span, int]] = []
     for start, end in spans:
         tokens = measure.spaced_tokens(start, end)
         if joined:
             (before, _), used = joined[-1]
             is_small = min(used, tokens) * _SMALL_SHARE < measure.budget
-            if is_small and used + tokens <= room:
+            # The sum leaves out blank lines beyond the first between the two.
+            if is_small and used + tokens <= room and measure.tokens(before, end) <= room:
                 joined[-1] = ((before, end), used + tokens)
                 continue
         joined.append(((start, end), tokens))
     return [span for span, _ in joined]
 
 
-def _cut_at_best(
+def _split_at_best(
     tiers: Sequence[Sequence[int]], measure: Measure, span: Span, limits: Limits
 ) -> list[Span]:
-    for position, marks in enumerate(tiers):
-        inside = marks[bisect_right(marks, span[0]) : bisect_left(marks, span[1])]
+    for position, boundaries in enumerate(tiers):
+        inside = boundaries[bisect_right(boundaries, span[0]) : bisect_left(boundaries, span[1])]
         if inside:
-            cut_between = partial(_cut_at_best, tiers[position + 1 :])
-            return cut_at_marks(measure, span, inside, limits, cut_between=cut_between)
+            split_between = partial(_split_at_best, tiers[position + 1 :])
+            return split_at(measure, span, inside, limits, split_between=split_between)
     spans: list[Span] = []
     for window in windows(measure.text, span):
-        spans += cut_text(measure, window, (limits[1] if spans else limits[0], limits[1]))
+        spans += split_text(measure, window, (limits[1] if spans else limits[0], limits[1]))
     return spans
-
-
-def _tiers(text: str, span: Span) -> list[list[int]]:
-    """Line starts where a cut does little harm, and those where it does more, and so on."""
-    lines: list[tuple[int, int]] = []
-    after_blank: list[int] = []
-    every: list[int] = []
-    line_end = span[0]
-    for line in _LINE.finditer(text, *span):
-        every.append(line.start())
-        if not _CONTINUATION.match(line[2]):
-            lines.append((line.start(), len(line[1].expandtabs(8))))
-            if line_end < line.start():
-                after_blank.append(line.start())
-        line_end = text.find("\n", line.end(), span[1]) + 1 or span[1]
-    widths = sorted({width for _, width in lines})[:_INDENTATIONS]
-    by_width = [[start for start, width in lines if width <= limit] for limit in widths]
-    return [after_blank, *by_width, every]

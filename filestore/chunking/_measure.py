@@ -25,13 +25,13 @@ class Block:
     level: int = 0
     """1 to 6 for a heading, else 0."""
     title: str = ""
-    marks: tuple[int, ...] = ()
+    boundaries: tuple[int, ...] = ()
     """Where the items of a list start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """What packing moves about: a block, a window of a huge one, or a part of one that was cut."""
+    """What packing moves: a block, a window of a huge one, or a part of one that was split."""
 
     start: int
     end: int
@@ -40,9 +40,9 @@ class Unit:
     depth: int
     """Level of the heading this stands under, or is."""
     titles: tuple[str, ...]
-    marks: tuple[int, ...] = ()
+    boundaries: tuple[int, ...] = ()
     final: bool = False
-    """Cut already; never to be cut again."""
+    """Split already; not to be split again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,18 +109,15 @@ class Measure:
     def _path(self, titles: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
         known = self.paths.get(titles)
         if known is None:
-            path = self._titled(titles)
+            path = titles
+            if self.title and (
+                not titles or self.keeps_title or not _say_the_same(self.title, titles[0])
+            ):
+                path = (self.title, *titles)
             shortened = _shorten(path, self.budget // 2, self.count_tokens)
             taken = self.count_tokens(HEADING_SEPARATOR.join(shortened)) if shortened else 0
             known = self.paths[titles] = (shortened, self.budget - taken)
         return known
-
-    def _titled(self, titles: tuple[str, ...]) -> tuple[str, ...]:
-        if not self.title:
-            return titles
-        if titles and not self.keeps_title and _say_the_same(self.title, titles[0]):
-            return titles
-        return (self.title, *titles)
 
 
 def clean_title(title: str) -> str:

@@ -4,14 +4,14 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from filestore.chunking._cutting import cut_at_marks, cut_markdown, cut_unit
 from filestore.chunking._measure import Draft, Measure, Span, Unit
+from filestore.chunking._splitting import split_at, split_markdown, split_unit
 
-_WORTHWHILE_SHARE: Final = 3  # a cut block starts in the open piece if budget / 3 is left there
+_WORTHWHILE_SHARE: Final = 3  # a split block starts in the open piece if budget / 3 is left there
 
 
 def pack(measure: Measure, section: Sequence[Unit]) -> list[Draft]:
-    """Fills pieces in order, cutting only what fits no piece or would leave a poor one behind."""
+    """Fills pieces in order, splitting only what fits no piece or would leave a poor one behind."""
     drafts: list[Draft] = []
     current: list[Unit] = []
     used = 0
@@ -22,8 +22,8 @@ def pack(measure: Measure, section: Sequence[Unit]) -> list[Draft]:
         if used + unit.tokens <= room or (not current and unit.final):
             current.append(unit)
             used += unit.tokens
-        elif _is_cut_here(measure, current, unit, used=used, left=room - used):
-            pending.extendleft(reversed(cut_unit(measure, unit, first=room - used)))
+        elif _is_split_here(measure, current, unit, used=used, left=room - used):
+            pending.extendleft(reversed(split_unit(measure, unit, first=room - used)))
         else:
             closed = len(current) - _is_led_in(measure, current, unit)
             drafts.append(Draft(units=tuple(current[:closed])))
@@ -31,10 +31,21 @@ def pack(measure: Measure, section: Sequence[Unit]) -> list[Draft]:
             current = current[closed:]
             used = sum(kept.tokens for kept in current)
     drafts.append(Draft(units=tuple(current)))
-    return _balance_tail(measure, drafts)
+    # Blocks move into a tiny last piece of the section from the one before it.
+    while len(drafts) > 1 and measure.is_small(drafts[-1].tokens):
+        before, last = drafts[-2:]
+        moved = before.units[-1]
+        rest = Draft(units=before.units[:-1])
+        grown = Draft(units=(moved, *last.units))
+        if not rest.units or rest.bare or measure.is_small(rest.tokens):
+            break
+        if grown.tokens > measure.room(grown.titles):
+            break
+        drafts[-2:] = [rest, grown]
+    return drafts
 
 
-def _is_cut_here(
+def _is_split_here(
     measure: Measure, current: Sequence[Unit], unit: Unit, *, used: int, left: int
 ) -> bool:
     if not current:
@@ -58,21 +69,6 @@ def _is_led_in(measure: Measure, current: Sequence[Unit], unit: Unit) -> bool:
     return announces and fits and measure.is_small(lead.tokens)
 
 
-def _balance_tail(measure: Measure, drafts: list[Draft]) -> list[Draft]:
-    """Moves blocks into a tiny last piece of a section from the one before it."""
-    while len(drafts) > 1 and measure.is_small(drafts[-1].tokens):
-        before, last = drafts[-2:]
-        moved = before.units[-1]
-        rest = Draft(units=before.units[:-1])
-        grown = Draft(units=(moved, *last.units))
-        if not rest.units or rest.bare or measure.is_small(rest.tokens):
-            break
-        if grown.tokens > measure.room(grown.titles):
-            break
-        drafts[-2:] = [rest, grown]
-    return drafts
-
-
 def join_small(measure: Measure, drafts: Iterable[Draft]) -> list[Draft]:
     """Joins poor chunks with the section below or beside them, forwards, else backwards."""
     ahead: list[Draft] = []
@@ -83,10 +79,13 @@ def join_small(measure: Measure, drafts: Iterable[Draft]) -> list[Draft]:
             ahead.append(draft)
     joined: list[Draft] = []
     for draft in ahead:
-        if joined and _joins_previous(measure, joined[-1], draft):
-            joined[-1] = Draft(units=joined[-1].units + draft.units)
-        else:
-            joined.append(draft)
+        previous = joined[-1] if joined else None
+        if previous and draft.opens_section and _fit(measure, previous, draft):
+            belongs = draft.depth >= previous.depth and not draft.opens_chapter
+            if draft.bare or (measure.is_small(draft.tokens) and belongs):
+                joined[-1] = Draft(units=previous.units + draft.units)
+                continue
+        joined.append(draft)
     return joined
 
 
@@ -101,22 +100,15 @@ def _joins_next(measure: Measure, draft: Draft, following: Draft) -> bool:
     return measure.is_small(draft.tokens) and belongs and not is_tail
 
 
-def _joins_previous(measure: Measure, previous: Draft, draft: Draft) -> bool:
-    if not draft.opens_section or not _fit(measure, previous, draft):
-        return False
-    belongs = draft.depth >= previous.depth and not draft.opens_chapter
-    return draft.bare or (measure.is_small(draft.tokens) and belongs)
-
-
 def _fit(measure: Measure, first: Draft, second: Draft) -> bool:
     return first.tokens + second.tokens <= measure.room(first.titles)
 
 
 def verified_spans(measure: Measure, draft: Draft) -> list[Span]:
-    """A draft as it is, or cut between blocks: together they may hold more tokens than apart."""
+    """A draft as it is, or split between blocks: together they may hold more tokens than apart."""
     start, end = draft.units[0].start, draft.units[-1].end
     if len(draft.units) == 1 or measure.tokens(start, end) <= measure.room(draft.titles):
         return [(start, end)]
     room = min(measure.room(unit.titles) for unit in draft.units)
-    marks = [unit.start for unit in draft.units[1:]]
-    return cut_at_marks(measure, (start, end), marks, (room, room), cut_between=cut_markdown)
+    boundaries = [unit.start for unit in draft.units[1:]]
+    return split_at(measure, (start, end), boundaries, (room, room), split_between=split_markdown)

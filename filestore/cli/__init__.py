@@ -10,25 +10,25 @@ from collections.abc import Sequence
 from typing import Final
 
 COMMANDS: Final = {
-    "init": "make a store",
-    "add": "bring documents in, or up to date",
+    "init": "create a store",
+    "add": "add documents, or update them",
     "rm": "remove resources",
     "ls": "list resources, or the chunks of one",
-    "show": "show one chunk with its record",
-    "status": "what drifted, by stat",
+    "show": "show one chunk and its record",
+    "status": "show what drifted, as fast as git status",
     "verify": "check everything, change nothing",
-    "sync": "bring the index in step with the files",
-    "repair": "plan what verify found, ask, and mend it",
-    "undo": "take a change of files back, or list what can be",
-    "redo": "make a change again that was undone",
-    "watch": "keep it in step while files change",
-    "git": "hooks that keep it in step with what git does",
-    "search": "ask a question",
-    "evaluate": "how well the store answers questions",
-    "embedder": "the models that are here; another one for the store",
-    "trust": "let the store reach the service that its settings name",
-    "reconstruct": "put a resource's text together again",
-    "demo": "a first look, in a temporary folder",
+    "sync": "update the index from the files",
+    "repair": "plan repairs, ask, and apply them",
+    "undo": "undo a change of files, or list the changes",
+    "redo": "redo a change that was undone",
+    "watch": "keep the index up to date while files change",
+    "git": "git hooks that keep the index up to date",
+    "search": "search the chunks",
+    "evaluate": "measure search quality",
+    "embedder": "list models, or change the store's model",
+    "trust": "allow the service that the settings name",
+    "reconstruct": "rebuild a resource's text from its chunks",
+    "demo": "a tour in a temporary folder",
     "tui": "open the inspector",
 }
 """Every command with its one line of help; each is a module of this package."""
@@ -53,10 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"filestore {__version__}\n")
         return 0
     from filestore.cli import _diagnostics, _parser
-    from filestore.errors import FilestoreError
+    from filestore.core.errors import FilestoreError
 
     as_json = "--json" in words
     try:
+        _diagnostics.require_files()
         options = _parser.parse(words)
         code = int(options.run(options))
         sys.stdout.flush()
@@ -69,5 +70,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has seen enough; Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        return _diagnostics.unwritable(error)
+    except (OSError, MemoryError) as error:
+        return _diagnostics.of_machine(error, as_json=as_json)

@@ -1,18 +1,13 @@
-"""What every command needs of the surroundings: the store that is meant, the user's folders."""
+"""What every command needs of the surroundings: the store that is meant."""
 
 import contextlib
 import os
 import sys
 from typing import Any
 
-from filestore.roots import find_root
-from filestore.safe_text import safe_text
+from filestore.config.discovery import find_root
+from filestore.core.safe_text import safe_text
 from filestore.store import Store
-
-
-def configuration_folder() -> str:
-    """The user's configuration folder."""
-    return os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
 
 
 def open_store(options: Any) -> Store:
@@ -22,7 +17,6 @@ def open_store(options: Any) -> Store:
     # Two processes walk a large tree: this one has no threads yet, so it may fork.
     return Store(
         root,
-        configuration=configuration_folder(),
         processes=os.cpu_count() or 1,
         on_wait=_tell_waiting,
     )

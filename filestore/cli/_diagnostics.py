@@ -7,10 +7,13 @@ import time
 from typing import Any
 
 from filestore.cli import EXIT_INTERRUPTED
-from filestore.errors import FilestoreError
-from filestore.progress import OnProgress, Progress
-from filestore.safe_text import safe_text
+from filestore.core.errors import FilestoreError
+from filestore.core.progress import OnProgress, Progress
+from filestore.core.safe_text import safe_text
+from filestore.core.schema import make
 
+_FILES = 128
+"""So many files must be allowed to be open: a sync of a large store has half as many."""
 _QUIET_S = 1.0
 """Work shorter than this shows no progress."""
 
@@ -20,7 +23,8 @@ def report(error: FilestoreError, *, as_json: bool) -> int:
     if as_json:
         from filestore.cli import _output
 
-        _output.write_json({"error": error.message, "detail": error.detail, "remedy": error.remedy})
+        fields = {"error": error.message, "detail": error.detail, "remedy": error.remedy}
+        _output.write_json(make("error", fields))
     else:
         say(f"filestore: {error.message}")
         if error.remedy:
@@ -31,12 +35,12 @@ def report(error: FilestoreError, *, as_json: bool) -> int:
 def left_without(problem: FilestoreError | None) -> int:
     """Say why texts were left without vectors; returns the exit code."""
     from filestore.embed import ModelMissing, UnknownEmbedder
-    from filestore.model import ModelChanged
+    from filestore.sidecar.model import ModelChanged
 
     if problem is None:
         return 0
     say(f"filestore: {problem.message}")
-    say("  what it could not embed is found by keyword; 'filestore sync' tries again")
+    say("  texts without vectors are found by keyword; 'filestore sync' tries again")
     if problem.remedy:
         say(f"  try: {problem.remedy}")
     # A model that is not here is a finding like any other; one that fails is a failure.
@@ -46,14 +50,55 @@ def left_without(problem: FilestoreError | None) -> int:
 
 def interrupted(*, as_json: bool) -> int:
     """Say what an interruption left; returns the exit code."""
-    message = "interrupted: what was made so far is kept; run it again to go on"
+    message = "interrupted: what was done so far is kept; run it again to continue"
     if as_json:
         from filestore.cli import _output
 
-        _output.write_json({"error": "interrupted", "detail": message, "remedy": "run it again"})
+        fields = {"error": "interrupted", "detail": message, "remedy": "run it again"}
+        _output.write_json(make("error", fields))
     else:
         say(f"filestore: {message}")
     return EXIT_INTERRUPTED
+
+
+def unreachable(error: OSError, *, as_json: bool) -> int:
+    """Say that something of the store cannot be used as it stands; returns the exit code."""
+    problem = FilestoreError(
+        f"cannot use {os.fsdecode(error.filename)}: {error.strerror}",
+        remedy="'filestore status' says what is wrong with the store",
+        detail=str(error),
+    )
+    return report(problem, as_json=as_json)
+
+
+def require_files() -> None:
+    """See to it that enough files can be opened, before one that cannot is taken for damaged.
+
+    Raises:
+        LimitReachedError: The limit of this process is too low, and may not be raised.
+    """
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < _FILES:
+        if hard != resource.RLIM_INFINITY and hard < _FILES:
+            from filestore.fs.disk import too_few_files
+
+            raise too_few_files()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES, hard))
+
+
+def of_machine(error: OSError | MemoryError, *, as_json: bool) -> int:
+    """Say what the machine refused; returns the exit code."""
+    from filestore.fs.disk import pass_limits
+
+    try:
+        pass_limits(error)
+    except FilestoreError as reason:
+        return report(reason, as_json=as_json)
+    if isinstance(error, MemoryError):
+        return FilestoreError.exit_code
+    return unwritable(error) if error.filename is None else unreachable(error, as_json=as_json)
 
 
 def unwritable(error: OSError) -> int:
@@ -64,7 +109,7 @@ def unwritable(error: OSError) -> int:
 
 
 def say(text: str) -> None:
-    """Write one line for a person; where nobody can be told, the exit code has to do."""
+    """Write one line to stderr; where stderr cannot be written, the exit code has to do."""
     with contextlib.suppress(OSError):
         sys.stderr.write(safe_text(text) + "\n")
 

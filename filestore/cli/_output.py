@@ -3,29 +3,27 @@
 import os
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from filestore.findings import Finding, is_clean
-from filestore.safe_text import safe_json, safe_text, shown_path
+from filestore.core.findings import CODES, Finding
+from filestore.core.safe_text import safe_json, safe_text, shown_path
+from filestore.core.schema import make
 
 if TYPE_CHECKING:
-    from filestore.undoing import Turned
+    from filestore.repair.undo import UndoResult
 
-Accepted = Mapping[str, tuple[str, ...]] | None
-"""Code of an accepted warning to the paths it is accepted for."""
 _WIDTH = 80
-_CLOSED = ("format-newer", "unsafe-sidecar")
-"""Codes of stores that no command opens."""
 _SHOWN = 10
 """Paths listed under one code; the rest is counted."""
 
 
 def write_json(value: dict[str, Any]) -> None:
     """Print one JSON object."""
-    data = orjson.dumps(_encodable(value), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    data = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     sys.stdout.flush()
     sys.stdout.write(safe_json(data).decode())
     sys.stdout.flush()
@@ -33,24 +31,9 @@ def write_json(value: dict[str, Any]) -> None:
 
 def write_json_line(value: dict[str, Any]) -> None:
     """Print one JSON object on one line, at once: one event of a command that goes on."""
-    data = orjson.dumps(_encodable(value), option=orjson.OPT_APPEND_NEWLINE)
+    data = orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
     sys.stdout.write(safe_json(data).decode())
     sys.stdout.flush()
-
-
-def _encodable(value: Any) -> Any:
-    r"""The value with texts that JSON can hold: bytes that are not UTF-8 as ``\xNN``."""
-    if isinstance(value, str):
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError:
-            return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-        return value
-    if isinstance(value, dict):
-        return {_encodable(key): _encodable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_encodable(item) for item in value]
-    return value
 
 
 def line(text: str = "", *, style: str = "") -> None:
@@ -75,18 +58,8 @@ def _colours() -> bool:
 _SEVERITY_STYLE = {"E": "31", "W": "33", "I": "2"}
 
 
-def is_accepted(finding: Finding, accepted: Accepted) -> bool:
-    """Whether it is a warning that the settings accept for its path."""
-    return finding.severity != "I" and is_clean([finding], accepted)
-
-
-def findings(found: Iterable[Finding], accepted: Accepted = None) -> None:
-    """Print findings grouped by code, worst first as they come.
-
-    Args:
-        found: What is printed.
-        accepted: The settings': code to paths, which are marked.
-    """
+def findings(found: Iterable[Finding]) -> None:
+    """Print findings grouped by code, worst first as they come; accepted ones are marked."""
     groups: dict[str, list[Finding]] = {}
     for finding in found:
         groups.setdefault(finding.code, []).append(finding)
@@ -96,14 +69,14 @@ def findings(found: Iterable[Finding], accepted: Accepted = None) -> None:
         for one in _folded(head, indent=4):
             line(one, style=_SEVERITY_STYLE[first.severity])
         for member in members[:_SHOWN]:
-            _member(member, " (accepted)" if is_accepted(member, accepted) else "")
+            _member(member, " (accepted)" if member.accepted else "")
         if len(members) > _SHOWN:
             line(f"    … and {len(members) - _SHOWN} more")
 
 
-def _member(finding: Finding, mark: str) -> None:
+def _member(finding: Finding, suffix: str) -> None:
     """One finding below its code: on one line where it fits, else the detail below the path."""
-    path = f"    {shown_path(finding.path)}{mark}"
+    path = f"    {shown_path(finding.path)}{suffix}"
     detail = safe_text(finding.detail, keep_newlines=False) if tells_more(finding) else ""
     if len(path) + 2 + len(detail) <= _WIDTH:
         line(f"{path}  {detail}".rstrip())
@@ -124,37 +97,24 @@ def _folded(text: str, *, indent: int) -> list[str]:
     )
 
 
-def next_command(found: Iterable[Finding], accepted: Accepted = None) -> None:
-    """Print what mends findings: the command that may, and what it leaves to another."""
-    told = (finding for finding in found if not is_accepted(finding, accepted))
-    serious = [finding for finding in told if finding.severity != "I"]
+def next_command(found: Iterable[Finding]) -> None:
+    """Print the command that repairs findings, and the one for what it leaves."""
+    serious = [one for one in found if one.severity != "I" and not one.accepted]
     safe = sum(finding.safe for finding in serious)
     if safe:
-        full = any("--full" in finding.repair for finding in serious if finding.safe)
+        full = any(one.meaning.repaired_after == "full" for one in serious if one.safe)
         words = "filestore sync --full" if full else "filestore sync"
-        line(f"'{words}' mends {safe:,} of {len(serious):,}")
-    others = [one for one in serious if not one.safe and one.code not in _CLOSED]
+        line(f"'{words}' repairs {safe:,} of {len(serious):,}")
+    others = [one for one in serious if not one.safe and not one.meaning.refused]
     if others:
-        level = " --level full" if any("--level full" in one.repair for one in others) else ""
+        is_deep = any(one.meaning.repaired_after == "full" for one in others)
+        level = " --level full" if is_deep else ""
         line(f"'filestore repair{level} --plan' shows what can be done about the rest")
 
 
 def tells_more(finding: Finding) -> bool:
     """Whether the detail says something that the code does not."""
-    return finding.code not in ("modified", "metadata-modified", "untracked", "missing")
-
-
-def finding_json(finding: Finding, accepted: Accepted = None) -> dict[str, Any]:
-    """A finding with the keys of the contract, and ``accepted`` where the settings accept it."""
-    mark = {"accepted": True} if is_accepted(finding, accepted) else {}
-    return mark | {
-        "code": finding.code,
-        "severity": finding.severity,
-        "path": finding.path,
-        "detail": finding.detail,
-        "repair": finding.repair,
-        "safe": finding.safe,
-    }
+    return not finding.meaning.self_evident
 
 
 def count(number: int, singular: str, plural: str = "") -> str:
@@ -162,7 +122,38 @@ def count(number: int, singular: str, plural: str = "") -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
-def turned(done: "Turned | None", *, word: str, as_json: bool) -> None:
+_DONE: Final = {
+    "rebuild-catalog": ("rebuilt the catalog", ""),
+    "salvage": ("kept the sound embeddings", ""),
+    "index": ("indexed", "new file"),
+    "reindex": ("re-indexed", "changed file"),
+    "update-record": ("updated the metadata of", "file"),
+    "forget": ("removed from the index", "missing file"),
+    "repoint": ("updated the path of", "renamed file"),
+    "collect": ("deleted", "temporary file"),
+    "embed": ("embedded", "file without vectors"),
+    "rebuild-index": ("rebuilt the vector index", ""),
+    "rebuild-fulltext": ("rebuilt the full-text index", ""),
+}
+"""What a sync did by a kind of step: a verb, and what it counts, if anything."""
+
+
+def done(applied: Iterable[Finding]) -> str:
+    """What a sync did, in words."""
+    said = []
+    for kind, number in Counter(CODES[finding.code].step for finding in applied).items():
+        verb, noun = _DONE.get(kind, ("repaired", "finding"))
+        nouns = "files without vectors" if kind == "embed" else ""
+        said.append(f"{verb} {count(number, noun, nouns)}" if noun else verb)
+    return "; ".join(said) or "nothing to do"
+
+
+def embedded(number: int, reused: int) -> str:
+    """How many texts were embedded, and how many were not for being in the cache."""
+    return f"embedded {count(number, 'text')} ({reused:,} from cache)"
+
+
+def turned(done: "UndoResult | None", *, word: str, as_json: bool) -> None:
     """Say what an undo or a redo did; None where there was nothing to do.
 
     Args:
@@ -171,13 +162,8 @@ def turned(done: "Turned | None", *, word: str, as_json: bool) -> None:
         as_json: Whether one JSON object is wanted.
     """
     if as_json:
-        paths: dict[str, Any] = {"undone": [], word: list(done.paths) if done else []}
-        name = {"id": done.identifier if done else None, "what": done.what if done else ""}
-        texts = {
-            "embedded": done.embedded if done else 0,
-            "reused": done.reused if done else 0,
-        }
-        write_json(name | paths | texts)
+        nothing = {"id": None, "what": "", "undone": (), word: (), "embedded": 0, "reused": 0}
+        write_json(done.to_dict() | {word: done.paths} if done else make("UndoResult", nothing))
     elif done is None:
         line(f"nothing to {word.removesuffix('ne')}")
     else:
@@ -186,4 +172,4 @@ def turned(done: "Turned | None", *, word: str, as_json: bool) -> None:
         )
         if done.differing:
             number = count(len(done.differing), "file")
-            line(f"{number} as the repair had found them: 'filestore status' says what to do")
+            line(f"{number} as before the repair, with its findings: see 'filestore status'")

@@ -1,6 +1,7 @@
 """Words of the command line into options; the command's own module says what it takes."""
 
 import argparse
+import shlex
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from filestore.cli import COMMANDS
-from filestore.errors import UsageError
+from filestore.core.errors import UsageError
 
 _COLUMNS = 78
 _DESCRIPTION = "A knowledge store of Markdown files that people edit and an index that follows."
@@ -48,6 +49,35 @@ def parse(words: Sequence[str]) -> Any:
         parser.print_help(sys.stderr)
         raise UsageError("no command was given", remedy="filestore --help")
     options = parser.parse_args(list(words[:position]))
+    own = command_parser(command, options)
+    chosen, unknown = own.parse_known_args(list(words[position + 1 :]))
+    if unknown:
+        raise _unexpected(command, chosen, unknown, words[position + 1 :])
+    chosen.run = import_module(f"filestore.cli.{command}").run
+    return chosen
+
+
+def _unexpected(
+    command: str, chosen: Any, unknown: Sequence[str], words: Sequence[str]
+) -> UsageError:
+    """What no option takes; in a query it may be meant for a word with a sign."""
+    remedy = f"filestore {command} --help"
+    if command == "search" and not unknown[0].startswith("--"):
+        is_all_query = all(word in (*chosen.query, *unknown) for word in words)
+        query = shlex.join(words) if is_all_query else "QUERY"
+        remedy = f"filestore search {'' if is_all_query else 'OPTIONS '}-- {query}"
+    return UsageError(f"unexpected argument {unknown[0]!r}", remedy=remedy)
+
+
+def command_parser(command: str, front: Any) -> argparse.ArgumentParser:
+    """What a command takes.
+
+    An option that takes a list adds up where it is repeated; of any other the last one holds.
+
+    Args:
+        command: Its name.
+        front: The options that stood before it.
+    """
     module = import_module(f"filestore.cli.{command}")
     own = _Parser(
         prog=f"filestore {command}",
@@ -55,14 +85,12 @@ def parse(words: Sequence[str]) -> Any:
         epilog=f"example:\n  {module.EXAMPLE}",
         formatter_class=_formatter,
     )
-    own.add_argument("--store", metavar="DIR", default=options.store, help="the store to use")
+    own.add_argument("--store", metavar="DIR", default=front.store, help="the store to use")
     own.add_argument(
-        "--json", action="store_true", default=options.json, help="print JSON on standard output"
+        "--json", action="store_true", default=front.json, help="print JSON on standard output"
     )
     module.configure(own)
-    chosen = own.parse_args(list(words[position + 1 :]))
-    chosen.run = module.run
-    return chosen
+    return own
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

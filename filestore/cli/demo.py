@@ -1,4 +1,4 @@
-"""A first look, in a temporary folder: search a small store, edit its files, see drift, mend it."""
+"""A tour in a temporary folder: search a small store, edit its files, see drift, sync."""
 
 import argparse
 import contextlib
@@ -8,9 +8,9 @@ import sys
 import tempfile
 from typing import Any
 
-from filestore.cli import _context, _output, main
-from filestore.example import FOLDER, copy_example
-from filestore.search import Filters
+from filestore.cli import _output, main
+from filestore.core.example import FOLDER, copy_example
+from filestore.core.schema import make
 from filestore.store import Store
 
 EXAMPLE = "filestore demo"
@@ -28,7 +28,7 @@ def run(options: Any) -> int:
         return _walk(options)
     with contextlib.redirect_stdout(sys.stderr):
         code = _walk(options)
-    _output.write_json({"root": options.root, "clean": code == 0})
+    _output.write_json(make("demo", {"root": options.root, "clean": code == 0}))
     return code
 
 
@@ -37,15 +37,15 @@ def _walk(options: Any) -> int:
     copy_example(root)
     tour = _Tour(root)
     tour.say(f"A copy of the example store is in {root}.")
-    tour.say("Its chunk files are the truth. The index is not in git, so it is built first:")
+    tour.say("The index is not in git, so it is built first:")
     tour.command("sync")
     tour.command("search", _QUESTION, "-k", "2")
-    tour.say("Now edit behind its back: a file changed, one new, one renamed, one deleted.")
+    tour.say("Now edit its files: one changed, one new, one renamed, one deleted.")
     _edit(root)
     tour.command("status")
-    tour.say("Nothing stale is passed off as current: the answer says its file was edited.")
+    tour.say("Search marks results whose file was edited:")
     tour.command("search", _QUESTION, "-k", "1")
-    tour.say("One command brings the index in step; what only moved is not embedded again:")
+    tour.say("One command updates the index; a renamed file is not embedded again:")
     tour.command("sync")
     tour.command("search", "hive notebook", "-k", "2", "--mode", "keyword")
     tour.command("verify", "--level", "full")
@@ -74,8 +74,8 @@ class _Tour:
 def _edit(root: str) -> None:
     chunked = os.path.join(root, "chunked")
     glossary = os.path.join(chunked, "glossary.md")
-    with Store(root, configuration=_context.configuration_folder()) as store:
-        (best,) = store.search(_QUESTION, count=1, filters=Filters()).hits
+    with Store(root) as store:
+        (best,) = store.search(_QUESTION, k=1).hits
     with open(os.path.join(root, best.path), "a", encoding="utf-8") as file:
         file.write(f"\nA note in passing: {_SENTENCE[0].lower()}{_SENTENCE[1:]}\n")
     with open(os.path.join(chunked, "bees.md"), "w", encoding="utf-8") as file:
@@ -85,7 +85,7 @@ def _edit(root: str) -> None:
 
 
 def _farewell(tour: _Tour, root: str) -> None:
-    tour.say("That was all of it. To go on:")
+    tour.say("That is all. To go on:")
     _output.line(f"  cd {root}")
     _output.line("  filestore ls                     what is in it")
     _output.line("  filestore show PATH              one chunk with its record")

@@ -1,22 +1,23 @@
-"""Models: what is here, which one the store uses, another one for it, one to run without torch."""
+"""List models, change the store's model, download one, or export one to run without torch."""
 
 import argparse
 import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from filestore import machine
 from filestore.cli import _context, _diagnostics, _output
-from filestore.embed import Choice, known_embedders
+from filestore.config import user_config
+from filestore.config.discovery import NoStoreError, configuration_folder
+from filestore.config.settings import ModelOptions
+from filestore.core.errors import FilestoreError, RefusedError
+from filestore.core.safe_text import shown_path
+from filestore.core.schema import make
+from filestore.embed import Choice, is_service, known_embedders
 from filestore.embed.models import DEFAULT_MODEL, fetch_model, find_model, try_out
-from filestore.errors import FilestoreError, RefusedError
-from filestore.model import PREFERRED, open_model
-from filestore.roots import NoStoreError
-from filestore.safe_text import shown_path
-from filestore.settings import ModelOptions
+from filestore.sidecar.model import PREFERRED, open_model
 
 if TYPE_CHECKING:
-    from filestore.remodelling import ModelChange
+    from filestore.sync.change_model import ModelChange
 
 EXAMPLE = "filestore embedder export all-MiniLM-L6-v2 minilm-onnx"
 
@@ -29,15 +30,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     common.add_argument("--json", action="store_true", help="print JSON on standard output")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     actions.add_parser(
-        "list", parents=[common], help="which kinds of embedders can be used here (the default)"
+        "list",
+        parents=[common],
+        help="list the kinds of embedders and whether they work here (the default)",
     )
     change = actions.add_parser(
-        "set", parents=[common], help="give the store another one, embedding its texts anew"
+        "set", parents=[common], help="change the store's embedder and embed its texts again"
     )
     change.add_argument("embedder", metavar="E", help="as 'filestore init --embedder' takes it")
     change.add_argument("--endpoint", metavar="URL", help="the service of openai:MODEL")
     change.add_argument("--yes", action="store_true", help="do not ask")
-    use = actions.add_parser("use", parents=[common], help="say where a model lies on this machine")
+    use = actions.add_parser("use", parents=[common], help="set where a model is on this machine")
     use.add_argument("name", metavar="NAME", help="as the settings of a store spell it")
     use.add_argument("folder", metavar="FOLDER", help="with its weights and tokenizer")
     fetch = actions.add_parser(
@@ -45,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     fetch.add_argument("name", nargs="?", metavar="NAME", default=DEFAULT_MODEL)
     export = actions.add_parser(
-        "export", parents=[common], help="write a model that runs without torch"
+        "export", parents=[common], help="export a model so that it runs without torch"
     )
     export.add_argument("model", metavar="MODEL", help="its name or its folder")
     export.add_argument("folder", metavar="FOLDER", help="new, or empty")
@@ -58,10 +61,10 @@ def run(options: Any) -> int:
 
 
 def _list(options: Any) -> int:
-    here = machine.read_machine(_context.configuration_folder(), os.environ)
+    here = user_config.read_machine(configuration_folder(), os.environ)
     found = {}
     for kind in known_embedders():
-        if kind != "openai":
+        if not is_service(kind):
             name = f"{kind}:{DEFAULT_MODEL}" if kind in PREFERRED else kind
             model = open_model(Choice(name=name, machine=here))
             problem = model.problem
@@ -70,13 +73,13 @@ def _list(options: Any) -> int:
     if options.json:
         items = [{"name": name, "usable": not why, "why": why} for name, why in found.items()]
         value = {"items": items, "models": dict(here.models)}
-        _output.write_json(value | ({"store": own} if own else {}))
+        _output.write_json(make("embedder", value | ({"store": own} if own else {})))
         return 0
     if own:
         _output.line(f"this store: {own['name']}: {own['why'] or 'can be used'}")
     for name, why in found.items():
         _output.line(f"{name}: {why or 'can be used'}")
-    _output.line("openai:MODEL: any service that speaks OpenAI's way, with --endpoint")
+    _output.line("openai:MODEL: any OpenAI-compatible service, with --endpoint")
     for name, folder in here.models.items():
         _output.line(f"{name}: a model in {shown_path(folder)}")
     return 0
@@ -101,45 +104,40 @@ def _set(options: Any) -> int:
             _ask(change)
         report = store.change_model(change, on_progress=on_progress)
     if options.json:
-        _output.write_json(
-            {
-                "embedder": change.choice.name,
-                "embedded": report.embedded,
-                "reused": report.reused,
-            }
-        )
+        counts = {"embedded": report.embedded, "reused": report.reused}
+        _output.write_json(make("embedder set", {"embedder": change.choice.name} | counts))
     else:
-        texts = _output.count(report.embedded, "text")
-        _output.line(f"embedder {change.choice.name}: {texts} embedded, {report.reused:,} known")
+        texts = _output.embedded(report.embedded, report.reused)
+        _output.line(f"embedder {change.choice.name}: {texts}")
     return _diagnostics.left_without(report.problem)
 
 
 def _ask(change: "ModelChange") -> None:
     """Ask a person who can answer; anybody else has to say --yes."""
     texts = _output.count(change.texts, "text")
-    price = f"{change.choice.name} has to embed {texts} ({change.known:,} known already)"
+    price = f"{change.choice.name} has to embed {texts} ({change.known:,} from cache)"
     if not sys.stdin.isatty():
-        raise RefusedError(price, remedy="say yes beforehand: --yes")
+        raise RefusedError(price, remedy="add --yes")
     _diagnostics.say(price)
     sys.stderr.write("go on? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise RefusedError("nothing was changed", remedy="answer y, or say --yes")
+        raise RefusedError("nothing was changed", remedy="answer y, or add --yes")
 
 
 def _use(options: Any) -> int:
     folder = os.path.abspath(options.folder)
     _check_model(folder)
-    configuration = _context.configuration_folder()
-    before = machine.read_machine(configuration, os.environ).models.get(options.name)
-    machine.remember_model(configuration, options.name, folder)
+    configuration = configuration_folder()
+    before = user_config.read_machine(configuration, os.environ).models.get(options.name)
+    user_config.remember_model(configuration, options.name, folder)
     was = f" (it was {before})" if before not in (None, folder) else ""
     words = f"{options.name}: {folder}{was}"
     return _said(options, {"name": options.name, "folder": folder}, words)
 
 
 def _check_model(folder: str) -> None:
-    """A folder that holds no model is told now, and not when a store wants it."""
+    """A folder without a model is refused now, not when the store needs it."""
     problems: list[FilestoreError] = []
     for kind in PREFERRED:
         try:
@@ -163,7 +161,7 @@ def _fetch(options: Any) -> int:
 def _export(options: Any) -> int:
     from filestore.embed.export import export_model
 
-    here = machine.read_machine(_context.configuration_folder(), os.environ)
+    here = user_config.read_machine(configuration_folder(), os.environ)
     folder = os.path.abspath(os.path.expanduser(options.model))
     name = folder if os.path.isdir(folder) else options.model
     source = find_model(Choice(name=f"sentence-transformers:{name}", machine=here))
@@ -175,7 +173,7 @@ def _export(options: Any) -> int:
 
 def _said(options: Any, value: dict[str, Any], words: str) -> int:
     if options.json:
-        _output.write_json(value)
+        _output.write_json(make(f"embedder {options.action}", value))
     else:
         _output.line(words)
     return 0

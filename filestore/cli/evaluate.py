@@ -1,4 +1,4 @@
-"""Measure how well questions with known answers are answered: by grep, keywords, vectors, both."""
+"""Score search on questions with known answers: grep, keyword, vector and hybrid."""
 
 import argparse
 import sys
@@ -6,11 +6,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
-from filestore.evaluation import QueriesInvalid, parse_queries
+from filestore.fs.disk import FileTooLargeError, read_given
+from filestore.fulltext import SYNTAXES
+from filestore.search.metrics import QueriesInvalid, parse_queries
 
 if TYPE_CHECKING:
-    from filestore.evaluation import Question
-    from filestore.measuring import Comparison, Evaluation, QuestionResult
+    from filestore.search.evaluate import Evaluation
+    from filestore.search.metrics import Question
 
 EXAMPLE = "filestore evaluate questions.jsonl -k 10 --json"
 _QUERY_COLUMNS = 36
@@ -25,18 +27,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
         " relevant names chunk files, sources or resources, or is an object of them to grades",
     )
     parser.add_argument(
-        "-k", type=int, default=10, metavar="N", help="look at the first N places (default: 10)"
+        "-k", type=int, default=10, metavar="N", help="look at the first N results (default: 10)"
     )
-    parser.add_argument("--per-query", action="store_true", help="say it for each question, too")
+    parser.add_argument(
+        "--syntax",
+        choices=SYNTAXES,
+        default="auto",
+        help="as in 'filestore search' (default: auto)",
+    )
+    parser.add_argument("--per-query", action="store_true", help="also show each question")
 
 
 def run(options: Any) -> int:
     """Measure, and print the means."""
     questions = _questions(options.queries)
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
-        found = store.evaluate(questions, count=options.k, on_progress=on_progress)
+        found = store.evaluate(
+            questions, k=options.k, syntax=options.syntax, on_progress=on_progress
+        )
     if options.json:
-        _output.write_json(_json(found, per_query=options.per_query))
+        results = [result.to_dict() for result in found] if options.per_query else []
+        _output.write_json(found.to_dict() | ({"per_query": results} if results else {}))
     else:
         _words(found, per_query=options.per_query)
     return 0
@@ -45,47 +56,17 @@ def run(options: Any) -> int:
 def _questions(path: str) -> "list[Question]":
     try:
         if path == "-":
-            return parse_queries(sys.stdin.buffer.read(), name="standard input")
+            data = read_given(sys.stdin.buffer, "standard input")
+            return parse_queries(data, name="standard input")
         with open(path, "rb") as file:
-            return parse_queries(file.read(), name=path)
+            return parse_queries(read_given(file, path), name=path)
+    except FileTooLargeError:
+        raise
     except OSError as error:
         raise QueriesInvalid(
             f"cannot read {path}: {error.strerror or error}",
             remedy="name a file of JSON lines, or - for standard input",
         ) from error
-
-
-def _json(found: "Evaluation", *, per_query: bool) -> dict[str, Any]:
-    value: dict[str, Any] = {
-        "queries": len(found.results),
-        "k": found.count,
-        "modes": {
-            mode: None if scores is None else asdict(scores) for mode, scores in found.modes.items()
-        },
-        "hybrid": None if found.hybrid is None else _comparison(found.hybrid),
-        "notes": list(found.notes),
-    }
-    if per_query:
-        value["per_query"] = [_result(result) for result in found.results]
-    return value
-
-
-def _comparison(compared: "Comparison") -> dict[str, Any]:
-    return {
-        "measure": "ndcg",
-        "against": compared.leg,
-        "difference": compared.difference.mean,
-        "interval_95": [compared.difference.low, compared.difference.high],
-    }
-
-
-def _result(result: "QuestionResult") -> dict[str, Any]:
-    return {
-        "id": result.question.id,
-        "line": result.question.line,
-        "query": result.question.query,
-        "modes": {mode: asdict(scores) for mode, scores in result.scores.items()},
-    }
 
 
 def _words(found: "Evaluation", *, per_query: bool) -> None:
@@ -102,7 +83,7 @@ def _words(found: "Evaluation", *, per_query: bool) -> None:
     if found.hybrid is not None:
         difference = found.hybrid.difference
         _output.line(
-            f"hybrid against {found.hybrid.leg}, nDCG: {difference.mean:+.4f},"
+            f"hybrid against {found.hybrid.against}, nDCG: {difference.mean:+.4f},"
             f" 95 % interval {difference.low:+.4f} to {difference.high:+.4f}"
         )
 

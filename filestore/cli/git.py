@@ -1,4 +1,4 @@
-"""Let git keep the index in step: hooks follow checkouts and merges, and check what is staged."""
+"""Git hooks that update the index after checkout, merge and rebase, and check staged files."""
 
 import argparse
 import os
@@ -6,14 +6,15 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.cli import _diagnostics, _output
-from filestore.errors import FilestoreError, UsageError
-from filestore.findings import is_clean
-from filestore.safe_text import shown_path
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.findings import is_clean
+from filestore.core.safe_text import shown_path
+from filestore.core.schema import make
 
 if TYPE_CHECKING:
-    from filestore.git import Hook, Repository
-    from filestore.staged import Staged
-    from filestore.syncing import SyncReport
+    from filestore.git.hooks import Hook, Repository
+    from filestore.sync.apply import SyncReport
+    from filestore.verify.staged import Staged
 
 EXAMPLE = "filestore git install"
 # The store is loaded where it is needed: a hook runs at every checkout.
@@ -25,8 +26,8 @@ _TOLD: Final = {
     "updated": "installed",
     "removed": "removed",
     "absent": "not installed",
-    "foreign": "another's, left as it is",
-    "called": "another's, which calls filestore",
+    "foreign": "not ours, left as it is",
+    "called": "not ours, but it calls filestore",
 }
 
 
@@ -36,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "action",
         choices=(*_ACTIONS, "hook", "follow"),
         metavar="|".join(_ACTIONS),
-        help="write the hooks, take them away, or say which are there",
+        help="install or remove the hooks, or show which are installed",
     )
     parser.add_argument("--in", dest="stores", action="append", help=argparse.SUPPRESS)
     parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
@@ -48,40 +49,30 @@ def run(options: Any) -> int:
         return _hook(options)
     if options.arguments:
         raise UsageError(
-            f"'git {options.action}' takes nothing more, not {options.arguments[0]!r}",
+            f"'git {options.action}' got an unexpected argument {options.arguments[0]!r}",
             remedy="filestore git --help",
         )
     return _follow(options) if options.action == "follow" else _manage(options)
 
 
 def _manage(options: Any) -> int:
-    from filestore import git
     from filestore.cli import _context
+    from filestore.git.hooks import install, remove, repository, status
 
     with _context.open_store(options) as store:
-        place = git.repository(store.root)
-    act = {"install": git.install, "remove": git.remove, "status": git.status}[options.action]
+        place = repository(store.root)
+    act = {"install": install, "remove": remove, "status": status}[options.action]
     hooks = act(place)
     in_the_way = [hook for hook in hooks if hook.state == "foreign"]
     if options.json:
-        _output.write_json(
-            {
-                "folder": place.hooks,
-                "store": place.store,
-                "note": place.note,
-                "hooks": [_hook_json(hook) for hook in hooks],
-            }
-        )
+        fields = {"folder": place.hooks, "store": place.store, "note": place.note, "hooks": hooks}
+        _output.write_json(make("git", fields))
     else:
         _words(place, hooks, options.action)
     if options.action == "remove":
         return 0
     done = all(hook.serves for hook in hooks)
     return 1 if in_the_way or not done else 0
-
-
-def _hook_json(hook: "Hook") -> dict[str, Any]:
-    return {"hook": hook.name, "state": hook.state, "path": hook.path, "line": hook.line}
 
 
 def _words(place: "Repository", hooks: "tuple[Hook, ...]", action: str) -> None:
@@ -99,57 +90,63 @@ def _words(place: "Repository", hooks: "tuple[Hook, ...]", action: str) -> None:
 
 def _hook(options: Any) -> int:
     """What a hook does: git is failed by nothing but findings in what is staged."""
-    from filestore import git
+    from filestore.git.hooks import (
+        CHECKING,
+        EXIT_STOP,
+        HOOKS,
+    )
 
     name = options.arguments[0] if options.arguments else ""
     stores = options.stores or []
-    if name not in git.HOOKS:
-        raise UsageError(f"no hook {name!r}", remedy=f"one of {', '.join(git.HOOKS)}")
+    if name not in HOOKS:
+        raise UsageError(f"no hook {name!r}", remedy=f"one of {', '.join(HOOKS)}")
     # What a hook says is for a person, and stdout belongs to whoever reads git's.
     sys.stdout.flush()
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
-        if name == git.CHECKING:
+        if name == CHECKING:
             return _check(stores)
         _follow_all(stores)
     except FilestoreError as error:
         _diagnostics.report(error, as_json=False)
-        return git.EXIT_STOP if name == git.CHECKING else 0
+        return EXIT_STOP if name == CHECKING else 0
     return 0
 
 
 def _follow_all(stores: list[str]) -> None:
-    from filestore import git
+    from filestore.git.hooks import follow
 
-    for done in git.follow(os.getcwd(), stores):
+    for done in follow(os.getcwd(), stores):
         store = shown_path(done.store)
         if not done.finished:
-            told = "still following in the background; 'filestore status' tells"
-            _diagnostics.say(f"filestore: {store}: {told}")
+            message = "still updating in the background; see 'filestore status'"
+            _diagnostics.say(f"filestore: {store}: {message}")
         for line in done.said.splitlines():
             _diagnostics.say(f"filestore: {store}: {line.removeprefix('filestore: ')}")
 
 
 def _check(stores: list[str]) -> int:
     """Check what is staged in every store; tells the hook to stop the commit where it finds."""
-    from filestore import git, staged
-    from filestore.cli import _context
+    from filestore.git.hooks import (
+        EXIT_STOP,
+        served_roots,
+    )
     from filestore.store import Store
 
     stop = False
-    for name, root in git.served_roots(os.getcwd(), stores):
-        with Store(root, configuration=_context.configuration_folder()) as store:
-            checked = staged.check(store.places, store.settings.layout)
-            if not is_clean(list(checked.findings), store.settings.accepted):
+    for name, root in served_roots(os.getcwd(), stores):
+        with Store(root) as store:
+            checked = store.staged()
+            if not checked.clean:
                 _refuse(name, checked)
                 stop = True
-    return git.EXIT_STOP if stop else 0
+    return EXIT_STOP if stop else 0
 
 
 def _refuse(store: str, checked: "Staged") -> None:
-    _diagnostics.say(f"filestore: not committed, for what is staged in {shown_path(store)}:")
+    _diagnostics.say(f"filestore: commit blocked: problems in staged files of {shown_path(store)}:")
     _output.findings([finding for finding in checked.findings if finding.severity != "I"])
-    _diagnostics.say("  try: mend and stage it; 'git commit --no-verify' commits it as it is")
+    _diagnostics.say("  try: fix and stage it; 'git commit --no-verify' commits it as it is")
 
 
 def _follow(options: Any) -> int:
@@ -158,7 +155,7 @@ def _follow(options: Any) -> int:
 
     with _context.open_store(options) as store:
         report = store.sync(embed=False, wait_s=_WAIT_S)
-        clean = is_clean(list(report.remaining), store.settings.accepted)
+        clean = is_clean(report.remaining)
     for line in _told(report):
         _diagnostics.say(line)
     return 0 if clean else 1
@@ -168,15 +165,15 @@ def _told(report: "SyncReport") -> list[str]:
     unembedded = sum(found.code == "vector-missing" for found in report.remaining)
     counts: dict[str, int] = {}
     for finding in report.remaining:
-        if finding.severity != "I" and finding.code not in ("vector-missing", "model-missing"):
+        if finding.severity != "I" and not finding.meaning.awaits_model:
             counts[finding.code] = counts.get(finding.code, 0) + 1
     lines = []
     if report.applied:
-        lines.append(f"followed {_output.count(len(report.applied), 'change')}")
+        lines.append(_output.done(report.applied))
     if unembedded:
         files = _output.count(unembedded, "file")
         lines.append(f"{files} without vectors yet; 'filestore sync' embeds them")
     if counts:
         left = ", ".join(f"{number:,} {code}" for code, number in counts.items())
-        lines.append(f"left for you: {left}; 'filestore status' tells more")
+        lines.append(f"left for you: {left}; see 'filestore status'")
     return lines

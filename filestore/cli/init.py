@@ -1,12 +1,13 @@
-"""Make a store: settings, .gitignore, .gitattributes and an empty chunked/."""
+"""Create a store: settings, .gitignore, .gitattributes and an empty chunked/."""
 
 import argparse
 from typing import Any
 
-from filestore.cli import _context, _output
-from filestore.errors import UsageError
-from filestore.roots import DEFAULT_FOLDER
-from filestore.settings import ModelOptions
+from filestore.cli import _output
+from filestore.config.discovery import DEFAULT_FOLDER
+from filestore.core.errors import UsageError
+from filestore.core.schema import make
+from filestore.embed import is_service
 from filestore.store import Store
 
 EXAMPLE = "filestore init notes_index --layout tree"
@@ -38,28 +39,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> int:
     """Make the store and say where, and why it has its embedder."""
-    if options.endpoint and not (options.embedder or "").startswith("openai:"):
+    if options.endpoint and not is_service((options.embedder or "").partition(":")[0]):
         raise UsageError(
             "--endpoint says where openai:MODEL is", remedy="add --embedder openai:MODEL"
         )
-    with Store.init(
+    with Store.create(
         options.folder,
         layout=options.layout,
         embedder=options.embedder,
-        options=ModelOptions(endpoint=options.endpoint),
-        configuration=_context.configuration_folder(),
+        endpoint=options.endpoint,
     ) as store:
         if options.json:
-            _output.write_json(
-                {
-                    "root": store.root,
-                    "layout": store.settings.layout,
-                    "embedder": store.settings.embedder,
-                    "reason": store.chosen_because,
-                }
-            )
+            fields = {"layout": store.settings.layout, "embedder": store.settings.embedder}
+            fields |= {"root": store.root, "reason": store.chosen_because}
+            _output.write_json(make("init", fields))
             return 0
-        _output.line(f"made a store in {store.root}")
+        _output.line(f"created a store in {store.root}")
         _output.line(f"layout {store.settings.layout}, embedder {store.settings.embedder}")
         if options.embedder is None:
             _output.line(f"    {store.chosen_because}")

@@ -4,7 +4,8 @@ import argparse
 from typing import Any
 
 from filestore.cli import _context, _output
-from filestore.safe_text import shown_path
+from filestore.core.safe_text import shown_path
+from filestore.core.schema import make
 
 EXAMPLE = "filestore ls field-guide"
 
@@ -20,7 +21,7 @@ def run(options: Any) -> int:
         named = options.resource is not None
         items = store.chunks(options.resource) if named else store.resources()
     if options.json:
-        _output.write_json({"items": items})
+        _output.write_json(make("ls RESOURCE" if named else "ls", {"items": items}))
         return 0
     for item in items:
         _output.line(_chunk(item) if named else _resource(item))
@@ -36,5 +37,5 @@ def _resource(item: dict[str, Any]) -> str:
 
 
 def _chunk(item: dict[str, Any]) -> str:
-    marks = [word for word in ("edited" if item["edited"] else "", item["withheld"] or "") if word]
-    return shown_path(item["path"]) + (f"  [{', '.join(marks)}]" if marks else "")
+    notes = [word for word in ("edited" if item["edited"] else "", item["withheld"] or "") if word]
+    return shown_path(item["path"]) + (f"  [{', '.join(notes)}]" if notes else "")

@@ -1,12 +1,13 @@
-"""Put a resource's text together again from its chunks, as they are on disk now."""
+"""Rebuild a resource's text from its chunks, as they are on disk now."""
 
 import argparse
 import os
 import sys
 from typing import Any
 
-from filestore import fileio
 from filestore.cli import _context, _diagnostics, _output
+from filestore.core.schema import make
+from filestore.fs import disk
 
 EXAMPLE = "filestore reconstruct glossary.md -o glossary.txt"
 
@@ -14,28 +15,26 @@ EXAMPLE = "filestore reconstruct glossary.md -o glossary.txt"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
     parser.add_argument("resource", metavar="RESOURCE")
-    parser.add_argument("-o", dest="output", metavar="FILE", help="write there, not to stdout")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write to a file, not to stdout")
 
 
 def run(options: Any) -> int:
     """Write the text; warnings go to stderr."""
     with _context.open_store(options) as store:
         done = store.reconstruct(options.resource)
-    data = done.text.encode("utf-8", "surrogatepass")
+    data = done.data
     if options.output is not None:
-        with fileio.disk_errors(options.output):
-            fileio.write_path(os.path.abspath(options.output), data)
+        with disk.disk_errors(options.output):
+            disk.write_path(os.path.abspath(options.output), data)
+    # Of a resource whose files can all not be read nothing was found.
+    code = 1 if done.warnings and not done.chunks else 0
     if options.json:
-        report: dict[str, Any] = {
-            "chunks": done.chunks,
-            "bytes": len(data),
-            "path": options.output,
-            "warnings": list(done.warnings),
-        }
-        if options.output is None:
-            report["text"] = done.text
-        _output.write_json(report)
-        return 0
+        fields = done.to_dict()
+        if options.output is not None:
+            fields = make("Reconstruction", fields | {"path": options.output})
+            del fields["text"]
+        _output.write_json(fields)
+        return code
     for warning in done.warnings:
         _diagnostics.say(f"warning: {warning}")
     if options.output is not None:
@@ -45,4 +44,4 @@ def run(options: Any) -> int:
         _output.line(done.text)
     else:
         sys.stdout.buffer.write(data)
-    return 0
+    return code

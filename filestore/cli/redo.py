@@ -1,4 +1,4 @@
-"""Make a change again that 'filestore undo' took back: all of its files or none of them."""
+"""Redo a change that 'filestore undo' undid: all of its files or none of them."""
 
 import argparse
 from typing import Any
@@ -11,7 +11,7 @@ EXAMPLE = "filestore redo"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
     parser.add_argument(
-        "id", nargs="?", metavar="ID", help="which one; without it what was undone last"
+        "id", nargs="?", metavar="ID", help="the change (default: the one undone last)"
     )
 
 

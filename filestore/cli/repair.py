@@ -1,65 +1,60 @@
-"""Plan what a verification found, ask, mend it step by step, and verify again."""
+"""Verify, show a plan of repairs, ask, apply it, and verify again."""
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
-from filestore.errors import FilestoreError, RefusedError, UsageError
-from filestore.findings import is_clean
-from filestore.plans import KINDS, Plan, Step
-from filestore.safe_text import safe_text, shown_path
-from filestore.saved_plans import Saved, parse, serialize, step_value
+from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.core.findings import is_clean
+from filestore.core.safe_text import safe_text, shown_path
+from filestore.core.schema import make
+from filestore.fs.disk import FileTooLargeError, read_given
+from filestore.repair.plan import KINDS, Plan, Step
+from filestore.repair.plan_json import Saved, parse
 from filestore.store import Store
 
 if TYPE_CHECKING:
-    from filestore.repair import RepairReport
+    from filestore.repair.request import RepairReport
 
-EXAMPLE = "filestore repair --truth --path chunked/notes.md/chunk1.md"
+EXAMPLE = "filestore repair --write-files --path chunked/notes.md/chunk1.md"
 _SHOWN = 10
 """Paths listed under one kind of step; the rest is counted."""
 _WIDTH = 80
+_LISTS = (
+    ("--only", "CODE", "repair only these findings"),
+    ("--path", "P", "repair only these files or folders"),
+    ("--ours", "PATH", "keep the edit of a file as it is, or our side of git's conflict in it"),
+    ("--theirs", "PATH", "take the source's new text, or their side"),
+    ("--remove", "PATH", "remove a file whose text another file has"),
+)
+"""Options that take several words, and add up where they are repeated."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
-    parser.add_argument("--plan", action="store_true", help="only say what would be done")
+    parser.add_argument("--plan", action="store_true", help="only show the plan")
+    for option, metavar, text in _LISTS:
+        parser.add_argument(
+            option, nargs="+", action="extend", default=[], metavar=metavar, help=text
+        )
     parser.add_argument(
-        "--only", nargs="+", default=[], metavar="CODE", help="mend only these findings"
+        "--write-files",
+        dest="truth",
+        action="store_true",
+        help="also apply steps that write, restore or remove files",
     )
+    # Its first name, for scripts.
     parser.add_argument(
-        "--path", nargs="+", default=[], metavar="P", help="mend only these files or folders"
-    )
-    parser.add_argument(
-        "--truth", action="store_true", help="allow steps that write, bring back or remove files"
+        "--truth", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument(
         "--level",
         choices=("fast", "full", "deep"),
-        help="how thoroughly to look first; damage shows at full (default: as --only needs it,"
+        help="how thoroughly to verify first; only full finds damage (default: what --only needs,"
         " else fast)",
-    )
-    parser.add_argument(
-        "--ours",
-        nargs="+",
-        default=[],
-        metavar="PATH",
-        help="keep the edit of a file as it is, or our side of git's conflict in it",
-    )
-    parser.add_argument(
-        "--theirs",
-        nargs="+",
-        default=[],
-        metavar="PATH",
-        help="take the source's new text, or their side",
-    )
-    parser.add_argument(
-        "--remove",
-        nargs="+",
-        default=[],
-        metavar="PATH",
-        help="remove a file of which another has the text",
     )
     parser.add_argument(
         "--apply", metavar="FILE", help="apply what 'repair --plan --json' printed; - for stdin"
@@ -67,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> int:
-    """Plan, ask, apply; 1 where something is left, 4 where nobody could be asked."""
+    """Plan, ask, apply; 1 where something is left, 4 where no answer was possible."""
     saved = _saved(options)
     with _context.open_store(options) as store:
         plan, others = _planned(store, options, saved)
@@ -87,14 +82,16 @@ def _saved(options: Any) -> Saved | None:
     choices = ("plan", "only", "path", "level", "ours", "theirs", "remove")
     if any(getattr(options, choice) for choice in choices):
         raise UsageError(
-            "--apply takes its choices from the plan; only --truth and --yes go with it",
+            "--apply takes its choices from the plan; only --write-files and --yes go with it",
             remedy="filestore repair --apply FILE --yes",
         )
     try:
         if options.apply == "-":
-            return parse(sys.stdin.buffer.read())
+            return parse(read_given(sys.stdin.buffer, "standard input"))
         with open(options.apply, "rb") as file:
-            return parse(file.read())
+            return parse(read_given(file, options.apply))
+    except FileTooLargeError:
+        raise
     except OSError as error:
         raise FilestoreError(
             f"cannot read the plan {options.apply}: {error.strerror or error}",
@@ -105,31 +102,26 @@ def _saved(options: Any) -> Saved | None:
 def _planned(
     store: Store, options: Any, saved: Saved | None
 ) -> tuple[Plan, list[tuple[Step, str]]]:
-    from filestore.repair import level_for, policy_of
-
     with _diagnostics.ProgressBar() as on_progress:
         if saved is not None:
-            return store.confirm_repair(saved, truth=options.truth, on_progress=on_progress)
-        policy = policy_of(
-            store.places,
+            return store.confirm(saved, truth=options.truth, on_progress=on_progress)
+        return store.plan(
             truth=options.truth,
             only=options.only,
             paths=options.path,
             ours=options.ours,
             theirs=options.theirs,
             remove=options.remove,
-        )
-        return store.plan_repair(
-            policy, level=options.level or level_for(options.only), on_progress=on_progress
+            level=options.level,
+            on_progress=on_progress,
         ), []
 
 
 def _print_plan(options: Any, plan: Plan, store: Store) -> int:
     if options.json:
-        found = [_output.finding_json(finding) for finding in plan.findings]
-        _output.write_json(
-            {"plan": serialize(plan), "applied": [], "skipped": [], "remaining": found, "undo": []}
-        )
+        nothing: dict[str, Any] = {"applied": (), "skipped": (), "undo": ()}
+        fields = {"plan": plan, "remaining": plan.findings} | nothing
+        _output.write_json(make("repair --plan", fields))
     else:
         _show(plan, _output.line)
     left = [one.finding for one in plan.left]
@@ -159,7 +151,7 @@ def _show(plan: Plan, line: Any) -> None:
 
 
 def _show_kind(kind: str, steps: list[Step], plan: Plan, line: Any) -> None:
-    needs = "" if plan.allows(steps[0]) else ", needs --truth"
+    needs = "" if plan.allows(steps[0]) else ", needs --write-files"
     line(f"{KINDS[kind].title} ({_sizes(steps)}{needs})")
     # Whoever gives a text up has to see each of them.
     most = len(steps) if KINDS[kind].named else _SHOWN
@@ -201,11 +193,15 @@ def _price(plan: Plan) -> str:
     unknown = any(step.texts is None and plan.allows(step) for step in plan.steps)
     if not (plan.texts or plan.known or unknown):
         return ""
-    who = f"{plan.model.partition('|')[0]} has to embed" if plan.model else "without a model wait"
-    words = f"{who} {_output.count(plan.texts, 'text')} ({plan.known:,} known already)"
+    who = (
+        f"{plan.model.partition('|')[0]} has to embed"
+        if plan.model
+        else "without a model, these are not embedded:"
+    )
+    words = f"{who} {_output.count(plan.texts, 'text')} ({plan.known:,} from cache)"
     if unknown and not (plan.texts or plan.known):
-        return f"{who} what is taken in again; how many texts that is shows only then"
-    return f"{words}, and what is taken in again" if unknown else words
+        return f"{who} re-ingested documents; how many texts is known only then"
+    return f"{words}, and re-ingested documents" if unknown else words
 
 
 def _wrapped(text: str, width: int = _WIDTH - 8) -> list[str]:
@@ -224,52 +220,41 @@ def _ask(options: Any, plan: Plan) -> None:
     sys.stdout.flush()
     if not is_terminal:
         steps = _output.count(len(plan.doable), "step")
-        raise RefusedError(f"{steps} to apply, and nobody to ask", remedy="say yes: --yes")
+        raise RefusedError(f"{steps} to apply, and no terminal to ask on", remedy="add --yes")
     sys.stderr.write("go on? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise RefusedError("nothing was changed", remedy="answer y, or say --yes")
+        raise RefusedError("nothing was changed", remedy="answer y, or add --yes")
 
 
 def _applied(store: Store, options: Any, plan: Plan, others: list[tuple[Step, str]]) -> int:
     with _diagnostics.ProgressBar() as on_progress:
-        report = store.apply_repair(plan, on_progress=on_progress)
-    skipped = [*others, *report.skipped]
+        report = store.apply(plan, on_progress=on_progress)
+    report = replace(report, skipped=(*others, *report.skipped))
     clean = is_clean(list(report.remaining), store.settings.accepted)
     problem = _diagnostics.left_without(report.problem)
     if options.json:
-        _output.write_json(
-            {
-                "plan": serialize(report.plan),
-                "applied": [step_value(step) for step in report.applied],
-                "skipped": [step_value(step) | {"reason": why} for step, why in skipped],
-                "remaining": [_output.finding_json(finding) for finding in report.remaining],
-                "undo": list(report.undo),
-                "embedded": report.embedded,
-                "reused": report.reused,
-            }
-        )
+        _output.write_json(report.to_dict())
     else:
-        _tell(report, skipped, clean=clean)
+        _tell(report, clean=clean)
     return problem or (0 if clean else 1)
 
 
-def _tell(report: "RepairReport", skipped: list[tuple[Step, str]], *, clean: bool) -> None:
+def _tell(report: "RepairReport", *, clean: bool) -> None:
     """Say what was done, what was not, and what is left."""
     done: dict[str, int] = {}
     for step in report.applied:
         done[KINDS[step.kind].title] = done.get(KINDS[step.kind].title, 0) + 1
     if report.applied:
         _output.line("applied: " + ", ".join(f"{title} ({n:,})" for title, n in done.items()))
-        texts = _output.count(report.embedded, "text")
-        _output.line(f"{texts} embedded, {report.reused:,} known already")
-    for step, why in skipped:
+        _output.line(_output.embedded(report.embedded, report.reused))
+    for step, why in report.skipped:
         head = "" if why.startswith(step.path) else f"{shown_path(step.path)}: "
         _output.line(f"skipped: {head}{why}")
-    for identifier in report.undo:
-        _output.line(f"to take it back: filestore undo {identifier}")
+    if report.undo:
+        _output.line(f"to undo it: filestore undo {report.undo}")
     remaining = [finding for finding in report.remaining if finding.severity != "I"]
     if remaining:
-        _output.line("what remains:")
+        _output.line("remaining:")
         _output.findings(remaining)
     _output.line("clean" if clean else "not clean")

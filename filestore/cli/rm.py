@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from filestore.cli import _context, _output
+from filestore.core.schema import make
 
 EXAMPLE = "filestore rm notes.md"
 
@@ -14,23 +15,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> int:
-    """Remove each resource, once all names are known to be right."""
+    """Remove all that are named, or none; one undo brings them back."""
     with _context.open_store(options) as store:
-        names = [store.find_resource(name) for name in options.resources]
-        removed = [store.remove(name) for name in dict.fromkeys(names)]
+        removed = store.remove(*options.resources)
     if options.json:
-        _output.write_json(
-            {
-                "removed": [
-                    {
-                        "resource": one.resource,
-                        "files": [f"chunked/{path}" for path in one.paths],
-                        "undo": one.undo,
-                    }
-                    for one in removed
-                ]
-            }
-        )
+        _output.write_json(make("rm", {"removed": removed}))
         return 0
     for one in removed:
         files = _output.count(len(one.paths), "file")

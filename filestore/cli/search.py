@@ -1,4 +1,8 @@
-"""Ask a question: words, "phrases", prefix*, -excluded, +required. Every hit is checked on disk."""
+"""Ask a question: words, "phrases", prefix*, -excluded, +required. Every hit is checked on disk.
+
+In a few words -word leaves texts out, +word and AND require, "two words" must stand together, wild*
+is any word that begins so. A question, a sentence, a line of code or flags are searched as typed.
+"""
 
 import argparse
 import os
@@ -6,12 +10,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
-from filestore.errors import UsageError
-from filestore.safe_text import shown_path
-from filestore.search import MODES, Filters
+from filestore.core.errors import UsageError
+from filestore.core.safe_text import shown_path
+from filestore.fulltext import SYNTAXES
+from filestore.search.search import MODES
 
 if TYPE_CHECKING:
-    from filestore.search import Answer, Hit
+    from filestore.search.search import Answer
 
 EXAMPLE = 'filestore search "renamed files" -k 5 --where tags=git'
 _WIDTH = 96
@@ -21,7 +26,12 @@ _LINES = 3
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
-    parser.add_argument("query", metavar="QUERY", nargs="+", help="several words need no quotes")
+    parser.add_argument(
+        "query",
+        metavar="QUERY",
+        nargs="+",
+        help="several words need no quotes; put -- before words that begin with a sign",
+    )
     parser.add_argument(
         "-k", type=int, default=10, metavar="N", help="at most N files (default: 10)"
     )
@@ -31,68 +41,61 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="K=V",
-        help="only chunks whose frontmatter or document says so; may be repeated",
+        help="only chunks whose frontmatter or document says so; repeated: all of it",
     )
-    parser.add_argument("--source", metavar="GLOB", help="only chunks of these files or folders")
-    parser.add_argument("--kind", metavar="K", help="only this kind: chunk or summary")
+    parser.add_argument(
+        "--source",
+        action="append",
+        default=[],
+        metavar="GLOB",
+        help="only chunks of these files or folders; repeated: of any of them",
+    )
+    parser.add_argument(
+        "--kind",
+        action="append",
+        default=[],
+        metavar="K",
+        help="only this kind: chunk or summary; repeated: any of them",
+    )
+    parser.add_argument(
+        "--syntax",
+        choices=SYNTAXES,
+        default="auto",
+        help="signs that are operators: those that can mean nothing else (auto, the default), "
+        'none (plain), or all (operators: also -1, NOT, "word", and in long queries)',
+    )
     parser.add_argument(
         "--rerank",
         metavar="R",
-        help="let a model that reads question and text together order the answer: cross-encoder, "
+        help="let a model that reads question and text together order the results: cross-encoder, "
         "or cross-encoder:MODEL with a hub name or a folder",
     )
 
 
 def run(options: Any) -> int:
     """Search; 1 where nothing is found that is still there."""
-    filters = Filters(
-        where=tuple(_pair(text) for text in options.where),
-        source=options.source,
-        kind=options.kind,
-    )
+    where: dict[str, list[str]] = {}
+    for text in options.where:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise UsageError(f"--where takes KEY=VALUE, found {text!r}", remedy="--where tags=git")
+        where.setdefault(key, []).append(value)
     with _context.open_store(options) as store:
         answer = store.search(
             " ".join(options.query),
-            count=options.k,
+            k=options.k,
             mode=options.mode,
-            filters=filters,
+            where=where,
+            source=options.source,
+            kind=options.kind,
+            syntax=options.syntax,
             rerank=_reranker(options.rerank),
         )
     if options.json:
-        _output.write_json(
-            {
-                "query": answer.query,
-                "mode": answer.mode,
-                "generation": answer.generation,
-                "hits": [_json(hit) for hit in answer.hits],
-                "notes": list(answer.notes),
-            }
-        )
+        _output.write_json(answer.to_dict())
     else:
         _words(answer)
     return 0 if any(hit.freshness != "gone" for hit in answer.hits) else 1
-
-
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise UsageError(f"--where takes KEY=VALUE, found {text!r}", remedy="--where tags=git")
-    return key, value
-
-
-def _json(hit: "Hit") -> dict[str, Any]:
-    return {
-        "path": hit.path,
-        "score": hit.score,
-        "kind": hit.kind,
-        "resource": hit.resource,
-        "source": hit.source,
-        "freshness": hit.freshness,
-        "headings": list(hit.headings),
-        "pages": list(hit.pages),
-        "text": hit.text,
-        "why": {leg: dict(values) for leg, values in hit.why.items()},
-    }
 
 
 def _reranker(word: str | None) -> str | None:
@@ -107,9 +110,9 @@ def _words(answer: "Answer") -> None:
     for number, hit in enumerate(answer.hits, start=1):
         mark = "" if hit.freshness == "fresh" else f"  [{hit.freshness}]"
         _output.line(f"{number}. {shown_path(hit.path)}{mark}", style="1")
-        legs = [f"{leg} #{int(why['rank'])}" for leg, why in hit.why.items()]
+        ranks = [f"{ranking} #{int(why['rank'])}" for ranking, why in hit.why.items()]
         origin = shown_path(hit.source) if hit.source else "no source"
-        end = "".join([*_pages(hit.pages), f"  ({', '.join(legs)})"])
+        end = "".join([*_pages(hit.pages), f"  ({', '.join(ranks)})"])
         place = _clipped(hit.headings or (origin,), _columns() - len(end))
         _output.line(f"   {place}{end}", style="2")
         for text in _excerpt(hit.text, _columns()):

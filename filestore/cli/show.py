@@ -3,9 +3,9 @@
 import argparse
 from typing import Any
 
+from filestore.chunks.metadata import value_text
 from filestore.cli import _context, _output
-from filestore.facts import value_text
-from filestore.safe_text import shown_path
+from filestore.core.safe_text import shown_path
 
 EXAMPLE = "filestore show chunked/glossary.md/chunk1.md"
 
@@ -20,14 +20,7 @@ def run(options: Any) -> int:
     with _context.open_store(options) as store:
         shown = store.show(options.path)
     if options.json:
-        _output.write_json(
-            {
-                "path": shown.path,
-                "frontmatter": shown.frontmatter,
-                "body": shown.body,
-                "record": shown.record,
-            }
-        )
+        _output.write_json(shown.to_dict())
         return 0
     _output.line(shown_path(shown.path), style="1")
     for key, value in {**shown.frontmatter, **shown.record}.items():

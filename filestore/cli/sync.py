@@ -1,29 +1,27 @@
-"""Bring the index in step with the files: every repair that touches only the sidecar."""
+"""Update the index from the files; never writes a chunk file."""
 
 import argparse
 from typing import Any
 
 from filestore.cli import _context, _diagnostics, _output
-from filestore.findings import is_clean
+from filestore.core.findings import is_clean
 
 EXAMPLE = "filestore sync"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
+    parser.add_argument("--no-embed", action="store_true", help="do not embed new texts now")
     parser.add_argument(
-        "--no-embed", action="store_true", help="leave new texts without vectors for now"
+        "--full", action="store_true", help="verify everything first, and repair what that finds"
     )
     parser.add_argument(
-        "--full", action="store_true", help="verify everything first, and mend what that finds"
-    )
-    parser.add_argument(
-        "--deep", action="store_true", help="the same, comparing some texts with the model, too"
+        "--deep", action="store_true", help="as --full, and also compare some texts with the model"
     )
     parser.add_argument(
         "--forget-missing",
         action="store_true",
-        help="forget missing files even where so many are gone that it looks like an accident",
+        help="remove missing files from the index even if suspiciously many are gone",
     )
 
 
@@ -37,33 +35,18 @@ def run(options: Any) -> int:
             deep=options.deep,
             on_progress=on_progress,
         )
-        accepted = store.settings.accepted
-    clean = is_clean(report.remaining, accepted)
+    clean = is_clean(report.remaining)
     left = _diagnostics.left_without(report.problem)
     if options.json:
-        _output.write_json(
-            {
-                "applied": [_output.finding_json(finding) for finding in report.applied],
-                "remaining": [_output.finding_json(one, accepted) for one in report.remaining],
-                "embedded": report.embedded,
-                "reused": report.reused,
-                "generation": report.generation,
-            }
-        )
+        _output.write_json(report.to_dict())
     else:
-        counts: dict[str, int] = {}
-        for finding in report.applied:
-            counts[finding.code] = counts.get(finding.code, 0) + 1
-        done = ", ".join(f"{number:,} {code}" for code, number in counts.items())
-        _output.line(f"applied: {done or 'nothing to do'}")
-        texts = _output.count(report.embedded, "text")
-        _output.line(f"{texts} embedded, {report.reused:,} known already")
-        if counts.get("missing"):
-            words = "forgotten files come back with: filestore repair --path PATH --truth"
-            _output.line(words)
+        _output.line(_output.done(report.applied))
+        _output.line(_output.embedded(report.embedded, report.reused))
+        if any(finding.code == "missing" for finding in report.applied):
+            _output.line("to restore a missing file: filestore repair --path PATH --write-files")
         if report.remaining:
             _output.line("left for you:")
-            _output.findings(report.remaining, accepted)
+            _output.findings(report.remaining)
     if report.mass_missing:
         return 4
     return left or (0 if clean else 1)

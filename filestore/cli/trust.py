@@ -1,4 +1,4 @@
-"""Let a store reach what it names outside itself: a service that embeds, originals elsewhere."""
+"""Allow what a store uses outside itself: an embedding service, originals elsewhere."""
 
 import argparse
 import sys
@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
-from filestore.errors import RefusedError
+from filestore.core.errors import RefusedError
+from filestore.core.schema import make
 
 if TYPE_CHECKING:
-    from filestore.trusting import Reaches
+    from filestore.verify.trust import Reaches
 
 EXAMPLE = "filestore trust"
 
@@ -20,8 +21,8 @@ _SHOWN = 10
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--list", action="store_true", help="only say what it would allow")
-    chosen.add_argument("--revoke", action="store_true", help="take back what was allowed")
+    chosen.add_argument("--list", action="store_true", help="only show what it would allow")
+    chosen.add_argument("--revoke", action="store_true", help="revoke what was allowed")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
@@ -38,14 +39,9 @@ def run(options: Any) -> int:
                 _ask(root, reaches, options)
             store.trust()
     if options.json:
-        trusted = {} if options.list else {"trusted": not options.revoke}
+        fields = {"root": root, "reaches": reaches.names, "sources": reaches.sources}
         _output.write_json(
-            {
-                "root": root,
-                "reaches": list(reaches.names),
-                "sources": list(reaches.sources),
-                **trusted,
-            }
+            make("trust", fields if options.list else fields | {"trusted": not options.revoke})
         )
     return 0
 
@@ -60,12 +56,12 @@ def _ask(root: str, reaches: "Reaches", options: Any) -> None:
     sys.stderr.write("allow it? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise RefusedError("nothing was allowed", remedy="answer y, or say --yes")
+        raise RefusedError("nothing was allowed", remedy="answer y, or add --yes")
 
 
 def _words(root: str, reaches: "Reaches", options: Any) -> None:
     if not reaches.names:
-        _output.line("nothing to trust: this store reaches nothing outside it")
+        _output.line("nothing to allow: this store uses nothing outside it")
     elif options.revoke:
         _output.line(f"{', '.join(reaches.names)}: no longer allowed for {root}")
     else:

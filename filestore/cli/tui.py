@@ -1,6 +1,7 @@
-"""Open the inspector: browse, search, see every drift with its evidence, mend it, take it back.
+"""Open the inspector: browse, search, see every drift with its evidence, repair, undo.
 
-Nothing is written but what you confirm on its page Repair, and what you edit.
+Nothing is written but what you confirm on its page Repair, and what you edit. A fault of the
+inspector itself ends with exit code 3 and names a report, which holds nothing of the store.
 """
 
 import argparse
@@ -8,8 +9,8 @@ import os
 import sys
 from typing import Any
 
-from filestore.cli import _context
-from filestore.errors import UsageError
+from filestore.config.discovery import configuration_folder
+from filestore.core.errors import UsageError
 
 EXAMPLE = "filestore tui --read-only"
 
@@ -52,12 +53,12 @@ def run(options: Any) -> int:
     if not in_browser:
         _check_terminal()
     import tui
-    from tui.frame import Options
+    from tui.app.frame import Options
 
     return tui.run(
         Options(
             store=options.place or options.store or os.environ.get("FILESTORE") or None,
-            configuration=_context.configuration_folder(),
+            configuration=configuration_folder(),
             read_only=_read_only(options, in_browser=in_browser),
             in_browser=in_browser,
             ascii=options.ascii,
@@ -91,7 +92,7 @@ def _check_terminal() -> None:
 
 
 def _serve(options: Any) -> int:
-    from tui.serving import serve
+    from tui.app.serving import serve
 
     switches = ("--read-only", "--ascii", "--write")
     arguments = [switch for switch in switches if _has(options, switch)]
@@ -115,16 +116,19 @@ def _findings(path: str) -> Any:
     """
     import json
 
-    from filestore.findings import CODES, Finding
+    from filestore.core.findings import CODES, Finding
+    from filestore.fs.disk import FileTooLargeError, read_given
 
     try:
         with open(path, "rb") as file:
-            found = json.load(file)["findings"]
+            found = json.loads(read_given(file, path))["findings"]
         return tuple(
             Finding(code=one["code"], path=one["path"], detail=one["detail"])
             for one in found
             if one["code"] in CODES
         )
+    except FileTooLargeError:
+        raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{path} is not what 'filestore verify --json' writes: {error}",

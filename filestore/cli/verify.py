@@ -1,15 +1,14 @@
-"""Check files, catalog and vectors against each other; changes nothing."""
+"""Check files, catalog and vectors against each other; change nothing."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
-from filestore.errors import FilestoreError, UsageError
-from filestore.findings import is_clean
+from filestore.core.errors import FilestoreError, UsageError
 
 if TYPE_CHECKING:
-    from filestore.subject import Sample
-    from filestore.verify import Checked
+    from filestore.sidecar.snapshot import Sample
+    from filestore.verify.verify import Checked
 
 EXAMPLE = "filestore verify --level full"
 
@@ -39,31 +38,22 @@ def run(options: Any) -> int:
     """Print the findings; exit code 1 where there is an error or a warning."""
     if options.staged:
         return _staged(options)
-    checked, accepted = _checked(options, _sample(options))
-    clean = is_clean(checked.findings, accepted)
+    checked = _checked(options, _sample(options))
     if options.json:
-        _output.write_json(
-            {
-                "clean": clean,
-                "level": checked.level,
-                "checked": list(checked.checked),
-                "not_checked": list(checked.not_checked),
-                "findings": [_output.finding_json(one, accepted) for one in checked.findings],
-            }
-        )
+        _output.write_json(checked.to_dict())
     else:
-        _output.findings(checked.findings, accepted)
-        _output.line(f"{'clean' if clean else 'not clean'} at level {checked.level}")
+        _output.findings(checked.findings)
+        _output.line(f"{'clean' if checked.clean else 'not clean'} at level {checked.level}")
         _output.wrapped("checked: ", checked.checked or ["nothing"])
         _output.wrapped("not checked: ", checked.not_checked)
-        _output.next_command(checked.findings, accepted)
-    return 0 if clean else 1
+        _output.next_command(checked.findings)
+    return 0 if checked.clean else 1
 
 
 def _sample(options: Any) -> "Sample | None":
     if options.sample is None:
         return None
-    from filestore.subject import Sample
+    from filestore.sidecar.snapshot import Sample
 
     if options.level == "fast":
         raise UsageError(
@@ -73,40 +63,27 @@ def _sample(options: Any) -> "Sample | None":
     return Sample.parse(options.sample)
 
 
-def _checked(options: Any, sample: "Sample | None") -> "tuple[Checked, _output.Accepted]":
-    """The result, and what the settings accept; also for a store that must not be opened."""
+def _checked(options: Any, sample: "Sample | None") -> "Checked":
+    """The result; also for a store that must not be opened."""
     try:
         with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
-            checked = store.verify(level=options.level, sample=sample, on_progress=on_progress)
-            return checked, store.settings.accepted
+            return store.verify(level=options.level, sample=sample, on_progress=on_progress)
     except FilestoreError as error:
-        from filestore.verify import refused
+        from filestore.verify.verify import refused
 
         nothing = refused(options.level, error)
         if nothing is None:
             raise
-        return nothing, None
+        return nothing
 
 
 def _staged(options: Any) -> int:
-    from filestore import staged
-
     with _context.open_store(options) as store:
-        checked = staged.check(store.places, store.settings.layout)
-        accepted = store.settings.accepted
-    clean = is_clean(checked.findings, accepted)
+        checked = store.staged()
     if options.json:
-        _output.write_json(
-            {
-                "clean": clean,
-                "level": "staged",
-                "checked": [f"staged files: {checked.files}"],
-                "not_checked": ["files that are not staged", "catalog", "vectors"],
-                "findings": [_output.finding_json(one, accepted) for one in checked.findings],
-            }
-        )
+        _output.write_json(checked.to_dict())
     else:
-        _output.findings(checked.findings, accepted)
+        _output.findings(checked.findings)
         files = _output.count(checked.files, "staged file")
-        _output.line(f"{'clean' if clean else 'not clean'}: {files}")
-    return 0 if clean else 1
+        _output.line(f"{'clean' if checked.clean else 'not clean'}: {files}")
+    return 0 if checked.clean else 1

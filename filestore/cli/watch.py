@@ -1,4 +1,4 @@
-"""Keep the index in step while files change, until it is ended with Ctrl-C."""
+"""Keep the index up to date while files change; Ctrl-C ends it."""
 
 import argparse
 import signal
@@ -8,20 +8,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _output
-from filestore.safe_text import safe_text
+from filestore.core.safe_text import safe_text
+from filestore.core.schema import make
 
 if TYPE_CHECKING:
     from filestore import watch
 
 EXAMPLE = "filestore watch --json"
-_KEPT: Final = "what was made so far is kept"
+_KEPT: Final = "what was done so far is kept"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
-    parser.add_argument(
-        "--no-embed", action="store_true", help="leave new texts without vectors for now"
-    )
+    parser.add_argument("--no-embed", action="store_true", help="do not embed new texts now")
 
 
 def run(options: Any) -> int:
@@ -34,7 +33,7 @@ def run(options: Any) -> int:
     ended = _end_politely()
 
     # No second process walks the tree: what tells of changes has threads.
-    open_store = partial(Store, places.root, configuration=_context.configuration_folder())
+    open_store = partial(Store, places.root)
     try:
         for event in watch.watch(
             open_store, places, embed=not options.no_embed, stop=threading.Event()
@@ -66,8 +65,8 @@ def _tell(event: "watch.Event", *, as_json: bool) -> None:
             _say(_synced_json(event), _synced_words(event), as_json=as_json)
         case watch.Waiting(reason=reason):
             _say({"event": "waiting", "for": reason}, f"waiting: {reason}", as_json=as_json)
-        case watch.Blind(reason=reason):
-            words = f"not told of changes, so looking every {watch.BLIND_S:.0f} s: {reason}"
+        case watch.Unavailable(reason=reason):
+            words = f"file watching is unavailable ({reason}); polling instead"
             _say({"event": "blind", "detail": reason}, words, as_json=as_json)
         case watch.Reopened():
             words = "filestore.toml changed: opened again"
@@ -81,7 +80,7 @@ def _tell(event: "watch.Event", *, as_json: bool) -> None:
 
 def _say(value: dict[str, Any], words: str, *, as_json: bool) -> None:
     if as_json:
-        _output.write_json_line(value)
+        _output.write_json_line(make("watch", value))
     else:
         _output.line(safe_text(words, keep_newlines=False))
         sys.stdout.flush()
@@ -108,14 +107,10 @@ def _synced_json(event: "watch.Synced") -> dict[str, Any]:
 
 def _synced_words(event: "watch.Synced") -> str:
     report = event.report
-    done, left = (
-        ", ".join(f"{number:,} {code}" for code, number in _counts(found).items())
-        for found in (report.applied, report.remaining)
-    )
-    parts = [f"in step: {done or 'nothing to do'}"]
+    parts = [_output.done(report.applied)]
     if report.embedded or report.reused:
-        texts = _output.count(report.embedded, "text")
-        parts.append(f"{texts} embedded, {report.reused:,} known already")
+        parts.append(_output.embedded(report.embedded, report.reused))
+    left = ", ".join(f"{number:,} {code}" for code, number in _counts(report.remaining).items())
     if left:
         parts.append(f"left for you: {left}")
     return "; ".join(parts)

@@ -1,16 +1,20 @@
 """The family of embedders. One rule: an implementation is imported only when it is opened.
 
-A new one is a module beside these and one entry in `_OPENERS`.
+A new one is a module beside these and one entry in `_MEMBERS`, which also says whether it sends
+texts to a service: then a store may use it only after its user allowed that service.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Final, cast
 
+from filestore.config.settings import ModelOptions
 from filestore.embed.base import (
     Choice,
     Embedder,
     EndpointError,
+    EndpointUnasked,
     EndpointUntrusted,
     ModelMissing,
     ModelUnusable,
@@ -21,26 +25,57 @@ __all__ = [
     "Choice",
     "Embedder",
     "EndpointError",
+    "EndpointUnasked",
     "EndpointUntrusted",
     "ModelMissing",
     "ModelUnusable",
     "UnknownEmbedder",
+    "is_service",
     "known_embedders",
     "open_embedder",
+    "reaches_out",
 ]
 
-_OPENERS: Final = {
-    "builtin": "_builtin",
-    "onnx": "_onnx",
-    "openai": "_openai",
-    "sentence-transformers": "_sentence_transformers",
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    module: str
+    """Its ``open_choice`` opens the embedder."""
+    is_service: bool = False
+
+
+_MEMBERS: Final = {
+    "builtin": _Member(module="_builtin"),
+    "onnx": _Member(module="_onnx"),
+    "openai": _Member(module="_openai", is_service=True),
+    "sentence-transformers": _Member(module="_sentence_transformers"),
 }
-"""Kind to the module whose ``open_choice`` opens it."""
+"""By kind."""
 
 
 def known_embedders() -> tuple[str, ...]:
     """The kinds that `open_embedder` understands, sorted."""
-    return tuple(sorted(_OPENERS))
+    return tuple(sorted(_MEMBERS))
+
+
+def is_service(kind: str) -> bool:
+    """Whether embedders of this kind send texts to a service; also false for an unknown kind."""
+    return kind in _MEMBERS and _MEMBERS[kind].is_service
+
+
+def reaches_out(name: str, options: ModelOptions) -> str | None:
+    """The service that an embedder sends texts to; None for one that runs here.
+
+    Raises:
+        EndpointError: What is named is no address.
+    """
+    from filestore.embed.endpoint import endpoint_of, parse_address
+
+    if not is_service(name.partition(":")[0]):
+        return None
+    service = endpoint_of(options)
+    parse_address(service)
+    return service
 
 
 def open_embedder(choice: Choice) -> Embedder:
@@ -52,8 +87,8 @@ def open_embedder(choice: Choice) -> Embedder:
         ModelUnusable: What is there is no model.
         EndpointUntrusted: It would reach a service that this store may not reach.
     """
-    module = _OPENERS.get(choice.kind)
-    if module is None:
+    member = _MEMBERS.get(choice.kind)
+    if member is None:
         raise UnknownEmbedder(choice.kind, known_embedders())
-    opener = import_module(f"{__name__}.{module}").open_choice
+    opener = import_module(f"{__name__}.{member.module}").open_choice
     return cast(Callable[[Choice], Embedder], opener)(choice)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from filestore.core.safe_text import safe_text
 from filestore.embed._http import KEYWORD_REMEDY, Answer
 from filestore.embed.base import EndpointError, ModelUnusable
 from filestore.embed.endpoint import KEY_VARIABLE
-from filestore.safe_text import safe_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,15 +89,43 @@ def refusal(answer: Answer, texts: list[str], asked: Asked) -> EndpointError:
     """The error for an answer that is none: whose fault it is, and what to do."""
     said = _said(answer, asked)
     if len(texts) == 1 and (answer.status == 413 or _says_too_long(answer)):
-        return _too_long(texts[0], said, asked)
+        return EndpointError(
+            f"{asked.address} refuses a text of {len(texts[0])} characters as too long for "
+            f"{asked.model!r}{said}; it starts {_start(texts[0])}",
+            remedy=f"set `max_tokens` {_SETTINGS} to what the model takes, then add the source "
+            "again; or split the text",
+        )
     if 300 <= answer.status < 400:
-        return _redirected(answer, asked)
+        goal = safe_text(re.split("[?#]", answer.location)[0], keep_newlines=False)
+        goal = re.sub(r"//[^/]*@", "//…@", goal)[:_SAID_LENGTH]
+        return EndpointError(
+            f"{asked.address} points to another address, {goal!r}; that is not followed",
+            remedy=f"if you know that address, set it as `endpoint` {_SETTINGS} and run "
+            "`filestore trust`",
+        )
     if answer.status in (401, 403):
-        return _key_refused(answer, asked)
+        done = "refused the key" if asked.key else "wants a key, and none is set"
+        return EndpointError(
+            f"{asked.address} {done} (status {answer.status})",
+            remedy=f"set {KEY_VARIABLE} in the environment to a key that may use {asked.model!r}",
+        )
+    if answer.status == 404 and said:
+        return EndpointError(
+            f"{asked.address} does not know the model {asked.model!r}{said}",
+            remedy="load it there (Ollama: `ollama pull`), or name another in `embedder` in "
+            "filestore.toml",
+        )
     if answer.status == 404:
-        return _not_found(said, asked)
+        return EndpointError(
+            f"{asked.address} has nothing at {asked.address}/embeddings (status 404)",
+            remedy=f"check `endpoint` {_SETTINGS}: such addresses mostly end in /v1",
+        )
     if answer.status == 429:
-        return _rate_limited(answer, said, asked)
+        when = "later" if answer.wait_s is None else f"in {_duration(answer.wait_s)}"
+        return EndpointError(
+            f"{asked.address} takes no more requests for now{said}",
+            remedy=f"run the command again {when}: what was embedded is kept; {KEYWORD_REMEDY}",
+        )
     text = f" the text {_start(texts[0])}" if len(texts) == 1 and answer.status < 500 else ""
     return EndpointError(
         f"{asked.address} answered{text} with {answer.status}{said}",
@@ -201,55 +229,6 @@ def _unusable(asked: Asked, found: str) -> ModelUnusable:
         f"the model {asked.model!r} at {asked.address} gives {found}",
         remedy="see the service's own log; load the model anew there, or name another in "
         "`embedder` in filestore.toml",
-    )
-
-
-def _too_long(text: str, said: str, asked: Asked) -> EndpointError:
-    return EndpointError(
-        f"{asked.address} refuses a text of {len(text)} characters as too long for "
-        f"{asked.model!r}{said}; it starts {_start(text)}",
-        remedy=f"set `max_tokens` {_SETTINGS} to what the model takes, then add the source again; "
-        "or split the text",
-    )
-
-
-def _redirected(answer: Answer, asked: Asked) -> EndpointError:
-    goal = safe_text(re.split("[?#]", answer.location)[0], keep_newlines=False)
-    goal = re.sub(r"//[^/]*@", "//…@", goal)[:_SAID_LENGTH]
-    return EndpointError(
-        f"{asked.address} points to another address, {goal!r}; that is not followed",
-        remedy=f"if you know that address, set it as `endpoint` {_SETTINGS} and run "
-        "`filestore trust`",
-    )
-
-
-def _key_refused(answer: Answer, asked: Asked) -> EndpointError:
-    # What it says is left out: services repeat parts of the key.
-    done = "refused the key" if asked.key else "wants a key, and none is set"
-    return EndpointError(
-        f"{asked.address} {done} (status {answer.status})",
-        remedy=f"set {KEY_VARIABLE} in the environment to a key that may use {asked.model!r}",
-    )
-
-
-def _not_found(said: str, asked: Asked) -> EndpointError:
-    if said:
-        return EndpointError(
-            f"{asked.address} does not know the model {asked.model!r}{said}",
-            remedy="load it there (Ollama: `ollama pull`), or name another in `embedder` in "
-            "filestore.toml",
-        )
-    return EndpointError(
-        f"{asked.address} has nothing at {asked.address}/embeddings (status 404)",
-        remedy=f"check `endpoint` {_SETTINGS}: such addresses mostly end in /v1",
-    )
-
-
-def _rate_limited(answer: Answer, said: str, asked: Asked) -> EndpointError:
-    when = "later" if answer.wait_s is None else f"in {_duration(answer.wait_s)}"
-    return EndpointError(
-        f"{asked.address} takes no more requests for now{said}",
-        remedy=f"run the command again {when}: what was embedded is kept; {KEYWORD_REMEDY}",
     )
 
 

@@ -77,23 +77,18 @@ class BuiltinEmbedder(Embedder):
         vectors = np.empty((len(texts), DIMENSION), dtype=np.float32)
         for start in range(0, len(texts), _BATCH_TEXTS):
             some = texts[start : start + _BATCH_TEXTS]
-            vectors[start : start + len(some)] = _lexical().unit_rows(self._sums(some))
+            sums = np.zeros((len(some), DIMENSION), dtype=np.float64)
+            for batch in _lexical().batches(_lexical().blocks_of(some)):
+                with self._lock:
+                    self._rows = self._rows or _lexical().WordRows()
+                    self._rows.add_to(sums, batch)
+            vectors[start : start + len(some)] = _lexical().unit_rows(sums)
         return vectors
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Embed a question as a document would be: ``(384,) float32, of length 1``."""
         vector: NDArray[np.float32] = self.embed_documents([text])[0]
         return vector
-
-    def _sums(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        import numpy as np
-
-        sums = np.zeros((len(texts), DIMENSION), dtype=np.float64)
-        for batch in _lexical().batches(_lexical().blocks_of(texts)):
-            with self._lock:
-                self._rows = self._rows or _lexical().WordRows()
-                self._rows.add_to(sums, batch)
-        return sums
 
 
 def open_choice(_: Choice) -> Embedder:

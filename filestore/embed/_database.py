@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
+from filestore.fs import disk
+
 
 def connect(path: str, mode: str, *, timeout_s: float) -> sqlite3.Connection:
     """A connection without implicit transactions.
@@ -19,7 +21,12 @@ def connect(path: str, mode: str, *, timeout_s: float) -> sqlite3.Connection:
         path: Where the file is.
         mode: How to open it, as a query of SQLite's URIs: ``mode=ro``.
         timeout_s: How long to wait for another process's lock.
+
+    Raises:
+        NotAFileError: The file, or one that SQLite opens beside it, is no regular file.
+        sqlite3.Error: It cannot be opened.
     """
+    disk.check_database(path)
     address = f"file:{urllib.parse.quote(os.fsencode(os.path.abspath(path)))}?{mode}"
     connection = sqlite3.connect(address, uri=True, timeout=timeout_s, isolation_level=None)
     # A file from a stranger may hold code: views and triggers are not to call functions.

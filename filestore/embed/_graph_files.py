@@ -12,6 +12,7 @@ from contextlib import closing
 from typing import Final
 
 from filestore.embed._model_folder import clipped, unusable
+from filestore.fs import disk
 
 _PARTS: Final = {
     "model": {7: "graph", 20: "training", 25: "function"},
@@ -49,7 +50,12 @@ def external_files(folder: str, graph: str) -> list[str]:
         ModelUnusable: The graph is damaged, or names what is no file beside it.
     """
     try:
-        found = _locations_in(os.path.join(folder, graph))
+        handle = disk.open_regular(os.path.join(folder, graph), follow_links=True)
+        with (
+            open(handle, "rb") as file,
+            closing(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as data,
+        ):
+            found = locations(data)
     except (OSError, ValueError) as error:
         raise unusable(folder, f"has a {graph} that cannot be loaded", detail=str(error)) from error
     names = sorted(os.fsdecode(location) for location in found)
@@ -64,14 +70,6 @@ def external_files(folder: str, graph: str) -> list[str]:
         if not os.path.isfile(os.path.join(folder, os.path.dirname(graph), name)):
             raise unusable(folder, f"lacks {clipped(name)!r}, the weights of its {graph}")
     return [os.path.join(os.path.dirname(graph), name) for name in names]
-
-
-def _locations_in(path: str) -> set[bytes]:
-    with (
-        open(path, "rb") as file,
-        closing(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as data,
-    ):
-        return locations(data)
 
 
 def locations(data: "bytes | mmap.mmap") -> set[bytes]:
@@ -99,10 +97,10 @@ def locations(data: "bytes | mmap.mmap") -> set[bytes]:
 
 def _location(data: "bytes | mmap.mmap", start: int, end: int) -> set[bytes]:
     """What one entry of a tensor says of its place; nothing where it says something else."""
-    said = [(number, data[first:last]) for number, first, last in _fields(data, start, end)]
-    if (_KEY, _LOCATION) not in said:
+    fields = [(number, data[first:last]) for number, first, last in _fields(data, start, end)]
+    if (_KEY, _LOCATION) not in fields:
         return set()
-    return {value for number, value in said if number == _VALUE} or {b""}
+    return {value for number, value in fields if number == _VALUE} or {b""}
 
 
 def _fields(data: "bytes | mmap.mmap", start: int, end: int) -> Iterator[tuple[int, int, int]]:

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from filestore.core.safe_text import safe_text
 from filestore.embed.base import EndpointError
 from filestore.embed.endpoint import Address
-from filestore.safe_text import safe_text
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Retry
@@ -64,7 +64,7 @@ class Deadline:
         self._stop = stop
 
     def left_s(self) -> float:
-        """Seconds that are left; 0 when nobody waits any more."""
+        """Seconds that are left; 0 when the result is no longer wanted."""
         return 0.0 if self._stop.is_set() else max(0.0, self._end - time.monotonic())
 
     def pause(self, seconds: float) -> None:
@@ -88,7 +88,7 @@ class Service:
         self._limits = limits
         self._is_final = is_final
         self._lock = threading.Lock()
-        self._made: HTTPConnectionPool | None = None
+        self._pool: HTTPConnectionPool | None = None
 
     def post(self, path: str, body: bytes, headers: Mapping[str, str], until: Deadline) -> Answer:
         """Post, again where that may help, and return the last answer, whatever its status.
@@ -107,8 +107,10 @@ class Service:
                 raise self._failed(error) from error
             except HTTPError as error:
                 problem = error
-            if answer is not None and not self._may_pass(answer):
-                return answer
+            if answer is not None:
+                too_long = (answer.wait_s or 0.0) > self._limits.longest_wait_s
+                if answer.status not in _PASSING or too_long or self._is_final(answer):
+                    return answer
             try:
                 retry = retry.increment("POST", path, error=problem)
             except HTTPError as error:  # enough of it
@@ -140,25 +142,20 @@ class Service:
             backoff_max=self._limits.longest_wait_s,
         )
 
-    def _pool(self) -> HTTPConnectionPool:
-        from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
-
-        with self._lock:
-            if self._made is None:
-                secure = self.address.scheme == "https"
-                kind = HTTPSConnectionPool if secure else HTTPConnectionPool
-                self._made = kind(self.address.host, self.address.port, maxsize=8)
-            return self._made
-
     def _attempt(
         self, path: str, body: bytes, headers: Mapping[str, str], until: Deadline
     ) -> Answer:
-        from urllib3 import Timeout
+        from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, Timeout
+        from urllib3.exceptions import InvalidHeader
 
         limit_s = min(self._limits.read_s, until.left_s())
         if limit_s <= 0:
             raise self.too_slow(self._limits.total_s)
-        response = self._pool().urlopen(
+        with self._lock:
+            if self._pool is None:
+                kind = HTTPSConnectionPool if self.address.scheme == "https" else HTTPConnectionPool
+                self._pool = kind(self.address.host, self.address.port, maxsize=8)
+        response = self._pool.urlopen(
             "POST",
             path,
             body=body,
@@ -175,7 +172,10 @@ class Service:
             raise
         response.release_conn()
         location = response.headers.get("Location", "") if 300 <= response.status < 400 else ""
-        wait_s = self._asked_wait(response)
+        try:
+            wait_s = self._fresh_retry().get_retry_after(response)
+        except (InvalidHeader, ValueError, OverflowError):
+            wait_s = None
         return Answer(status=response.status, body=data, wait_s=wait_s, location=location)
 
     def _read(self, response: BaseHTTPResponse, limit_s: float) -> bytes:
@@ -194,18 +194,6 @@ class Service:
                 raise self.too_slow(limit_s)
         return bytes(data)
 
-    def _asked_wait(self, response: BaseHTTPResponse) -> float | None:
-        from urllib3.exceptions import InvalidHeader
-
-        try:
-            return self._fresh_retry().get_retry_after(response)
-        except (InvalidHeader, ValueError, OverflowError):
-            return None
-
-    def _may_pass(self, answer: Answer) -> bool:
-        too_long = (answer.wait_s or 0.0) > self._limits.longest_wait_s
-        return answer.status in _PASSING and not too_long and not self._is_final(answer)
-
     def _failed(self, problem: HTTPError) -> EndpointError:
         from urllib3.exceptions import (
             ConnectTimeoutError,
@@ -219,7 +207,7 @@ class Service:
         # Some versions count a refused connection among those that took too long.
         if isinstance(problem, ConnectTimeoutError) and not isinstance(problem, NewConnectionError):
             return self.too_slow(self._limits.connect_s)
-        remedy = "start the service, or mend `endpoint` under [model] in filestore.toml"
+        remedy = "start the service, or fix `endpoint` under [model] in filestore.toml"
         if isinstance(problem, SSLError) and "CERTIFICATE" in str(problem):
             remedy = "if you trust its certificate, name the file that signs it in SSL_CERT_FILE"
         elif isinstance(problem, SSLError):

@@ -135,16 +135,29 @@ class WordRows:
             self._filled = 0
         words = chain.from_iterable(block.words for block in blocks)
         numbers = np.fromiter(map(self._numbers.__getitem__, words), dtype=np.intp)
-        self._fill()
-        return numbers
-
-    def _fill(self) -> None:
-        """Compute the rows of all words that were numbered since the last time."""
+        # Compute the rows of all words that were numbered since the last time.
         new = list(islice(reversed(self._numbers), len(self._numbers) - self._filled))[::-1]
         for start in range(0, len(new), _NEW_ROWS):
             some = new[start : start + _NEW_ROWS]
-            self._matrix[self._filled : self._filled + len(some)] = _word_rows(some)
+            hashes: list[int] = []
+            weights: list[int] = []
+            sizes: list[int] = []
+            for word in some:
+                features = _features(word)
+                hashes.extend(features)
+                weights.append(max(1, isqrt((len(features) - 1) * 4 // 9)))
+                weights.extend([1] * (len(features) - 1))
+                sizes.append(len(features))
+            rows = np.repeat(np.arange(len(some)), sizes)
+            values = np.array(hashes, dtype=np.uint64)
+            signs = 1.0 - 2.0 * (values >> np.uint64(63)).astype(np.float64)
+            places = rows * _DIMENSION + (values % np.uint64(_DIMENSION)).astype(np.intp)
+            sums = np.bincount(places, signs * np.array(weights), minlength=len(some) * _DIMENSION)
+            unscaled = sums.astype(np.float64, copy=False).reshape(len(some), _DIMENSION)
+            lengths = [_row_length(word) for word in some]
+            self._matrix[self._filled : self._filled + len(some)] = _scaled(unscaled, lengths)
             self._filled += len(some)
+        return numbers
 
 
 class _Numbers(dict[str, int]):
@@ -184,7 +197,8 @@ def _words(text: str) -> list[str]:
     """The folded words of a text, in order; characters and pairs where no spaces are written."""
     if text.isascii():
         return text.encode("ascii").translate(_ASCII_WORDS).decode("ascii").split()
-    folded = _fold(text)
+    bare = _MARKS.sub("", unicodedata.normalize("NFKD", text).casefold())
+    folded = unicodedata.normalize("NFC", bare)
     if not _UNSEGMENTED.search(folded):
         return _WORD.findall(folded)
     words = _WORD.findall(_UNSEGMENTED.sub(" ", folded))
@@ -192,42 +206,6 @@ def _words(text: str) -> list[str]:
         words.extend(run)
         words.extend(map("".join, pairwise(run)))
     return words
-
-
-def _fold(text: str) -> str:
-    """Lower case without accents and compatibility forms, put together again."""
-    bare = _MARKS.sub("", unicodedata.normalize("NFKD", text).casefold())
-    return unicodedata.normalize("NFC", bare)
-
-
-def _word_rows(words: Sequence[str]) -> NDArray[np.int8]:
-    """The rows of some words: ``(n, 384) int8``."""
-    import numpy as np
-
-    hashes: list[int] = []
-    weights: list[int] = []
-    sizes: list[int] = []
-    for word in words:
-        features = _features(word)
-        hashes.extend(features)
-        weights.append(max(1, isqrt((len(features) - 1) * 4 // 9)))
-        weights.extend([1] * (len(features) - 1))
-        sizes.append(len(features))
-    rows = np.repeat(np.arange(len(words)), sizes)
-    return _scaled(_hashed(len(words), rows, hashes, weights), [_row_length(w) for w in words])
-
-
-def _hashed(
-    count: int, rows: NDArray[np.intp], hashes: Sequence[int], weights: Sequence[int]
-) -> NDArray[np.float64]:
-    """Add each feature to its row, at the place and with the sign that its hash says."""
-    import numpy as np
-
-    values = np.array(hashes, dtype=np.uint64)
-    signs = 1.0 - 2.0 * (values >> np.uint64(63)).astype(np.float64)
-    places = rows * _DIMENSION + (values % np.uint64(_DIMENSION)).astype(np.intp)
-    sums = np.bincount(places, signs * np.array(weights), minlength=count * _DIMENSION)
-    return sums.astype(np.float64, copy=False).reshape(count, _DIMENSION)
 
 
 def _scaled(rows: NDArray[np.float64], lengths: Sequence[int]) -> NDArray[np.int8]:

@@ -9,12 +9,17 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.embed._model_folder import ModelFolder, check_dimension, unusable
+from filestore.embed._model_folder import (
+    ModelFolder,
+    Record,
+    check_dimension,
+    fingerprint,
+    unusable,
+)
 from filestore.embed._windows import PROBE, Window, Windows
-from filestore.embed.base import Choice, Embedder, ModelMissing, ModelUnusable, neutral_vector
+from filestore.embed.base import Choice, Embedder, ModelMissing, neutral_vector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,14 +40,12 @@ _SHOWN: Final = 40
 class LocalEmbedder(Embedder):
     """A transformer in a folder. Safe between threads once its runtime is."""
 
-    def __init__(
-        self, choice: Choice, folder: ModelFolder, *, fingerprint: str, dimension: int
-    ) -> None:
-        check_dimension(folder.path, dimension, choice.options)
+    def __init__(self, choice: Choice, folder: ModelFolder, record: Record) -> None:
+        check_dimension(folder.path, record.dimension, choice.options)
         self._name = choice.name
         self._folder = folder
-        self._fingerprint = fingerprint
-        self._dimension = dimension
+        self._fingerprint = fingerprint(folder, record)
+        self._dimension = record.dimension
         self._lock = threading.Lock()
         self._windows: Windows | None = None
         self._forward: Forward | None = None
@@ -140,7 +143,11 @@ class LocalEmbedder(Embedder):
         lengths = np.linalg.norm(sums, axis=1)
         # A NaN is not above zero either.
         for place in np.flatnonzero(~((lengths > 0) & np.isfinite(lengths))):
-            raise self._no_vector(texts[int(place)])
+            start = texts[int(place)][:_SHOWN]
+            raise unusable(
+                self._folder.path,
+                f"gives no vector (NaN or zero) for the text that begins {start!r}",
+            )
         unit: NDArray[np.float32] = (sums / lengths[:, None]).astype(np.float32)
         return unit
 
@@ -172,12 +179,6 @@ class LocalEmbedder(Embedder):
             )
         return found
 
-    def _no_vector(self, text: str) -> ModelUnusable:
-        start = text[:_SHOWN]
-        return unusable(
-            self._folder.path, f"gives no vector (NaN or zero) for the text that begins {start!r}"
-        )
-
 
 def batches(windows: Sequence[Window]) -> Iterator[list[Window]]:
     """Windows of about equal length together, so that little is filled up."""
@@ -192,19 +193,3 @@ def batches(windows: Sequence[Window]) -> Iterator[list[Window]]:
             batch = [window for window in batch if not window.tokens]
         yield batch
         start += len(batch)
-
-
-def require(libraries: Sequence[str], *, what: str) -> None:
-    """Refuse early, and without loading them, where libraries are not installed.
-
-    Raises:
-        ModelMissing: One is not.
-    """
-    absent = [name for name in libraries if find_spec(name) is None]
-    if absent:
-        packages = [name.replace("_", "-") for name in absent]
-        # By their own names: what an index calls filestore may be another program.
-        raise ModelMissing(
-            f"{what} runs with {' and '.join(packages)}, not installed here",
-            remedy=f"run `pip install {' '.join(packages)}`",
-        )

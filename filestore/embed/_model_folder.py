@@ -13,8 +13,9 @@ from typing import Any, Final, TypeGuard
 
 import orjson
 
+from filestore.config.settings import ModelOptions
 from filestore.embed.base import ModelUnusable
-from filestore.settings import ModelOptions
+from filestore.fs import disk
 
 RECORD: Final = "filestore.json"
 """Stands beside an exported model: what it was made from, and the hash of what was made."""
@@ -117,10 +118,15 @@ def read_folder(path: str, options: ModelOptions) -> ModelFolder:
     base = modules[0][1]
     transformer = os.path.normpath(os.path.join(path, base))
     config = _json(transformer, "config.json", needed=True)
-    _check_layers(path, config)
+    for key in _LAYERS:  # the library would build so many for hours, weights or not
+        value = config.get(key)
+        if value is not None and not (type(value) is int and 0 <= value <= _MOST_LAYERS):
+            raise unusable(
+                path, f"says {key} is {clipped(str(value))}, expected at most {_MOST_LAYERS:,}"
+            )
     if not os.path.isfile(os.path.join(path, base, TOKENIZER)):
         raise unusable(path, f"has no {os.path.join(base, TOKENIZER)}")
-    said = _json(transformer, "sentence_bert_config.json")
+    stated = _json(transformer, "sentence_bert_config.json")
     prompts = _prompts(_json(path, "config_sentence_transformers.json"), path)
     pooling, pools_prompt = _pooling(path, modules)
     dense = tuple(place for kind, place in modules if kind == "Dense")
@@ -133,9 +139,9 @@ def read_folder(path: str, options: ModelOptions) -> ModelFolder:
         pooling=pooling,
         pools_prompt=pools_prompt,
         dense=dense,
-        length=_length(config, said, _json(transformer, "tokenizer_config.json")),
+        length=_length(config, stated, _json(transformer, "tokenizer_config.json")),
         limit=options.max_tokens,
-        lower_case=said.get("do_lower_case") is True,
+        lower_case=stated.get("do_lower_case") is True,
         padding=_padding(config),
         query_prefix=query if options.query_prefix is None else options.query_prefix,
         document_prefix=document if options.document_prefix is None else options.document_prefix,
@@ -174,9 +180,18 @@ def _weights_in(path: str, place: str) -> list[str]:
     return [os.path.join(place, name) for name in names]
 
 
-def fingerprint(
-    folder: ModelFolder, *, weights: str, dimension: int, pooling: Sequence[str], precision: str
-) -> str:
+def own_record(folder: ModelFolder, weights: str, precision: str, *, graph: str = "") -> Record:
+    """The record of a model that is run as its folder describes it."""
+    return Record(
+        graph=graph,
+        weights=weights,
+        dimension=folder.dimension,
+        pooling=folder.pooling,
+        precision=precision,
+    )
+
+
+def fingerprint(folder: ModelFolder, record: Record) -> str:
     """The identity of the vectors, whatever runs the model.
 
     Holds weights, dimension, pooling, normalisation, precision, how long a window is and how
@@ -184,39 +199,32 @@ def fingerprint(
     """
     narrower = folder.limit is not None and folder.limit < folder.length
     window = f"{folder.length}:{folder.limit}" if narrower else f"{folder.length}"
-    parts = [
-        f"sha256:{weights}",
-        str(dimension),
-        "+".join(pooling),
-        "unit",
-        precision,
-        f"windows-{window}-mean",
-    ]
+    parts = [f"sha256:{record.weights}", str(record.dimension), "+".join(record.pooling)]
+    parts += ["unit", record.precision, f"windows-{window}-mean"]
     prefixes = (("query", folder.query_prefix), ("document", folder.document_prefix))
-    parts += [f"{name}={orjson.dumps(_sound(text)).decode()}" for name, text in prefixes if text]
+    sound = [(name, text.encode("utf-8", "replace").decode()) for name, text in prefixes]
+    parts += [f"{name}={orjson.dumps(text).decode()}" for name, text in sound if text]
     return "/".join(parts)
-
-
-def _sound(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 def read_record(path: str) -> Record | None:
     """What stands beside an exported model; None where there is nothing, or nothing of use."""
     try:
-        with open(os.path.join(path, RECORD), "rb") as file:
-            said = orjson.loads(file.read(_JSON_LIMIT))
+        place = os.path.join(path, RECORD)
+        stated = orjson.loads(disk.read_path(place, limit=_JSON_LIMIT, follow_links=True))
     except (OSError, ValueError):
         return None
-    return parse_record(said)
+    return parse_record(stated)
 
 
-def parse_record(said: Any) -> Record | None:
+def parse_record(stated: Any) -> Record | None:
     """A record from its JSON; None where any of it is not what `serialize_record` writes."""
-    if not isinstance(said, dict):
+    if not isinstance(stated, dict):
         return None
-    pooling, dimension, precision = (said.get(key) for key in ("pooling", "dimension", "precision"))
-    digests = [said.get(key) for key in ("graph", "weights")]
+    pooling, dimension, precision = (
+        stated.get(key) for key in ("pooling", "dimension", "precision")
+    )
+    digests = [stated.get(key) for key in ("graph", "weights")]
     if not all(isinstance(one, str) and _DIGEST.fullmatch(one) for one in digests):
         return None
     if not isinstance(pooling, list) or not 0 < len(pooling) <= len(POOLINGS):
@@ -249,7 +257,7 @@ def check_dimension(path: str, dimension: int, options: ModelOptions) -> None:
         raise ModelUnusable(
             f"{path} gives vectors of dimension {dimension}, the settings expect"
             f" {options.dimension}",
-            remedy="mend `model.dimension` in filestore.toml, or name the model it was made for",
+            remedy="fix `model.dimension` in filestore.toml, or name the model it was made for",
         )
 
 
@@ -272,23 +280,13 @@ def _within(value: Any) -> TypeGuard[int]:
     return type(value) is int and 0 < value <= LARGEST
 
 
-def _check_layers(path: str, config: Mapping[str, Any]) -> None:
-    """Refuse what the library would build for hours, weights or not."""
-    for key in _LAYERS:
-        value = config.get(key)
-        if value is not None and not (type(value) is int and 0 <= value <= _MOST_LAYERS):
-            raise unusable(
-                path, f"says {key} is {clipped(str(value))}, expected at most {_MOST_LAYERS:,}"
-            )
-
-
 def _modules(path: str) -> list[tuple[str, str]]:
     """Kind and folder of each module, the transformer first."""
-    said = _read_json(os.path.join(path, "modules.json"), path)
-    if said is None:
+    stated = _read_json(os.path.join(path, "modules.json"), path)
+    if stated is None:
         return [("Transformer", "")]
     try:
-        found = [(str(one["type"]), str(one["path"])) for one in said]
+        found = [(str(one["type"]), str(one["path"])) for one in stated]
     except (TypeError, KeyError) as error:
         raise unusable(path, "has a modules.json that is no list of modules") from error
     for kind, place in found:
@@ -308,39 +306,43 @@ def _modules(path: str) -> list[tuple[str, str]]:
 def _pooling(path: str, modules: Sequence[tuple[str, str]]) -> tuple[tuple[str, ...], bool]:
     """The poolings, and whether prompts are pooled too."""
     places = [place for kind, place in modules if kind == "Pooling"]
-    said = _json(os.path.join(path, places[0]), "config.json") if places else {}
-    mode = said.get("pooling_mode")
+    stated = _json(os.path.join(path, places[0]), "config.json") if places else {}
+    mode = stated.get("pooling_mode")
     if mode is None:
-        mode = [name for flag, name in _POOLING_FLAGS.items() if said.get(flag) is True]
+        mode = [name for flag, name in _POOLING_FLAGS.items() if stated.get(flag) is True]
     modes = (mode,) if isinstance(mode, str) else tuple(mode) if isinstance(mode, list) else ()
     modes = modes or ("mean",)
     if len(modes) > len(POOLINGS) or not all(name in POOLINGS for name in modes):
-        raise unusable(path, f"pools in a way that is not known: {clipped(str(modes))}")
-    return modes, said.get("include_prompt") is not False
+        raise unusable(path, f"pools in a way that is not supported: {clipped(str(modes))}")
+    return modes, stated.get("include_prompt") is not False
 
 
 def _dimension(
     path: str, config: Mapping[str, Any], pooling: Sequence[str], dense: Sequence[str]
 ) -> int:
     if dense:
-        said = _json(os.path.join(path, dense[-1]), "config.json", needed=True)
-        activation = said.get("activation_function", "torch.")
+        stated = _json(os.path.join(path, dense[-1]), "config.json", needed=True)
+        activation = stated.get("activation_function", "torch.")
         if not str(activation).startswith("torch."):
             raise unusable(
                 path, f"has an activation function of its own: {clipped(str(activation))}"
             )
-        return _stated(path, said, ("out_features",))
-    return _stated(path, config, ("hidden_size", "d_model", "dim", "n_embd"), times=len(pooling))
+        return _stated_dimension(path, stated, ("out_features",))
+    return _stated_dimension(
+        path, config, ("hidden_size", "d_model", "dim", "n_embd"), times=len(pooling)
+    )
 
 
-def _stated(path: str, said: Mapping[str, Any], keys: Sequence[str], *, times: int = 1) -> int:
+def _stated_dimension(
+    path: str, stated: Mapping[str, Any], keys: Sequence[str], *, times: int = 1
+) -> int:
     """The dimension that a description states, so many times."""
-    key = next((key for key in keys if said.get(key) is not None), None)
+    key = next((key for key in keys if stated.get(key) is not None), None)
     if key is None:
         raise unusable(
             path, f"does not say how long its vectors are: no {keys[0]} in a config.json"
         )
-    value = said[key]
+    value = stated[key]
     if not (_within(value) and _within(value * times)):
         raise unusable(
             path,
@@ -350,20 +352,15 @@ def _stated(path: str, said: Mapping[str, Any], keys: Sequence[str], *, times: i
 
 
 def _length(
-    config: Mapping[str, Any], said: Mapping[str, Any], tokenizer: Mapping[str, Any]
+    config: Mapping[str, Any], stated: Mapping[str, Any], tokenizer: Mapping[str, Any]
 ) -> int:
-    length = _said_length(said.get("max_seq_length"))
-    if length is not None:
+    length, positions = stated.get("max_seq_length"), config.get("max_position_embeddings")
+    if _within(length):
         return length
-    positions = _said_length(config.get("max_position_embeddings"))
-    if positions is not None and config.get("model_type") in _POSITIONS_AFTER_PADDING:
-        positions = _said_length(positions - _padding(config) - 1)
-    limits = (positions, _said_length(tokenizer.get("model_max_length")))
-    return min((limit for limit in limits if limit is not None), default=_LENGTH)
-
-
-def _said_length(value: Any) -> int | None:
-    return value if _within(value) else None
+    if _within(positions) and config.get("model_type") in _POSITIONS_AFTER_PADDING:
+        positions = positions - _padding(config) - 1
+    limits = (positions, tokenizer.get("model_max_length"))
+    return min((limit for limit in limits if _within(limit)), default=_LENGTH)
 
 
 def _padding(config: Mapping[str, Any]) -> int:
@@ -371,30 +368,28 @@ def _padding(config: Mapping[str, Any]) -> int:
     return value if type(value) is int and 0 <= value <= _LARGEST_TOKEN else 0
 
 
-def _prompts(said: Mapping[str, Any], path: str) -> dict[str, str]:
+def _prompts(stated: Mapping[str, Any], path: str) -> dict[str, str]:
     """Prompts by name; "" is the one where no other is meant."""
-    prompts = said.get("prompts") or {}
+    prompts = stated.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(one, str) for one in prompts.values()):
         raise unusable(path, "has prompts that are no texts in config_sentence_transformers.json")
-    default = said.get("default_prompt_name")
+    default = stated.get("default_prompt_name")
     return {"": prompts.get(default, "") if isinstance(default, str) else "", **prompts}
 
 
 def _json(folder: str, name: str, *, needed: bool = False) -> dict[str, Any]:
     """An object in a JSON file; empty where there is no such file and none is needed."""
-    said = _read_json(os.path.join(folder, name), folder)
-    if said is None and needed:
+    stated = _read_json(os.path.join(folder, name), folder)
+    if stated is None and needed:
         raise unusable(folder, f"has no {name}")
-    if not isinstance(said, dict | None):
+    if not isinstance(stated, dict | None):
         raise unusable(folder, f"has a {name} that is no JSON object")
-    return said or {}
+    return stated or {}
 
 
 def _read_json(path: str, folder: str) -> Any:
     try:
-        with open(path, "rb") as file:
-            data = file.read(_JSON_LIMIT)
-        return orjson.loads(data)
+        return orjson.loads(disk.read_path(path, limit=_JSON_LIMIT, follow_links=True))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:

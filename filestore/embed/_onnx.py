@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.embed._graph_files import external_files
-from filestore.embed._local import LocalEmbedder, require
+from filestore.embed._local import LocalEmbedder
 from filestore.embed._model_folder import (
     ModelFolder,
     Record,
     clipped,
-    fingerprint,
+    own_record,
     read_folder,
     read_record,
     unusable,
 )
 from filestore.embed._weights import weights_digest
 from filestore.embed.base import Choice, Embedder, ModelUnusable
-from filestore.embed.models import find_model
+from filestore.embed.models import BUILTIN_INSTEAD, installed_model
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,24 +55,29 @@ _RAISED: Final = (
 class OnnxEmbedder(LocalEmbedder):
     """Uses every core it is given."""
 
-    def __init__(
-        self, choice: Choice, folder: ModelFolder, *, graph: str, fingerprint: str, dimension: int
-    ) -> None:
-        super().__init__(choice, folder, fingerprint=fingerprint, dimension=dimension)
+    def __init__(self, choice: Choice, folder: ModelFolder, record: Record, graph: str) -> None:
+        super().__init__(choice, folder, record)
         self._graph = graph
 
     def _load(self) -> Forward:
         import numpy as np
 
         session, raised = self._session()
-        types = {one.name: _integer(one.type) for one in session.get_inputs()}
+        inputs = session.get_inputs()
+        types = {one.name: "int32" if "int32" in one.type else "int64" for one in inputs}
         unknown = types.keys() - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown:
             raise unusable(
                 self._folder.path, f"has a graph that asks for {clipped(str(sorted(unknown)))}"
             )
-        output = _output([one.name for one in session.get_outputs()], self._folder.path)
+        given_by_graph = [one.name for one in session.get_outputs()]
+        output = next((name for name in (POOLED, *_TOKENS) if name in given_by_graph), None)
         folder = self._folder
+        if output is None:
+            found_names = clipped(str(given_by_graph))
+            raise unusable(
+                folder.path, f"has a graph that gives {found_names}, no {POOLED} or {_TOKENS[0]}"
+            )
 
         def forward(
             tokens: NDArray[np.int64], mask: NDArray[np.int64], prompt: int
@@ -106,8 +112,10 @@ class OnnxEmbedder(LocalEmbedder):
         options.intra_op_num_threads = cores()
         options.log_severity_level = _FATAL_ONLY
         # Waiting threads that spin gain a tenth, and take the time of whatever else wants a core.
-        spins = "1" if _has_room() else "0"
-        options.add_session_config_entry("session.intra_op.allow_spinning", spins)
+        spins = True
+        with suppress(OSError):
+            spins = os.getloadavg()[0] <= cores()
+        options.add_session_config_entry("session.intra_op.allow_spinning", str(int(spins)))
         path = os.path.join(self._folder.path, self._graph)
         try:
             session = onnxruntime.InferenceSession(
@@ -120,82 +128,28 @@ class OnnxEmbedder(LocalEmbedder):
         return session, raised
 
 
-def _has_room() -> bool:
-    """Whether nobody waits for a core of this machine."""
-    try:
-        return os.getloadavg()[0] <= cores()
-    except OSError:
-        return True
-
-
 def open_choice(choice: Choice) -> Embedder:
     """Open a model by what its folder says; nothing is loaded yet."""
-    require(("onnxruntime", "tokenizers"), what="an ONNX model")
-    folder = read_folder(find_model(choice), choice.options)
-    graph = _graph(folder)
+    path = installed_model(choice, feature="onnx", otherwise=BUILTIN_INSTEAD)
+    folder = read_folder(path, choice.options)
+    graph = next((one for one in _GRAPHS if os.path.isfile(os.path.join(folder.path, one))), None)
+    if graph is None:
+        raise ModelUnusable(
+            f"the model folder {folder.path} has no {GRAPH}",
+            remedy=f"run `filestore embedder export {folder.path} NEW_FOLDER`, and use that",
+        )
     # With the files it names: other weights in one of them are another model.
     files = [graph, *external_files(folder.path, graph)]
     weights = weights_digest(folder.path, files, choice.machine.cache)
     record = read_record(folder.path)
-    if record is not None and graph == GRAPH and record.graph == weights:
-        return _exported(choice, folder, record)
-    if folder.dense:
-        raise ModelUnusable(
-            f"the model folder {folder.path} has a dense layer that its {graph} lacks",
-            remedy=f"run `filestore embedder export {folder.path} NEW_FOLDER`, and use that",
-        )
-    return OnnxEmbedder(
-        choice,
-        folder,
-        graph=graph,
-        fingerprint=fingerprint(
-            folder,
-            weights=weights,
-            dimension=folder.dimension,
-            pooling=folder.pooling,
-            precision=_OWN_PRECISION,
-        ),
-        dimension=folder.dimension,
-    )
-
-
-def _exported(choice: Choice, folder: ModelFolder, record: Record) -> Embedder:
-    return OnnxEmbedder(
-        choice,
-        folder,
-        graph=GRAPH,
-        fingerprint=fingerprint(
-            folder,
-            weights=record.weights,
-            dimension=record.dimension,
-            pooling=record.pooling,
-            precision=record.precision,
-        ),
-        dimension=record.dimension,
-    )
-
-
-def _graph(folder: ModelFolder) -> str:
-    for name in _GRAPHS:
-        if os.path.isfile(os.path.join(folder.path, name)):
-            return name
-    raise ModelUnusable(
-        f"the model folder {folder.path} has no {GRAPH}",
-        remedy=f"run `filestore embedder export {folder.path} NEW_FOLDER`, and use that",
-    )
-
-
-def _output(names: Sequence[str], path: str) -> str:
-    for name in (POOLED, *_TOKENS):
-        if name in names:
-            return name
-    raise unusable(
-        path, f"has a graph that gives {clipped(str(list(names)))}, no {POOLED} or {_TOKENS[0]}"
-    )
-
-
-def _integer(kind: str) -> str:
-    return "int32" if "int32" in kind else "int64"
+    if record is None or graph != GRAPH or record.graph != weights:
+        record = own_record(folder, weights, _OWN_PRECISION)
+        if folder.dense:
+            raise ModelUnusable(
+                f"the model folder {folder.path} has a dense layer that its {graph} lacks",
+                remedy=f"run `filestore embedder export {folder.path} NEW_FOLDER`, and use that",
+            )
+    return OnnxEmbedder(choice, folder, record, graph)
 
 
 def cores() -> int:

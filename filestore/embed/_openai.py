@@ -1,6 +1,6 @@
-"""Embeddings from any service that speaks OpenAI's `/embeddings`: vLLM, Ollama, llama.cpp, OpenAI.
+"""Embeddings from any service with OpenAI's `/embeddings`: vLLM, Ollama, llama.cpp, OpenAI.
 
-Opening one contacts nobody. One rule: texts and key go only where the user allowed this store to
+Opening one sends nothing. One rule: texts and key go only where the user allowed this store to
 reach, and every vector that comes back is checked before anything relies on it.
 """
 
@@ -74,24 +74,44 @@ class OpenAIEmbedder(Embedder):
         Raises:
             EndpointError: As `dimension`.
         """
+        return self._fingerprint(self.dimension)
+
+    def _fingerprint(self, dimension: int) -> str:
         prefixes = [self._query_prefix, self._document_prefix]
         shown = f":{json.dumps(prefixes)}" if any(prefixes) else ""
-        return f"openai/{VERSION}:{self._choice.model}:{self.dimension}{shown}"
+        return f"openai/{VERSION}:{self._choice.model}:{dimension}{shown}"
+
+    def _learned(self) -> int | None:
+        """How long its vectors were, by the user's cache, else by the vectors of the store."""
+        known = read_dimension(self._cache, self._address, self._choice.model)
+        if known is not None:
+            return known
+        start = f"openai/{VERSION}:{self._choice.model}:"
+        for fingerprint in self._choice.recorded():
+            number = fingerprint.removeprefix(start).partition(":")[0]
+            if number.isdecimal() and fingerprint == self._fingerprint(int(number)):
+                return int(number)
+        return None
 
     @property
     def dimension(self) -> int:
-        """As set, else as it was before; the service is asked when neither is known.
+        """As set, else as it was before; the service is asked where neither is known.
 
         Raises:
             EndpointError: It had to be asked and does not answer.
             ModelUnusable: It gives no vectors.
         """
-        if self._dimension is None:
-            self._dimension = read_dimension(self._cache, self._address, self._choice.model)
-        if self._dimension is None:
+        if not self.is_known:
             self._rows([_PROBE])
         assert self._dimension is not None
         return self._dimension
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the length of its vectors is set, or was learned before, here or by the store."""
+        if self._dimension is None:
+            self._dimension = self._learned()
+        return self._dimension is not None
 
     @property
     def max_tokens(self) -> int:
@@ -145,9 +165,10 @@ class OpenAIEmbedder(Embedder):
 
         # Services refuse empty texts.
         places = [place for place, text in enumerate(texts) if text.strip()]
-        rows = self._rows([_encodable(prefix + texts[place]) for place in places])
-        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        vectors[:] = neutral_vector(self.dimension)
+        rows = self._rows(
+            [(prefix + texts[place]).encode("utf-8", "replace").decode("utf-8") for place in places]
+        )
+        vectors = np.tile(neutral_vector(self.dimension), (len(texts), 1))
         if places:
             vectors[places] = rows
         return vectors
@@ -194,10 +215,26 @@ class OpenAIEmbedder(Embedder):
 
         key = key_for(self._service.address, self._choice.machine.environment)
         asked = Asked(address=self._address, model=self._choice.model, key=key)
-        answer = self._service.post("/embeddings", self._body(texts), _headers(key), until)
+        request: dict[str, object] = {"model": self._choice.model, "input": texts}
+        if self._choice.options.dimension is not None:
+            request["dimensions"] = self._choice.options.dimension
+        headers = {"Content-Type": "application/json", "User-Agent": "filestore"}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        answer = self._service.post("/embeddings", orjson.dumps(request), headers, until)
         if answer.status == 200:
             rows = rows_of(answer.body, len(texts), asked)
-            self._check_dimension(rows.shape[1])
+            # Learn how long the vectors are, or see that it is as it was.
+            found = rows.shape[1]
+            with self._lock:
+                if self._dimension is None:
+                    self._dimension = self._learned()
+                expected = self._dimension
+                if expected is None:
+                    self._dimension = found
+                    write_dimension(self._cache, self._address, self._choice.model, found)
+            if expected is not None and expected != found:
+                raise self._other_dimension(expected, found)
             return rows
         if len(texts) > 1 and may_be_too_long(answer):
             middle = len(texts) // 2
@@ -205,28 +242,10 @@ class OpenAIEmbedder(Embedder):
             return np.concatenate([self._batch_rows(half, until) for half in halves])
         raise refusal(answer, texts, asked)
 
-    def _body(self, texts: list[str]) -> bytes:
-        asked: dict[str, object] = {"model": self._choice.model, "input": texts}
-        if self._choice.options.dimension is not None:
-            asked["dimensions"] = self._choice.options.dimension
-        return orjson.dumps(asked)
-
-    def _check_dimension(self, found: int) -> None:
-        """Learn how long the vectors are, or see that it is as it was."""
-        with self._lock:
-            if self._dimension is None:
-                self._dimension = read_dimension(self._cache, self._address, self._choice.model)
-            expected = self._dimension
-            if expected is None:
-                self._dimension = found
-                write_dimension(self._cache, self._address, self._choice.model, found)
-        if expected is not None and expected != found:
-            raise self._other_dimension(expected, found)
-
     def _other_dimension(self, expected: int, found: int) -> ModelUnusable:
         remedy = (
             "if another model is served under that name now, take it: filestore embedder set "
-            f"{self._choice.name} --endpoint {self._address}; else mend the service"
+            f"{self._choice.name} --endpoint {self._address}; else fix the service"
         )
         if self._choice.options.dimension is not None:
             remedy = f"set `dimension = {found}` under [model] in filestore.toml, or remove it"
@@ -246,13 +265,3 @@ def open_choice(choice: Choice) -> Embedder:
         EndpointUntrusted: The user did not allow this store to reach it.
     """
     return OpenAIEmbedder(choice)
-
-
-def _headers(key: str) -> dict[str, str]:
-    headers = {"Content-Type": "application/json", "User-Agent": "filestore"}
-    return headers | {"Authorization": f"Bearer {key}"} if key else headers
-
-
-def _encodable(text: str) -> str:
-    """JSON holds no lone surrogates."""
-    return text.encode("utf-8", "replace").decode("utf-8")

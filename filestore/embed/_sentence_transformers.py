@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.embed._local import LocalEmbedder, require
+from filestore.embed._local import LocalEmbedder
 from filestore.embed._model_folder import (
     ModelFolder,
-    fingerprint,
+    own_record,
     read_folder,
     unusable,
     weight_files,
 )
 from filestore.embed._weights import weights_digest
 from filestore.embed.base import Choice, Embedder
-from filestore.embed.models import find_model
-from filestore.embed.quiet import quiet_libraries
+from filestore.embed.models import BUILTIN_INSTEAD, installed_model
+from filestore.embed.quiet import LOAD_ERRORS, quiet_libraries
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,18 +25,6 @@ if TYPE_CHECKING:
     from filestore.embed._local import Forward
 
 PRECISION: Final = "float32"
-_RAISED: Final = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-"""What the libraries end with where a model's files contradict each other."""
 
 
 class SentenceTransformersEmbedder(LocalEmbedder):
@@ -65,7 +53,7 @@ class SentenceTransformersEmbedder(LocalEmbedder):
                 with torch.inference_mode():
                     found = model(features)["sentence_embedding"]
                 vectors: NDArray[np.float32] = found.float().cpu().numpy()
-            except _RAISED as error:
+            except LOAD_ERRORS as error:
                 raise unusable(folder.path, "cannot be run", detail=str(error)) from error
             return vectors
 
@@ -74,23 +62,10 @@ class SentenceTransformersEmbedder(LocalEmbedder):
 
 def open_choice(choice: Choice) -> Embedder:
     """Open a model by what its folder says; nothing is loaded yet."""
-    require(
-        ("sentence_transformers", "tokenizers"),
-        what="a sentence-transformers model",
-    )
-    folder = read_folder(find_model(choice), choice.options)
-    return SentenceTransformersEmbedder(
-        choice,
-        folder,
-        fingerprint=fingerprint(
-            folder,
-            weights=weights_digest(folder.path, weight_files(folder), choice.machine.cache),
-            dimension=folder.dimension,
-            pooling=folder.pooling,
-            precision=PRECISION,
-        ),
-        dimension=folder.dimension,
-    )
+    path = installed_model(choice, feature="sentence-transformers", otherwise=BUILTIN_INSTEAD)
+    folder = read_folder(path, choice.options)
+    weights = weights_digest(folder.path, weight_files(folder), choice.machine.cache)
+    return SentenceTransformersEmbedder(choice, folder, own_record(folder, weights, PRECISION))
 
 
 def load_library_model(folder: ModelFolder, *, device: str | None = None) -> SentenceTransformer:
@@ -111,7 +86,7 @@ def load_library_model(folder: ModelFolder, *, device: str | None = None) -> Sen
             model = SentenceTransformer(
                 folder.path, device=device, local_files_only=True, trust_remote_code=False
             )
-    except (SafetensorError, *_RAISED) as error:
+    except (SafetensorError, *LOAD_ERRORS) as error:
         raise unusable(folder.path, "cannot be loaded", detail=str(error)) from error
     # Some versions keep the precision that the weights were stored in.
     return model.float().eval()

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import orjson
 
-from filestore import fileio
+from filestore.core.errors import FilestoreError
 from filestore.embed.base import ModelUnusable
-from filestore.errors import FilestoreError
+from filestore.fs import disk
 
 NAME: Final = "weights.json"
 _KEPT: Final = 200
@@ -55,19 +55,24 @@ def file_digest(path: str, cache: str) -> str:
     path = os.path.realpath(path)
     try:
         stamps = _stamps(path)
-        known = _read(cache).get(path)
-        if isinstance(known, dict) and known.get("stamps") == stamps:
-            return str(known["sha256"])
-        with open(path, "rb") as file:
+        entry = _read(cache).get(path)
+        if isinstance(entry, dict) and entry.get("stamps") == stamps:
+            return str(entry["sha256"])
+        with open(disk.open_regular(path, follow_links=True), "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         settled = time.time_ns() - max(stamps[1:3]) > _SETTLED_NS and _stamps(path) == stamps
     except OSError as error:
         raise ModelUnusable(
             f"{path} cannot be read: {error.strerror}",
-            remedy="mend the model folder, or name another one",
+            remedy="fix the model folder, or name another one",
         ) from error
-    if settled:
-        _remember(cache, path, {"stamps": stamps, "sha256": digest})
+    if settled and cache:
+        known = {key: value for key, value in _read(cache).items() if key != path}
+        known[path] = {"stamps": stamps, "sha256": digest}
+        kept = dict(list(known.items())[-_KEPT:])
+        with contextlib.suppress(OSError, FilestoreError, TypeError):
+            os.makedirs(cache, mode=0o700, exist_ok=True)
+            disk.write_own(os.path.join(cache, NAME), orjson.dumps(kept))
     return digest
 
 
@@ -80,18 +85,7 @@ def _read(cache: str) -> dict[str, Any]:
     if not cache:
         return {}
     try:
-        with open(os.path.join(cache, NAME), "rb") as file:
-            known = orjson.loads(file.read())
+        known = orjson.loads(disk.read_path(os.path.join(cache, NAME), follow_links=True))
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}
-
-
-def _remember(cache: str, path: str, entry: dict[str, Any]) -> None:
-    if not cache:
-        return
-    known = {key: value for key, value in _read(cache).items() if key != path} | {path: entry}
-    kept = dict(list(known.items())[-_KEPT:])
-    with contextlib.suppress(OSError, FilestoreError, TypeError):
-        os.makedirs(cache, mode=0o700, exist_ok=True)
-        fileio.write_path(os.path.join(cache, NAME), orjson.dumps(kept))

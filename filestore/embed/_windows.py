@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from filestore.embed._model_folder import TOKENIZER, ModelFolder, clipped, unusable
+from filestore.fs import disk
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -50,14 +51,21 @@ class Windows:
 
     def __init__(self, folder: ModelFolder) -> None:
         self._folder = folder
-        self._tokenizer = _load(folder)
+        from tokenizers import Tokenizer
+
+        with _tokenizer_errors(folder.path):
+            tokenizer = Tokenizer.from_file(folder.file(TOKENIZER))
+            tokenizer.no_truncation()
+            tokenizer.no_padding()
+        self._tokenizer = tokenizer
         self._before, self._after = _special_tokens(self._tokenizer, folder.path)
 
     @cached_property
     def digest(self) -> str:
         """12 hexadecimal digits of what decides how a text is cut; not of where it is cut off."""
-        with _told(self._folder.path), open(self._folder.file(TOKENIZER), "rb") as file:
-            rules = orjson.loads(file.read())
+        with _tokenizer_errors(self._folder.path):
+            path = self._folder.file(TOKENIZER)
+            rules = orjson.loads(disk.read_path(path, follow_links=True))
             decisive = {key: rules.get(key) for key in _RULES}
             data = orjson.dumps(decisive, option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(data).hexdigest()[:12]
@@ -92,27 +100,25 @@ class Windows:
         whole = [prefix + text if text.strip() else prefix for text in texts]
         windows: list[Window] = []
         for place, encoding in enumerate(self._encode(whole)):
-            windows += self._windows(place, encoding, prefix, room)
+            tokens = encoding.ids
+            length = len(self._prepared(prefix).rstrip())
+            taken = sum(1 for start, _ in encoding.offsets if start < length) if prefix else 0
+            head = (*self._before, *tokens[:taken])
+            words = encoding.word_ids if len(tokens) - taken > room else ()
+            windows += [
+                Window(
+                    text=place,
+                    tokens=(*head, *tokens[taken + start : taken + end], *self._after),
+                    prompt=len(head) if prefix else 0,
+                    weight=max(end - start, 1),
+                )
+                for start, end in spans(len(tokens) - taken, room, words[taken:])
+            ]
         return windows
-
-    def _windows(self, place: int, encoding: Encoding, prefix: str, room: int) -> list[Window]:
-        tokens = encoding.ids
-        taken = _tokens_of_prefix(encoding, self._prepared(prefix)) if prefix else 0
-        head = (*self._before, *tokens[:taken])
-        words = encoding.word_ids if len(tokens) - taken > room else ()
-        return [
-            Window(
-                text=place,
-                tokens=(*head, *tokens[taken + start : taken + end], *self._after),
-                prompt=len(head) if prefix else 0,
-                weight=max(end - start, 1),
-            )
-            for start, end in spans(len(tokens) - taken, room, words[taken:])
-        ]
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         prepared = [self._prepared(text) for text in texts]
-        with _told(self._folder.path):
+        with _tokenizer_errors(self._folder.path):
             return self._tokenizer.encode_batch(prepared, add_special_tokens=False)
 
     def _prepared(self, text: str) -> str:
@@ -151,23 +157,8 @@ def _between_words(words: Sequence[int | None], start: int, end: int) -> int:
     return end
 
 
-def _tokens_of_prefix(encoding: Encoding, prefix: str) -> int:
-    length = len(prefix.rstrip())
-    return sum(1 for start, _ in encoding.offsets if start < length)
-
-
-def _load(folder: ModelFolder) -> Tokenizer:
-    from tokenizers import Tokenizer
-
-    with _told(folder.path):
-        tokenizer = Tokenizer.from_file(folder.file(TOKENIZER))
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-    return tokenizer
-
-
 @contextmanager
-def _told(path: str) -> Iterator[None]:
+def _tokenizer_errors(path: str) -> Iterator[None]:
     """What the tokenizer's library raises, in one sentence."""
     try:
         yield
@@ -179,10 +170,10 @@ def _told(path: str) -> Iterator[None]:
 
 def _special_tokens(tokenizer: Tokenizer, path: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """What the tokenizer puts before and after a text."""
-    with _told(path):
+    with _tokenizer_errors(path):
         bare = tokenizer.encode(PROBE, add_special_tokens=False).ids
         full = tokenizer.encode(PROBE, add_special_tokens=True).ids
     for place in range(len(full) - len(bare) + 1):
         if bare and full[place : place + len(bare)] == bare:
             return tuple(full[:place]), tuple(full[place + len(bare) :])
-    raise unusable(path, "has a tokenizer that treats texts in a way that is not known")
+    raise unusable(path, "has a tokenizer that changes a text in a way that is not supported")

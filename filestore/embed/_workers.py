@@ -1,7 +1,7 @@
 """A few threads that wait for a service, with the results in order.
 
 Not an executor of the standard library: its threads are joined when the program ends, so a service
-that hangs would hold up whoever pressed Ctrl-C. One rule: nobody waits for these threads.
+that hangs would block Ctrl-C. One rule: these threads are never waited for.
 """
 
 import threading
@@ -28,7 +28,7 @@ def in_order(
         items: The items.
         threads: How many at most.
         limit_s: The longest time in which no item may be finished.
-        stop: Set when nobody waits any more, for whatever reason; work looks at it.
+        stop: Set when the result is no longer wanted; work looks at it.
 
     Raises:
         TimeoutError: No item was finished within the limit.
@@ -39,11 +39,21 @@ def in_order(
     for numbered in enumerate(items):
         waiting.put(numbered)
     results: dict[int, Result] = {}
+
+    def work_through() -> None:
+        while not stop.is_set():
+            try:
+                place, item = waiting.get_nowait()
+            except Empty:
+                return
+            try:
+                finished.put((place, work(item)))
+            except Exception as error:  # handed to the thread that waits, which raises it
+                finished.put((place, error))
+
     try:
         for _ in range(min(threads, len(items))):
-            threading.Thread(
-                target=_work_through, args=(work, waiting, finished, stop), daemon=True
-            ).start()
+            threading.Thread(target=work_through, daemon=True).start()
         while len(results) < len(items):
             place, result = finished.get(timeout=limit_s)
             if isinstance(result, Exception):
@@ -54,20 +64,3 @@ def in_order(
     finally:
         stop.set()
     return [results[place] for place in range(len(items))]
-
-
-def _work_through(
-    work: Callable[[Item], Result],
-    waiting: "SimpleQueue[tuple[int, Item]]",
-    finished: "SimpleQueue[tuple[int, Result | Exception]]",
-    stop: threading.Event,
-) -> None:
-    while not stop.is_set():
-        try:
-            place, item = waiting.get_nowait()
-        except Empty:
-            return
-        try:
-            finished.put((place, work(item)))
-        except Exception as error:  # handed to the thread that waits, which raises it
-            finished.put((place, error))

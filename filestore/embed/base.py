@@ -7,13 +7,13 @@ nothing in it, so that nothing downstream has to treat such a text apart.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from filestore.errors import FilestoreError, RefusedError
-from filestore.machine import Machine
-from filestore.settings import ModelOptions
+from filestore.config.settings import ModelOptions
+from filestore.config.user_config import Machine
+from filestore.core.errors import FilestoreError, RefusedError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +47,15 @@ class EndpointUntrusted(RefusedError):
     """The store's settings name a service that the user did not allow it to reach."""
 
 
+class EndpointUnasked(EndpointError):
+    """How long a service's vectors are is not known here, and it was not asked yet."""
+
+
+def nothing_recorded() -> tuple[str, ...]:
+    """The fingerprints of a store that has no vectors."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """Which embedder to open, and what its opener may look at."""
@@ -57,6 +66,8 @@ class Choice:
     machine: Machine = field(default_factory=Machine)
     root: str = ""
     """The store's, absolute: a model may lie beside it, and trust is given by root."""
+    recorded: Callable[[], Iterable[str]] = nothing_recorded
+    """The fingerprints that the store's vectors have, where they can be read."""
 
     @property
     def kind(self) -> str:
@@ -95,6 +106,11 @@ class Embedder(ABC):
         """How many numbers a vector has."""
 
     @property
+    def is_known(self) -> bool:
+        """Whether fingerprint and dimension are known here, without asking a service for them."""
+        return True
+
+    @property
     @abstractmethod
     def max_tokens(self) -> int | None:
         """The longest text that is embedded well, by `count_tokens`; None if there is no limit."""
@@ -107,7 +123,7 @@ class Embedder(ABC):
     @property
     @abstractmethod
     def lexical(self) -> bool:
-        """True when only words and characters are compared, not meaning: the user is told."""
+        """True when only words and characters are compared, not meaning: the user is informed."""
 
     @property
     def single_threaded(self) -> bool:

@@ -2,7 +2,7 @@
 
 Holds vectors only, no texts and no paths, so it serves every branch and every clone. Rows are
 added, hardly ever changed. One rule: no vector leaves here whose checksum does not hold, because
-SQLite does not check its data pages; such a row counts as absent, and `put` mends it.
+SQLite does not check its data pages; such a row counts as absent, and `put` writes it again.
 
 Layout: ``models(id, fingerprint, dimension, checksum)`` and ``vectors(id, model, key, checksum,
 vector)``, where `key` is 32 bytes, `vector` little-endian float32, and `checksum` the xxh3_64 of
@@ -20,6 +20,8 @@ from itertools import compress
 from operator import not_
 from typing import TYPE_CHECKING, Final, Self
 
+from filestore.core.errors import FilestoreError
+from filestore.core.packages import UPGRADE
 from filestore.embed._database import (
     are_sound,
     connect,
@@ -29,7 +31,8 @@ from filestore.embed._database import (
     seed_of,
 )
 from filestore.embed._salvage import open_damaged, salvaged_rows
-from filestore.errors import FilestoreError
+from filestore.fs import disk
+from filestore.fs.disk import pass_hidden_limits, pass_limits
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -64,7 +67,7 @@ _OUR_TABLES: Final = {statement for statement in _SCHEMA if statement.startswith
 _INSERT: Final = "INSERT OR IGNORE INTO vectors(model, key, checksum, vector) VALUES (?, ?, ?, ?)"
 _UPDATE: Final = "UPDATE vectors SET checksum = ?, vector = ? WHERE model = ? AND key = ?"
 _DAMAGE: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""What SQLite says of damage; a statement of ours that does not fit tells of a lost table."""
+"""What SQLite says of damage; a statement of ours that does not fit means a lost table."""
 _SHORT_READ: Final = sqlite3.SQLITE_IOERR_SHORT_READ
 _SELECT_MODEL: Final = "SELECT id, dimension, checksum FROM models WHERE fingerprint = ?"
 
@@ -94,7 +97,7 @@ class EmbeddingsNewer(FilestoreError, ValueError):
         super().__init__(
             f"the embeddings at {path} have format {version}, this version reads up to"
             f" {_SCHEMA_VERSION}",
-            remedy="upgrade filestore, or delete the file: the texts are then embedded again",
+            remedy=f"{UPGRADE}, or delete the file: the texts are then embedded again",
         )
 
 
@@ -153,9 +156,13 @@ class EmbeddingCache:
             EmbeddingsNewer: A later version wrote it.
             EmbeddingsBusy: Another process kept it locked.
         """
-        if read_only and not os.path.exists(path):
+        if read_only and not os.path.lexists(path):
             raise EmbeddingsMissing(path)
-        mode = _read_mode(path) if read_only else "mode=rwc"
+        mode = "mode=ro" if read_only else "mode=rwc"
+        if read_only and not _has_log(path):
+            # Without a log and without the right to make one only an immutable file can be opened.
+            writable = os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
+            mode = mode if writable else _IMMUTABLE
         with _explained(path):
             try:
                 return cls(path, _opened(path, mode, read_only=read_only))
@@ -182,7 +189,7 @@ class EmbeddingCache:
 
     @property
     def damaged(self) -> int:
-        """How many rows were found damaged since opening, and not mended."""
+        """How many rows were found damaged since opening, and not repaired."""
         return len(self._damaged)
 
     def fingerprints(self) -> dict[str, int]:
@@ -234,16 +241,8 @@ class EmbeddingCache:
 
     def rows(self, fingerprint: str) -> Iterator[tuple[bytes, bytes]]:
         """Every sound row of a model in key order, one at a time: key and raw float32 vector."""
-        model = self._model(fingerprint)
-        if model is None:
-            return
-        query = "SELECT key, checksum, vector FROM vectors WHERE model = ? ORDER BY key"
-        with _explained(self._path):
-            for key, checksum, vector in self._connection.execute(query, (model.identifier,)):
-                if model.sound(key, checksum, vector):
-                    yield key, vector
-                else:
-                    self._damaged.add((fingerprint, key))
+        for keys, vectors in self.walk(fingerprint, _KEYS_PER_QUERY):
+            yield from zip(keys, vectors, strict=True)
 
     def walk(
         self, fingerprint: str, size: int
@@ -284,7 +283,7 @@ class EmbeddingCache:
             vectors: ``(n, dimension) float32``.
 
         Returns:
-            How many rows were written, mended ones included.
+            How many rows were written, repaired ones included.
 
         Raises:
             ValueError: The shape does not fit the keys or the model, or a number is not finite.
@@ -302,7 +301,17 @@ class EmbeddingCache:
         pairs = sorted((key, raw[i * size : (i + 1) * size]) for i, key in enumerate(keys))
         with _explained(self._path), _transaction(self._connection):
             model = self._model_to_write(fingerprint, matrix.shape[1])
-            return self._write(fingerprint, model, pairs)
+            inserted = self._insert(model, pairs)
+            if inserted == len(pairs):
+                return inserted
+            by_key = dict(pairs)
+            sound = {key for key, _ in self._sound_rows(fingerprint, by_key)}
+            repaired = [key for key in by_key if key not in sound]
+            for key in repaired:
+                checksum = row_checksum(model.seed, key, by_key[key])
+                self._connection.execute(_UPDATE, (checksum, by_key[key], model.identifier, key))
+                self._damaged.discard((fingerprint, key))
+            return inserted + len(repaired)
 
     def discard(self, fingerprint: str, keys: Iterable[bytes]) -> None:
         """Take out embeddings, whether or not their checksum holds."""
@@ -369,19 +378,6 @@ class EmbeddingCache:
             raise ValueError(f"{fingerprint} has dimension {found}, not {dimension}")
         return model
 
-    def _write(self, fingerprint: str, model: _Model, pairs: Sequence[tuple[bytes, bytes]]) -> int:
-        inserted = self._insert(model, pairs)
-        if inserted == len(pairs):
-            return inserted
-        vectors = dict(pairs)
-        sound = {key for key, _ in self._sound_rows(fingerprint, vectors)}
-        mended = [key for key in vectors if key not in sound]
-        for key in mended:
-            checksum = row_checksum(model.seed, key, vectors[key])
-            self._connection.execute(_UPDATE, (checksum, vectors[key], model.identifier, key))
-            self._damaged.discard((fingerprint, key))
-        return inserted + len(mended)
-
     def _insert(self, model: _Model, pairs: Iterable[tuple[bytes, bytes]]) -> int:
         rows = (
             (model.identifier, key, row_checksum(model.seed, key, vector), vector)
@@ -412,12 +408,6 @@ class EmbeddingCache:
             query = f"SELECT {columns} FROM vectors WHERE model = ? AND key IN ({marks})"
             with _explained(self._path):
                 yield from self._connection.execute(query, (model.identifier, *some))
-
-
-def _read_mode(path: str) -> str:
-    """Without a log and without the right to make one, only an immutable file can be opened."""
-    writable = os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
-    return "mode=ro" if writable or _has_log(path) else _IMMUTABLE
 
 
 def _has_log(path: str) -> bool:
@@ -471,7 +461,8 @@ def _check(connection: sqlite3.Connection, path: str) -> None:
     version = _pragma(connection, "user_version")
     if version > _SCHEMA_VERSION:
         raise EmbeddingsNewer(path, version)
-    if version != _SCHEMA_VERSION or not made >= _OUR_TABLES:
+    # The index of a UNIQUE column has no statement; nothing else is there that we did not make.
+    if version != _SCHEMA_VERSION or made != {*_OUR_TABLES, None}:
         raise EmbeddingsDamaged(path, "its tables are not those that were made")
 
 
@@ -486,7 +477,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # SQLite has rolled back by itself after some errors; the first error is the one to tell.
+        # SQLite has rolled back by itself after some errors; the first error is the one to raise.
         with suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
@@ -497,10 +488,19 @@ def _explained(path: str) -> Iterator[None]:
     """Turn what SQLite says about damage and locks into our errors."""
     try:
         yield
+    except disk.NotAFileError as error:
+        raise EmbeddingsDamaged(path, error.message) from error
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         if code in _DAMAGE or getattr(error, "sqlite_errorcode", 0) == _SHORT_READ:
             raise EmbeddingsDamaged(path, str(error)) from error
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise EmbeddingsBusy(path) from error
+        pass_hidden_limits(error)
+        raise
+    except UnicodeDecodeError as error:
+        # SQLite quotes the name of a damaged table, which may be no text.
+        raise EmbeddingsDamaged(path, "its tables have names that are no text") from error
+    except MemoryError as error:
+        pass_limits(error)
         raise

@@ -7,8 +7,8 @@ embedded, they are embedded again and compared.
 
 from typing import TYPE_CHECKING, Final
 
-from filestore.errors import FilestoreError
-from filestore.hashing import embedding_key
+from filestore.core.errors import FilestoreError
+from filestore.core.hashing import embedding_key
 
 if TYPE_CHECKING:
     from numpy import bool_, float32

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import orjson
 
-from filestore import fileio
-from filestore.errors import FilestoreError
+from filestore.core.errors import FilestoreError
+from filestore.fs import disk
 
 _NAME: Final = "endpoint.json"
 _LARGEST: Final = 65_536
@@ -35,7 +35,7 @@ def write_dimension(cache: str, address: str, model: str, dimension: int) -> Non
     with contextlib.suppress(OSError, FilestoreError):
         os.makedirs(cache, mode=0o700, exist_ok=True)
         data = orjson.dumps(known, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
-        fileio.write_path(os.path.join(cache, _NAME), data)
+        disk.write_own(os.path.join(cache, _NAME), data)
 
 
 def forget_dimension(cache: str, address: str, model: str) -> None:
@@ -43,15 +43,14 @@ def forget_dimension(cache: str, address: str, model: str) -> None:
     known = _read(cache)
     if isinstance(known.get(address), dict) and known[address].pop(model, None) is not None:
         with contextlib.suppress(OSError, FilestoreError):
-            fileio.write_path(os.path.join(cache, _NAME), orjson.dumps(known))
+            disk.write_own(os.path.join(cache, _NAME), orjson.dumps(known))
 
 
 def _read(cache: str) -> dict[str, Any]:
     if not cache:
         return {}
     try:
-        with open(os.path.join(cache, _NAME), "rb") as file:
-            known = orjson.loads(file.read())
+        known = orjson.loads(disk.read_path(os.path.join(cache, _NAME), follow_links=True))
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from filestore.config.settings import ModelOptions
+from filestore.core.safe_text import safe_text
 from filestore.embed.base import Choice, EndpointError, EndpointUntrusted
-from filestore.safe_text import safe_text
-from filestore.settings import ModelOptions
 
 DEFAULT_ENDPOINT: Final = "https://api.openai.com/v1"
 KEY_VARIABLE: Final = "FILESTORE_API_KEY"
@@ -52,7 +52,7 @@ class Address:
 
     @property
     def keeps_secrets(self) -> bool:
-        """Whether nobody between here and there can read what is sent."""
+        """Whether the connection is encrypted, or does not leave this machine."""
         return self.scheme == "https" or _is_loopback(self.host)
 
 
@@ -91,7 +91,7 @@ def parse_address(endpoint: str) -> Address:
         raise EndpointError(
             f"the endpoint {_redacted(endpoint)!r} is no address of the form "
             f"http://host:port/v1, without user, password or query",
-            remedy="mend `endpoint` under [model] in filestore.toml; "
+            remedy="fix `endpoint` under [model] in filestore.toml; "
             f"a key belongs in the environment variable {KEY_VARIABLE}",
         )
     return Address(

@@ -15,14 +15,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore import fileio
+from filestore.config.settings import ModelOptions
+from filestore.core.errors import RefusedError
+from filestore.core.packages import install_line, missing_packages
+from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.embed._graph_files import external_files
-from filestore.embed._local import require
 from filestore.embed._model_folder import (
     RECORD,
     TOKENIZER,
     ModelFolder,
-    Record,
+    own_record,
     read_folder,
     serialize_record,
     unusable,
@@ -30,22 +32,15 @@ from filestore.embed._model_folder import (
 )
 from filestore.embed._onnx import GRAPH, POOLED
 from filestore.embed._onnx import open_choice as open_onnx
-from filestore.embed._sentence_transformers import (
-    PRECISION,
-    load_library_model,
-    takes_token_types,
-)
+from filestore.embed._sentence_transformers import PRECISION, load_library_model, takes_token_types
 from filestore.embed._sentence_transformers import open_choice as open_original
 from filestore.embed._weights import weights_digest
-from filestore.embed.base import Choice, ModelUnusable
-from filestore.errors import RefusedError
-from filestore.progress import OnProgress, Progress, ignore
-from filestore.settings import ModelOptions
+from filestore.embed.base import Choice, ModelMissing, ModelUnusable
+from filestore.fs import disk
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-_LIBRARIES: Final = ("torch", "sentence_transformers", "tokenizers", "onnx", "onnxruntime")
 _INT8: Final = "int8"
 _OPSET: Final = 17
 _NEAR: Final = {PRECISION: 0.9999, _INT8: 0.9}
@@ -84,7 +79,7 @@ def export_model(
         target: A folder that is new or empty.
         int8: Keep weights as whole numbers of 8 bits: a quarter of the size, twice the speed, and
             vectors of a space of its own.
-        on_progress: Told about each step.
+        on_progress: Called before each step.
 
     Returns:
         The target, absolute.
@@ -96,22 +91,6 @@ def export_model(
         WriteFailedError: The disk refused.
     """
     target = os.path.abspath(target)
-    _refuse_full(target)
-    require(_LIBRARIES, what="exporting a model")
-    folder = read_folder(os.path.abspath(source), ModelOptions())
-    if not folder.pools_prompt:
-        raise unusable(folder.path, "leaves prompts out when it pools, which no graph can do")
-    weights = weights_digest(folder.path, weight_files(folder), "")
-    with _staging(target) as staging:
-        _write_graph(folder, staging, int8=int8, on_progress=on_progress)
-        _write_beside(folder, staging, weights, _INT8 if int8 else PRECISION)
-        _tell(on_progress, 3)
-        _compare(folder.path, staging, _NEAR[_INT8 if int8 else PRECISION])
-        _put_in_place(staging, target)
-    return target
-
-
-def _refuse_full(target: str) -> None:
     try:
         is_free = not os.listdir(target)
     except FileNotFoundError:
@@ -122,14 +101,31 @@ def _refuse_full(target: str) -> None:
         raise TargetNotEmpty(
             f"{target} is not an empty folder", remedy="name a new folder for the exported model"
         )
+    packages = missing_packages("embedder export")
+    if packages:
+        raise ModelMissing(
+            f"exporting the model {source} needs {', '.join(packages)}, not installed here",
+            remedy=f"run `{install_line('embedder export')}`",
+        )
+    folder = read_folder(os.path.abspath(source), ModelOptions())
+    if not folder.pools_prompt:
+        raise unusable(folder.path, "leaves prompts out when it pools, which no graph can do")
+    weights = weights_digest(folder.path, weight_files(folder), "")
+    with _staging(target) as staging:
+        _write_graph(folder, staging, int8=int8, on_progress=on_progress)
+        _write_beside(folder, staging, weights, _INT8 if int8 else PRECISION)
+        _report(on_progress, 3)
+        _compare(folder.path, staging, _NEAR[_INT8 if int8 else PRECISION])
+        _put_in_place(staging, target)
+    return target
 
 
 @contextmanager
 def _staging(target: str) -> Iterator[str]:
     """A folder beside the target that is gone afterwards, unless it took the target's place."""
     parent = os.path.dirname(target)
-    with fileio.disk_errors(target):
-        os.makedirs(parent, exist_ok=True)
+    with disk.disk_errors(target):
+        disk.make_folders(parent)
         staging = tempfile.mkdtemp(prefix=_STAGING_PREFIX, dir=parent)
     try:
         yield staging
@@ -138,39 +134,42 @@ def _staging(target: str) -> Iterator[str]:
 
 
 def _put_in_place(staging: str, target: str) -> None:
-    with fileio.disk_errors(target):
+    with disk.disk_errors(target):
         for name in os.listdir(staging):
-            _sync(os.path.join(staging, name))
-        fileio.sync_path(staging)
+            path = os.path.join(staging, name)
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        disk.sync_path(staging)
         os.chmod(staging, 0o755)
         with suppress(FileNotFoundError):
             os.rmdir(target)
         os.rename(staging, target)
-        fileio.sync_path(os.path.dirname(target))
+        disk.sync_path(os.path.dirname(target))
 
 
-def _sync(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _tell(on_progress: OnProgress, step: int) -> None:
+def _report(on_progress: OnProgress, step: int) -> None:
     on_progress(Progress(stage=_STAGES[step], done=step, total=len(_STAGES)))
 
 
 def _write_graph(folder: ModelFolder, staging: str, *, int8: bool, on_progress: OnProgress) -> None:
     path = os.path.join(staging, GRAPH)
-    _tell(on_progress, 0)
+    _report(on_progress, 0)
     model = load_library_model(folder, device="cpu")
-    _tell(on_progress, 1)
-    with fileio.disk_errors(path), _hushed():
+    _report(on_progress, 1)
+    with disk.disk_errors(path), _hushed():
         _trace(model, path)
         if int8:
-            _tell(on_progress, 2)
-            _quantize(path)
+            _report(on_progress, 2)
+            # Keep weights as 8-bit numbers, scaled for each channel: for each tensor is far too
+            # coarse.
+            from onnxruntime.quantization import QuantType, quantize_dynamic
+
+            smaller = f"{path}.int8"
+            quantize_dynamic(path, smaller, per_channel=True, weight_type=QuantType.QInt8)
+            os.replace(smaller, path)
 
 
 def _trace(model: SentenceTransformer, path: str) -> None:
@@ -208,15 +207,6 @@ def _trace(model: SentenceTransformer, path: str) -> None:
         )
 
 
-def _quantize(path: str) -> None:
-    """Keep weights as 8-bit numbers, scaled for each channel: for each tensor is far too coarse."""
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    smaller = f"{path}.int8"
-    quantize_dynamic(path, smaller, per_channel=True, weight_type=QuantType.QInt8)
-    os.replace(smaller, path)
-
-
 @contextmanager
 def _hushed() -> Iterator[None]:
     """Keep what the exporters say to their developers off the terminal."""
@@ -231,19 +221,14 @@ def _hushed() -> Iterator[None]:
 
 
 def _write_beside(folder: ModelFolder, staging: str, weights: str, precision: str) -> None:
-    with fileio.disk_errors(staging):
+    with disk.disk_errors(staging):
         places = [(folder.file(name), name) for name in _BESIDE]
         for place, name in [*places, (os.path.join(folder.path, _PROMPTS), _PROMPTS)]:
             with suppress(FileNotFoundError):
                 shutil.copyfile(place, os.path.join(staging, name))
-        record = Record(
-            graph=weights_digest(staging, [GRAPH, *external_files(staging, GRAPH)], ""),
-            weights=weights,
-            dimension=folder.dimension,
-            pooling=folder.pooling,
-            precision=precision,
-        )
-        fileio.write_path(os.path.join(staging, RECORD), serialize_record(record))
+        graph = weights_digest(staging, [GRAPH, *external_files(staging, GRAPH)], "")
+        record = own_record(folder, weights, precision, graph=graph)
+        disk.write_path(os.path.join(staging, RECORD), serialize_record(record))
 
 
 def _compare(source: str, staging: str, near: float) -> None:

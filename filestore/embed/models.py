@@ -11,14 +11,18 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
+from filestore.core.packages import install_line, missing_packages
 from filestore.embed._model_folder import clipped
 from filestore.embed.base import Choice, Embedder, ModelMissing, ModelUnusable
+from filestore.fs import disk
 
 DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
 _HUB_OWNER: Final = "sentence-transformers/"
 """Whose a model without an owner in its name is."""
 _HUB_NAME: Final = re.compile(r"[0-9A-Za-z][\w.-]*/[0-9A-Za-z][\w.-]*", re.ASCII)
 _TRIAL: Final = "A lighthouse keeper writes down when the fog came."
+BUILTIN_INSTEAD: Final = "compare words only: `filestore embedder set builtin`"
+"""What a store may do without its model."""
 _LENGTH_ERROR: Final = 1e-3
 _REASON_LENGTH: Final = 200
 _REVISION: Final = re.compile(r"[0-9A-Za-z]{1,64}")
@@ -50,23 +54,50 @@ def find_model(choice: Choice) -> str:
         ModelMissing: It is in none of them.
     """
     name = model_name(choice)
-    for folder in (_known(choice, name), _folder(choice.root, name)):
-        if folder:
-            return folder
+    # Put in order before it is looked at: a store that is being made has no folder to go up from.
+    path = os.path.normpath(os.path.join(choice.root, os.path.expanduser(name)))
+    if known := _known(choice, name):
+        return known
+    if os.path.isabs(path) and os.path.isdir(path):
+        return path
     for alias in _aliases(name):
         if folder := cached_snapshot(alias, choice.machine.environment):
             return folder
     use = f"name its folder with `filestore embedder use {clipped(name)} FOLDER`"
     fetch = f", or download it with `filestore embedder fetch {clipped(name)}`"
+    may_be_on_hub = name in _aliases(DEFAULT_MODEL) or _HUB_NAME.fullmatch(name)
     raise ModelMissing(
         f"the model {clipped(name)!r} is not on this machine",
-        remedy=use + (fetch if _on_the_hub(name) else ""),
+        remedy=use + (fetch if may_be_on_hub else ""),
     )
 
 
-def _on_the_hub(name: str) -> bool:
-    """Whether the hub may have a model of this name."""
-    return name in _aliases(DEFAULT_MODEL) or _HUB_NAME.fullmatch(name) is not None
+def installed_model(choice: Choice, *, feature: str, otherwise: str) -> str:
+    """The folder of a model, where the packages that run it are installed.
+
+    Args:
+        choice: What names the model.
+        feature: What it is to run by, as in `PACKAGES`.
+        otherwise: What a person may do instead of installing them.
+
+    Raises:
+        ModelMissing: A package is not installed, or the model is not here; or both, said at once.
+    """
+    packages = missing_packages(feature)
+    if not packages:
+        return find_model(choice)
+    remedy = f"run `{install_line(feature)}`"
+    try:
+        find_model(choice)
+    except ModelMissing as error:
+        remedy += f", then {error.remedy}"
+    name = model_name(choice)
+    verb = "is" if len(packages) == 1 else "are"
+    raise ModelMissing(
+        f"the model {name if os.path.isdir(name) else clipped(name)!r} needs"
+        f" {' and '.join(packages)}, which {verb} not installed",
+        remedy=f"{remedy}; or {otherwise}",
+    )
 
 
 def try_out(embedder: Embedder) -> None:
@@ -112,12 +143,6 @@ def _known(choice: Choice, name: str) -> str | None:
     return None
 
 
-def _folder(root: str, name: str) -> str | None:
-    # Put in order before it is looked at: a store that is being made has no folder to go up from.
-    path = os.path.normpath(os.path.join(root, os.path.expanduser(name)))
-    return path if os.path.isabs(path) and os.path.isdir(path) else None
-
-
 def _aliases(name: str) -> tuple[str, ...]:
     """The spellings of a name, its own first."""
     if name.startswith(_HUB_OWNER):
@@ -134,8 +159,9 @@ def cached_snapshot(name: str, environment: Mapping[str, str]) -> str | None:
     """
     folder = os.path.join(hub_cache(environment), f"models--{name.replace('/', '--')}")
     try:
-        with open(os.path.join(folder, "refs", "main"), encoding="ascii") as file:
-            revision = file.read(_REVISION_LIMIT).strip()
+        named = os.path.join(folder, "refs", "main")
+        data = disk.read_path(named, limit=_REVISION_LIMIT, follow_links=True)
+        revision = data.decode("ascii").strip()
     except (OSError, ValueError):
         return None
     snapshot = os.path.join(folder, "snapshots", revision)
@@ -180,8 +206,10 @@ def fetch_model(name: str, *, environment: Mapping[str, str]) -> str:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise ModelMissing(
-            "downloading a model needs huggingface_hub, which is not installed",
-            remedy="run `pip install huggingface-hub`",
+            f"to download the model {clipped(name)!r}, huggingface-hub is needed, which is not"
+            " installed",
+            remedy=f"run `{install_line('embedder fetch')}`, then"
+            f" `filestore embedder fetch {clipped(name)}`",
         ) from error
     full = _aliases(name)[-1] if "/" not in name else name
     try:
@@ -189,8 +217,9 @@ def fetch_model(name: str, *, environment: Mapping[str, str]) -> str:
             full, cache_dir=hub_cache(environment), allow_patterns=list(_FETCHED)
         )
     except _download_errors() as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelMissing(
-            f"the model {clipped(full)!r} cannot be downloaded: {_reason(error)}",
+            f"the model {clipped(full)!r} cannot be downloaded: {lines[0][:_REASON_LENGTH]}",
             remedy="check the name and the network, or copy its folder here and name it with"
             f" `filestore embedder use {clipped(name)} FOLDER`",
             detail=str(error),
@@ -212,9 +241,3 @@ def _download_errors() -> tuple[type[Exception], ...]:
         with suppress(ImportError):
             known = (*known, import_module(name).HTTPError)
     return known
-
-
-def _reason(error: Exception) -> str:
-    """The first line of what a library says."""
-    lines = str(error).strip().splitlines()
-    return lines[0][:_REASON_LENGTH] if lines else type(error).__name__

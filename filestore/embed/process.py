@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from filestore.children import Child, own_streams, read_message, write_message
 from filestore.embed import Choice, Embedder, open_embedder
+from filestore.fs.subprocess_worker import Child, parent_line
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -31,7 +31,9 @@ class EmbeddingProcess:
 
     def send(self, texts: Sequence[str]) -> None:
         """Start embedding texts; the batch before must have been received."""
-        self._child.send(orjson.dumps([_encodable(text) for text in texts]))
+        self._child.send(
+            orjson.dumps([text.encode("utf-8", "replace").decode("utf-8") for text in texts])
+        )
 
     def receive(self) -> "NDArray[float32]":
         """The vectors of the batch that was sent: (n, dimension) float32, rows of length 1."""
@@ -45,21 +47,16 @@ class EmbeddingProcess:
         self._child.close()
 
 
-def _encodable(text: str) -> str:
-    """JSON holds no lone surrogates; the builtin embedder sees the same in their place."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
 def serve(name: str) -> None:
     """Embed every batch that comes in, until the input ends."""
-    requests, answers = own_streams()
+    line = parent_line()
     embedder = open_embedder(Choice(name=name))
-    while (request := read_message(requests)) is not None:
-        write_message(answers, embedder.embed_documents(orjson.loads(request)).tobytes())
+    for request in line:
+        line.send(embedder.embed_documents(orjson.loads(request)).tobytes())
 
 
 if __name__ == "__main__":
     try:
         serve(sys.argv[1])
-    except (BrokenPipeError, KeyboardInterrupt):
+    except (ConnectionError, KeyboardInterrupt):
         os._exit(1)

@@ -39,8 +39,7 @@ DRESSING_SUFFIXES: Final = frozenset({".css", ".scss", ".sass", ".less", ".js", 
 _UNREAD_DOCUMENT_SUFFIXES: Final = """
     .doc .docm .dot .dotx .dotm .ppt .pptm .pps .ppsx .potx .xls .xlsx .xlsm .xlsb .xlt .xltx
     .odt .ott .ods .ots .odp .otp .odg .rtf .wpd .wps .hwp .hwpx .pages .numbers .key
-    .one .vsd .vsdx .pst .ps .dvi .djvu .djv .xps .oxps
-    .epub .mobi .azw .azw3 .chm
+    .one .vsd .vsdx .pst .ps .dvi .djvu .djv .xps .oxps .epub .mobi .azw .azw3 .chm
 """
 """Of what a person calls a document: office files, mail, print, books."""
 
@@ -92,7 +91,7 @@ def unread_document(name: str) -> str:
         name: The name or path of the file.
 
     Returns:
-        `.xlsx`; empty for whatever is read, and for what nobody calls a document.
+        `.xlsx`; empty for what is read, and for what is no document.
     """
     suffix = os.path.splitext(name)[1].lower()
     return suffix if suffix in _UNREAD_DOCUMENTS else ""

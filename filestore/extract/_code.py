@@ -7,7 +7,8 @@ import re
 from typing import Final
 
 from filestore.chunking import Section
-from filestore.extract._languages import BY_SUFFIX, language_of
+from filestore.extract._code_outline import parsed_outline
+from filestore.extract._languages import language_of
 from filestore.extract._text import decode, encoding_metadata
 from filestore.extract.base import Document, ExtractionError, Extractor, document_text
 
@@ -53,58 +54,34 @@ class CodeExtractor(Extractor):
 
     name = "code"
     version = 1
-    suffixes = frozenset(BY_SUFFIX)
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
         """Decodes the file and asks a parser for its outline; see `Extractor.extract`."""
         decoded, encoding = decode(data, name=name)
         text = document_text(decoded, name=name)
-        _refuse_generated(text, name)
-        language = _language(text, name)
+        long = sum(len(line) for line in text.split("\n") if len(line) > _LONG_LINE)
+        if long * 2 > len(text):
+            raise ExtractionError(
+                f"{name}: expected source code, found mostly lines of more than {_LONG_LINE:,} "
+                "characters, as a minifier or generator writes them",
+                remedy="add the source it was made from, or leave it out",
+            )
+        language = language_of(name) or "text"
+        if language == "c" and name.lower().endswith(".h") and _CPP.search(text):
+            language = "cpp"
         metadata = {"language": "typescript" if language == "tsx" else language}
-        summary = _summary(text) if language == "python" else ""
-        if summary:
-            metadata["summary"] = summary
+        docstring = _DOCSTRING.match(text) if language == "python" else None
+        if docstring and (summary := docstring[1].strip(" \t\"'")):
+            metadata["summary"] = summary[:_SUMMARY_LIMIT]
         return Document(
             text=text,
             syntax="code",
             metadata=metadata | encoding_metadata(encoding),
             extractor=self.label,
             title=" ".join(name.rpartition("/")[2].split()),
-            outline=_outline(text, language),
+            outline=parsed_outline(text, language) or _marked_outline(text, language),
         )
-
-
-def _language(text: str, name: str) -> str:
-    language = language_of(name)
-    if language == "c" and name.lower().endswith(".h") and _CPP.search(text):
-        return "cpp"
-    return language or "text"
-
-
-def _refuse_generated(text: str, name: str) -> None:
-    if len(text) <= _LONG_LINE:
-        return
-    long = sum(len(line) for line in text.split("\n") if len(line) > _LONG_LINE)
-    if long * 2 > len(text):
-        raise ExtractionError(
-            f"{name}: expected source code, found mostly lines of more than {_LONG_LINE:,} "
-            "characters, as a minifier or generator writes them",
-            remedy="add the source it was made from, or leave it out",
-        )
-
-
-def _summary(text: str) -> str:
-    """The first line of a module's docstring."""
-    found = _DOCSTRING.match(text)
-    return found[1].strip(" \t\"'")[:_SUMMARY_LIMIT] if found else ""
-
-
-def _outline(text: str, language: str) -> tuple[Section, ...]:
-    from filestore.extract._code_outline import parsed_outline
-
-    return parsed_outline(text, language) or _marked_outline(text, language)
 
 
 def _marked_outline(text: str, language: str) -> tuple[Section, ...]:
@@ -114,19 +91,15 @@ def _marked_outline(text: str, language: str) -> tuple[Section, ...]:
     found: list[Section] = []
     floor = 0
     for mark in re.finditer(f"^{_MARKED[language]}", text, re.MULTILINE):
-        start = _above(text, mark.start(), floor)
+        start = mark.start()
+        # The comment lines right above belong to the part.
+        while start > floor:
+            line_end = text.rfind("\n", floor, start - 1)
+            line = line_end + 1
+            if (line_end < 0 and floor) or not _LEAD.match(text, line, start):
+                break
+            start = line
         title = " ".join(mark["name"].split()).replace('"', "").strip("`[] ")
         found.append(Section(start=start, level=1, title=title))
         floor = mark.end()
     return tuple(found)
-
-
-def _above(text: str, start: int, floor: int) -> int:
-    """The start of the comment lines that stand right above a line."""
-    while start > floor:
-        line_end = text.rfind("\n", floor, start - 1)
-        line = line_end + 1
-        if (line_end < 0 and floor) or not _LEAD.match(text, line, start):
-            break
-        start = line
-    return start

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from filestore.chunking import Section
-from filestore.extract._grammars import GRAMMARS, Grammar
+from filestore.extract._grammars import GRAMMARS, Grammar, names_in
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
@@ -26,28 +26,14 @@ _LARGE_ROWS: Final = 8  # a constant over as many lines is worth a name
 _NAME_LIMIT: Final = 120
 
 _DECLARATORS: Final = 8  # around the name of a C function: pointers, references, arrays
-_VALUES: Final = frozenset(
-    ["arrow_function", "function_expression", "generator_function", "class", "function"]
-)
+_VALUES: Final = names_in("arrow_function function_expression generator_function class function")
 """What makes a name in JavaScript that of a function or class."""
-_ASSIGNED: Final = frozenset(
-    {
-        "variable_declarator",
-        "assignment_expression",
-        "pair",
-        "field_definition",
-        "public_field_definition",
-    }
+_ASSIGNED: Final = names_in(
+    "variable_declarator assignment_expression pair field_definition public_field_definition"
 )
-_BODIES: Final = frozenset(
-    {
-        "struct_specifier",
-        "union_specifier",
-        "enum_specifier",
-        "class_specifier",
-        "namespace_definition",
-        "mod_item",
-    }
+_BODIES: Final = names_in(
+    """struct_specifier union_specifier enum_specifier class_specifier namespace_definition
+    mod_item"""
 )
 _LINE_END: Final = re.compile(r"\n")
 _RECEIVER: Final = re.compile(r"([^\W\d]\w*)\s*(?:\[[^\]]*\])?\s*\)\s*$")
@@ -151,9 +137,15 @@ def _look(
     """What a node is: the frame for its children if they are worth a look, and its definition."""
     if not node.is_named:
         return None, None
-    kind, first, last = node.type, node.start_point.row, _last_row(node)
+    kind, first = node.type, node.start_point.row
+    row, column = node.end_point
+    # Some nodes end with the line end after their last character.
+    last = row - 1 if column == 0 and row > first else row
     if kind in grammar.leads:
-        _take_lead(frame, first, last)
+        if first != frame.code_end:
+            if frame.lead is None or first - frame.lead_end > 1:
+                frame.lead = first
+            frame.lead_end = last
         return None, None
     lead = frame.lead if first - frame.lead_end <= 1 else None
     start = next((row for row in (frame.wrapped, lead) if row is not None), first)
@@ -178,20 +170,6 @@ def _look(
         level=frame.level + 1, prefix=prefix + grammar.separator, wrapped=None, code_end=first
     )
     return (inner if last > first else None), found
-
-
-def _take_lead(frame: _Frame, first: int, last: int) -> None:
-    if first == frame.code_end:
-        return
-    if frame.lead is None or first - frame.lead_end > 1:
-        frame.lead = first
-    frame.lead_end = last
-
-
-def _last_row(node: "Node") -> int:
-    """The row of the last character; some nodes end with the line end after it."""
-    row, column = node.end_point
-    return row - 1 if column == 0 and row > node.start_point.row else row
 
 
 def _name(node: "Node", data: bytes, grammar: Grammar) -> str:

@@ -8,17 +8,10 @@ page that is nested too deeply is flattened to its text.
 
 import html
 import re
-from collections.abc import Collection, Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.extract._text import (
-    UTF8,
-    attempt,
-    decode,
-    decode_marked,
-    encoding_metadata,
-)
+from filestore.extract._text import UTF8, attempt, decode, decode_marked, encoding_metadata
 from filestore.extract.base import (
     Document,
     ExtractionError,
@@ -116,7 +109,6 @@ class HtmlExtractor(Extractor):
 
     name = "html"
     version = 1
-    suffixes = frozenset({".html", ".htm", ".xhtml"})
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
@@ -144,13 +136,11 @@ def _decode(data: bytes, *, name: str) -> tuple[str, str]:
         return decode(data, name=name)
     found = _CHARSET.search(data, 0, _DECLARATION_BYTES)
     declared = _CHARSETS.get(found[1].decode("ascii", "replace").lower()) if found else None
-    shifted = declared == "iso2022_jp"
-    text = (
-        attempt(data, declared) if declared and (shifted or attempt(data, UTF8) is None) else None
-    )
-    if text is None or declared is None:
-        return decode(data, name=name)
-    return text.replace("\0", "\ufffd"), declared
+    if declared and (declared == "iso2022_jp" or attempt(data, UTF8) is None):
+        text = attempt(data, declared)
+        if text is not None:
+            return text.replace("\0", "\ufffd"), declared
+    return decode(data, name=name)
 
 
 # ---- nesting, and text without markup ------------------------------------------------------------
@@ -180,15 +170,10 @@ def _scan(source: str) -> Iterator[tuple[str, str, bool]]:
         empty = drawing and source[position - 2 : position] == "/>"
         yield text, "" if empty else name, closing
         if name in _RAW and not (closing or drawing or name in endless):
-            raw_end = _raw_end(name).search(source, position)
+            raw_end = re.compile(rf"</{name}(?=[\s/>])", re.I).search(source, position)
             position = raw_end.start() if raw_end else position
             endless |= set() if raw_end else {name}
     yield source[position:], "", False
-
-
-@cache
-def _raw_end(name: str) -> re.Pattern[str]:
-    return re.compile(rf"</{name}(?=[\s/>])", re.I)
 
 
 def _nesting(source: str, ignored: frozenset[str]) -> int:
@@ -222,7 +207,9 @@ def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None]:
 
     tree = LexborHTMLParser(source)
     metadata = _metadata(tree)
-    target = _redirect(tree)
+    refresh = tree.css_first('meta[http-equiv="refresh" i]')
+    redirect = str(refresh.attributes.get("content") or "") if refresh else ""
+    target = redirect.partition("=")[2].strip(" '\"") if "url" in redirect.lower() else ""
     _prune(tree)
     body = tree.body
     if body is None:
@@ -283,13 +270,6 @@ _META: Final = {
 }
 
 
-def _redirect(tree: "LexborHTMLParser") -> str:
-    """Where a page sends its reader at once; empty if nowhere."""
-    meta = tree.css_first('meta[http-equiv="refresh" i]')
-    content = str(meta.attributes.get("content") or "") if meta else ""
-    return content.partition("=")[2].strip(" '\"") if "url" in content.lower() else ""
-
-
 # ---- pruning -------------------------------------------------------------------------------------
 
 
@@ -314,28 +294,25 @@ def _remove(nodes: "Iterable[LexborNode]") -> None:
 def _outermost(nodes: "Iterable[LexborNode]") -> "list[LexborNode]":
     """Each node once, and none inside another: what was freed with its parent is out of bounds."""
     found = {node.mem_id: node for node in nodes}
-    return [node for node in found.values() if not _has_ancestor(node, found.keys())]
+    return [
+        node
+        for node in found.values()
+        if not any(parent.mem_id in found for parent in _ancestors(node))
+    ]
 
 
-def _has_ancestor(node: "LexborNode", ids: "Collection[int]") -> bool:
+def _ancestors(node: "LexborNode") -> "Iterator[LexborNode]":
     parent = node.parent
     while parent is not None:
-        if parent.mem_id in ids:
-            return True
+        yield parent
         parent = parent.parent
-    return False
 
 
 def _is_of_page(node: "LexborNode") -> bool:
     """Whether a header or footer belongs to the site, not to an article."""
     if node.tag == "header" and node.css_first("h1") is not None:
         return False
-    parent = node.parent
-    while parent is not None:
-        if parent.tag in _SECTIONS:
-            return False
-        parent = parent.parent
-    return True
+    return not any(parent.tag in _SECTIONS for parent in _ancestors(node))
 
 
 def _is_jump(node: "LexborNode") -> bool:
@@ -351,19 +328,17 @@ def _main_content(body: "LexborNode") -> "LexborNode":
     enough = len(_words(body)) / _MAIN_SHARE
     for selector in _MAIN:
         found = _outermost(body.css(selector))
-        if len(found) == 1 and len(_words(found[0])) >= enough:
-            return _with_title(found[0])
+        if len(found) != 1 or len(_words(found[0])) < enough:
+            continue
+        content = found[0]
+        parent = content.parent
+        if parent is None or content.css_first("h1") is not None:
+            return content
+        # The page's title may stand in a box of its own beside the content.
+        beside = any(
+            child.tag == "h1" or child.css_first("h1") is not None
+            for child in parent.iter()
+            if child.mem_id != content.mem_id
+        )
+        return parent if beside else content
     return body
-
-
-def _with_title(content: "LexborNode") -> "LexborNode":
-    """The parent where the page's title stands in a box of its own beside the content."""
-    parent = content.parent
-    if parent is None or content.css_first("h1") is not None:
-        return content
-    beside = any(
-        child.tag == "h1" or child.css_first("h1") is not None
-        for child in parent.iter()
-        if child.mem_id != content.mem_id
-    )
-    return parent if beside else content

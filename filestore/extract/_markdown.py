@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from markdown_it.token import Token
-    from yaml.events import Event
 
 FRONTMATTER_ERROR: Final = "frontmatter_error"
 """The metadata key under which an unreadable frontmatter is reported."""
@@ -51,7 +50,6 @@ class MarkdownExtractor(Extractor):
 
     name = "markdown"
     version = 1
-    suffixes = frozenset({".md", ".markdown", ".mdown", ".mkd", ".qmd", ".rmd", ".mdx"})
 
     def extract(self, data: bytes, *, name: str) -> Document:
         """Takes the frontmatter off; see `Extractor.extract`."""
@@ -116,7 +114,9 @@ def _load(syntax: str, inner: str) -> dict[str, Any] | None:
         raise _UnreadableError(str(DepthError())) from error
     except (yaml.YAMLError, ValueError, TypeError, OverflowError) as error:
         # the library's own words are left out: they change with its version, metadata must not
-        raise _UnreadableError(f"not valid {syntax.upper()}{_place(error)}") from error
+        mark = getattr(error, "problem_mark", None)
+        place = f" (line {mark.line + 2}, column {mark.column + 1})" if mark else ""
+        raise _UnreadableError(f"not valid {syntax.upper()}{place}") from error
 
 
 def _parse(syntax: str, inner: str) -> object:
@@ -128,23 +128,8 @@ def _parse(syntax: str, inner: str) -> object:
         return tomllib.loads(inner)
     if syntax == "json":
         return json.loads("{" + inner + "}")
-    from frontmatter.default_handlers import YAMLHandler
-
-    _refuse_tricks(inner)
-    return YAMLHandler().load(inner)
-
-
-def _place(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
-    return f" (line {mark.line + 2}, column {mark.column + 1})" if mark else ""
-
-
-def _refuse_tricks(inner: str) -> None:
-    """Looks at YAML event by event, before anything is built from it.
-
-    Building is where small texts become large (aliases, merge keys) or run code (tags).
-    """
     import yaml
+    from frontmatter.default_handlers import YAMLHandler
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     depth = documents = 0
@@ -152,22 +137,17 @@ def _refuse_tricks(inner: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         documents += isinstance(event, yaml.DocumentStartEvent)
-        _refuse_event(event)
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise _UnreadableError("anchors and aliases are not allowed")
+        if getattr(event, "tag", None):
+            raise _UnreadableError("tags are not allowed")
+        if isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.implicit[0]:
+            raise _UnreadableError("merge keys are not allowed")
         if depth > MAX_DEPTH:
             raise DepthError
         if count > _MAX_EVENTS or documents > 1:
             raise _UnreadableError("too many values, or more than one document")
-
-
-def _refuse_event(event: "Event") -> None:
-    import yaml
-
-    if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-        raise _UnreadableError("anchors and aliases are not allowed")
-    if getattr(event, "tag", None):
-        raise _UnreadableError("tags are not allowed")
-    if isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.implicit[0]:
-        raise _UnreadableError("merge keys are not allowed")
+    return YAMLHandler().load(inner)
 
 
 def first_title(body: str) -> str:

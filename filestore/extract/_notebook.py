@@ -6,17 +6,12 @@ One rule: a cell is never cut in two by its own contents, whatever fences it hol
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from filestore.extract._markdown import first_title
 from filestore.extract._text import decode, encoding_metadata
-from filestore.extract.base import (
-    Document,
-    ExtractionError,
-    Extractor,
-    document_text,
-    empty_error,
-)
+from filestore.extract.base import Document, ExtractionError, Extractor, document_text, empty_error
 
 _LIMIT_BYTES: Final = 64_000_000
 _FENCE: Final = re.compile(r"^[ ]{0,3}(`{3,})", re.MULTILINE)
@@ -28,7 +23,6 @@ class NotebookExtractor(Extractor):
 
     name = "notebook"
     version = 1
-    suffixes = frozenset({".ipynb"})
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
@@ -59,20 +53,17 @@ class NotebookExtractor(Extractor):
 
 
 def _parse(text: str, name: str) -> Mapping[str, Any]:
+    found, cause = "JSON of another form", None
     try:
         notebook = json.loads(text)
+        if isinstance(notebook, dict):
+            return notebook
     except (ValueError, RecursionError) as error:
-        raise _not_a_notebook(name, "something that is no JSON") from error
-    if not isinstance(notebook, dict):
-        raise _not_a_notebook(name, "JSON of another form")
-    return notebook
-
-
-def _not_a_notebook(name: str, found: str) -> ExtractionError:
-    return ExtractionError(
+        found, cause = "something that is not JSON", error
+    raise ExtractionError(
         f"{name}: expected a Jupyter notebook, found {found}",
         remedy="open and save it with Jupyter, or leave it out",
-    )
+    ) from cause
 
 
 def _language(notebook: Mapping[str, Any]) -> str:
@@ -86,7 +77,10 @@ def _language(notebook: Mapping[str, Any]) -> str:
 
 
 def _cells(notebook: Mapping[str, Any], language: str) -> Iterator[str]:
-    for cell in _listed(notebook):
+    sheets = notebook.get("worksheets")  # where the cells lay before version 4
+    parts = [notebook, *(sheets if isinstance(sheets, list) else ())]
+    lists = [part.get("cells") for part in parts if isinstance(part, dict)]
+    for cell in chain.from_iterable(cells for cells in lists if isinstance(cells, list)):
         if not isinstance(cell, dict):
             continue
         source = _source(cell)
@@ -99,14 +93,6 @@ def _cells(notebook: Mapping[str, Any], language: str) -> Iterator[str]:
         elif kind in ("markdown", "heading"):
             level = cell.get("level") if kind == "heading" else None
             yield f"{'#' * level} {source}" if level in (1, 2, 3, 4, 5, 6) else source
-
-
-def _listed(notebook: Mapping[str, Any]) -> Iterator[Any]:
-    """The cells; before version 4 they lay in worksheets."""
-    sheets = notebook.get("worksheets")
-    for part in (notebook, *(sheets if isinstance(sheets, list) else ())):
-        cells = part.get("cells") if isinstance(part, dict) else None
-        yield from cells if isinstance(cells, list) else ()
 
 
 def _source(cell: Mapping[str, Any]) -> str:

@@ -11,7 +11,6 @@ frequent in each language decide between the rest. It alone is easily misled by 
 import codecs
 import re
 import unicodedata
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
@@ -92,7 +91,6 @@ class TextExtractor(Extractor):
 
     name = "text"
     version = 1
-    suffixes = frozenset({".txt", ".text"})
 
     def extract(self, data: bytes, *, name: str) -> Document:
         """Decodes the file; see `Extractor.extract`."""
@@ -122,14 +120,31 @@ def decode(data: bytes, *, name: str) -> tuple[str, str]:
     if marked is not None:
         return marked
     if b"\0" in data:
-        return _decode_wide(data, name=name)
+        # UTF-16 or UTF-32 without a mark; any other file with NUL bytes is binary.
+        best: tuple[float, str, str] | None = None
+        for encoding in _WIDE:
+            text = attempt(data, encoding)
+            if text is None or "\0" in text:
+                continue
+            score = _wide_score(text)
+            if score > 0 and (best is None or score > best[0]):
+                best = (score, text, encoding)
+        if best is None:
+            raise _binary_error(name, "NUL bytes")
+        return best[1], best[2]
     _refuse_control(data, _CONTROL_SHARE, name)
     shifted = data.isascii() and all(shift in data for shift in _JAPANESE_SHIFTS)
     for encoding in ("iso2022_jp", UTF8) if shifted else (UTF8,):
         text = attempt(data, encoding)
         if text is not None:
             return text, encoding
-    return _decode_damaged(data) or _decode_legacy(data, name=name)
+    # UTF-8 with a few bytes gone wrong: better with gaps than as another encoding altogether.
+    text = data.decode(UTF8, "replace")
+    damaged = text.count("\ufffd") - data.count("\ufffd".encode())
+    sound = sum(1 for character in text if character > "\x7f") - damaged
+    return (
+        (text, f"{UTF8} (damaged)") if damaged * _DAMAGE_SHARE <= sound else None
+    ) or _decode_legacy(data, name=name)
 
 
 def decode_marked(data: bytes, *, name: str) -> tuple[str, str] | None:
@@ -157,21 +172,6 @@ def attempt(data: bytes, encoding: str) -> str | None:
         return data.decode(encoding)
     except UnicodeError:
         return None
-
-
-def _decode_wide(data: bytes, *, name: str) -> tuple[str, str]:
-    """UTF-16 or UTF-32 without a mark; any other file with NUL bytes is binary."""
-    best: tuple[float, str, str] | None = None
-    for encoding in _WIDE:
-        text = attempt(data, encoding)
-        if text is None or "\0" in text:
-            continue
-        score = _wide_score(text)
-        if score > 0 and (best is None or score > best[0]):
-            best = (score, text, encoding)
-    if best is None:
-        raise _binary_error(name, "NUL bytes")
-    return best[1], best[2]
 
 
 def _wide_score(text: str) -> float:
@@ -202,59 +202,9 @@ def _binary_error(name: str, found: str) -> ExtractionError:
     )
 
 
-def _decode_damaged(data: bytes) -> tuple[str, str] | None:
-    """UTF-8 with a few bytes gone wrong: better with gaps than as another encoding altogether."""
-    text = data.decode(UTF8, "replace")
-    damaged = text.count("\ufffd") - data.count("\ufffd".encode())
-    sound = sum(1 for character in text if character > "\x7f") - damaged
-    return (text, f"{UTF8} (damaged)") if damaged * _DAMAGE_SHARE <= sound else None
-
-
 def _decode_legacy(data: bytes, *, name: str) -> tuple[str, str]:
     _refuse_control(data, _LEGACY_CONTROL_SHARE, name)
-    for encoding in _ranked(_sample(data)):
-        text = attempt(data, encoding)
-        if text is not None and not _has_impossible(text):
-            return text, encoding
-    raise _binary_error(name, "bytes in no encoding that is known")
-
-
-def _has_impossible(text: str) -> bool:
-    """Whether characters occur that no text is written with: C1 controls, unassigned, private."""
-    return any(
-        unicodedata.category(character) in {"Cc", "Cn", "Co"}
-        for character in set(text)
-        if character > "\x7f"
-    )
-
-
-def _sample(data: bytes) -> bytes:
-    """The first lines that are not ASCII, cut where no multi-byte character is cut in two."""
-    lines: list[bytes] = []
-    size = 0
-    for line in _high_lines(data):
-        lines.append(line[: _SAMPLE_BYTES + 1])
-        size += len(lines[-1])
-        if size > _SAMPLE_BYTES:
-            break
-    sample = b"".join(lines)
-    if size <= _SAMPLE_BYTES:
-        return sample
-    cuts = [sample[: _SAMPLE_BYTES - back] for back in range(_LONGEST_CHARACTER)]
-    return max(cuts, key=lambda cut: sum(attempt(cut, encoding) is not None for encoding in _WIDER))
-
-
-def _high_lines(data: bytes) -> Iterator[bytes]:
-    end = 0
-    while found := _HIGH.search(data, end):
-        high = found.start()
-        start = max(data.rfind(b"\n", end, high) + 1, end, high - _LEAD_BYTES)
-        end = data.find(b"\n", high) + 1 or len(data)
-        yield data[start:end]
-
-
-def _ranked(sample: bytes) -> list[str]:
-    """Encodings the sample makes sense in, the likeliest first."""
+    sample = _sample(data)
     from charset_normalizer import from_bytes
 
     mess = dict.fromkeys(_COMMON, 1.0)
@@ -267,7 +217,36 @@ def _ranked(sample: bytes) -> list[str]:
         for encoding in _COMMON
         if (share := _common_share(sample, encoding)) is not None
     }
-    return sorted(scores, key=lambda encoding: -scores[encoding])
+    for encoding in sorted(scores, key=lambda encoding: -scores[encoding]):
+        text = attempt(data, encoding)
+        # C1 controls, unassigned, private: no text is written with these.
+        if text is not None and not any(
+            unicodedata.category(character) in {"Cc", "Cn", "Co"}
+            for character in set(text)
+            if character > "\x7f"
+        ):
+            return text, encoding
+    raise _binary_error(name, "bytes in no encoding that is known")
+
+
+def _sample(data: bytes) -> bytes:
+    """The first lines that are not ASCII, cut where no multi-byte character is cut in two."""
+    lines: list[bytes] = []
+    size = 0
+    end = 0
+    while found := _HIGH.search(data, end):
+        high = found.start()
+        start = max(data.rfind(b"\n", end, high) + 1, end, high - _LEAD_BYTES)
+        end = data.find(b"\n", high) + 1 or len(data)
+        lines.append(data[start : min(end, start + _SAMPLE_BYTES + 1)])
+        size += len(lines[-1])
+        if size > _SAMPLE_BYTES:
+            break
+    sample = b"".join(lines)
+    if size <= _SAMPLE_BYTES:
+        return sample
+    cuts = [sample[: _SAMPLE_BYTES - back] for back in range(_LONGEST_CHARACTER)]
+    return max(cuts, key=lambda cut: sum(attempt(cut, encoding) is not None for encoding in _WIDER))
 
 
 def _common_share(sample: bytes, encoding: str) -> float | None:

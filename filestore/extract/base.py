@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal
 
 from filestore.chunking import Section
-from filestore.errors import FilestoreError
+from filestore.core.errors import FilestoreError
 
 MAX_DEPTH: Final = 8
 """Of metadata: lists and mappings inside each other; more is hostile, or no metadata."""
@@ -81,8 +81,6 @@ class Extractor(ABC):
     name: ClassVar[str]
     version: ClassVar[int]
     """Raised whenever the same bytes may give another document than before."""
-    suffixes: ClassVar[frozenset[str]]
-    """Lower case, with the dot."""
     isolated: ClassVar[bool] = False
     """Whether it reads a format that can hurt, and so runs in a process of its own with limits."""
 
@@ -160,13 +158,11 @@ def _scalar(value: object) -> str | int | float | bool | None:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return value if -_SAFE_INTEGER <= value < _SAFE_INTEGER else _digits(value)
+        if -_SAFE_INTEGER <= value < _SAFE_INTEGER:
+            return value
+        return str(value) if value.bit_length() <= _DECIMAL_BITS else hex(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     return _SURROGATE.sub("\ufffd", str(value))
-
-
-def _digits(value: int) -> str:
-    return str(value) if value.bit_length() <= _DECIMAL_BITS else hex(value)

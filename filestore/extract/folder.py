@@ -22,10 +22,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
-from filestore import fileio
 from filestore.extract import DRESSING_SUFFIXES, for_name, unread_document
 from filestore.extract.ignore import MAX_BYTES, IgnoreRulesError, Rules, parse
-from filestore.worktree import work_tree
+from filestore.fs import disk
+from filestore.git.repository import work_tree
 
 OWN_RULES: Final = ".filestoreignore"
 GIT_RULES: Final = ".gitignore"
@@ -36,15 +36,7 @@ _GIT: Final = ".git"
 _GIT_EXCLUDE: Final = "info/exclude"
 _MAX_PATH_LINE: Final = 8_192
 _LEFT_OUT_FOLDERS: Final = frozenset(
-    {
-        "__pycache__",
-        "node_modules",
-        "_static",
-        "_images",
-        "_sources",
-        "_downloads",
-        "_modules",
-    }
+    {"__pycache__", "node_modules", "_static", "_images", "_sources", "_downloads", "_modules"}
 )
 _LEFT_OUT_FILES: Final = re.compile(
     r"\..*|.*~|~\$.*|#.*#|.*\.sw[op]|genindex(-.*)?\.html?|search\.html?|searchindex\.js"
@@ -57,12 +49,11 @@ _CACHE_SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
 """How the file begins that marks a folder as somebody's cache."""
 _INDEX_PAGES: Final = frozenset({"index", "readme", "_index"})
 _PAGE_SUFFIXES: Final = frozenset({".html", ".htm", ".xhtml"})
-_PROJECT_FILE_NAMES: Final = """
+_PROJECT_FILES: Final = """
     bower.json build.gradle cargo.toml cmakelists.txt composer.json deno.json gemfile go.mod
     makefile package.json pom.xml pyproject.toml setup.py tsconfig.json
 """
 """What stands at the top of a code tree and of no site, in lower case."""
-_PROJECT_FILES: Final = frozenset(_PROJECT_FILE_NAMES.split())
 
 _Path = tuple[str, ...]
 
@@ -138,7 +129,7 @@ def documents(
 
     Args:
         folder: The folder; it may itself be reached by a symbolic link.
-        leave_out: Told the absolute path of a file or folder, says whether to pass it over.
+        leave_out: Whether to skip the file or folder at an absolute path.
         patterns: Ignore rules of the store, as lines of a `.gitignore` in the folder.
         found_in: A folder around it that was named in its stead: the rules that would hold for the
             folder in a listing of this one hold, and the patterns are meant from here.
@@ -219,17 +210,17 @@ def _rules_above(walk: _Walk, tree: str, parts: _Path) -> _Applied:
     applied = _Applied()
     place, base = tree, b""
     for part in parts:
-        names = [name for name in (_GIT, GIT_RULES, OWN_RULES) if _is_there(place, name)]
+        names = [
+            name
+            for name in (_GIT, GIT_RULES, OWN_RULES)
+            if os.path.lexists(os.path.join(place, name))
+        ]
         applied = _entered(walk, applied, place, base, names)
         if _leaves_out(applied, base + os.fsencode(part), is_folder=True):
             # Whoever names what is ignored means it: the rules that say so do not hold.
             applied = _Applied()
         place, base = os.path.join(place, part), base + os.fsencode(part) + b"/"
     return applied
-
-
-def _is_there(folder: str, name: str) -> bool:
-    return os.path.lexists(os.path.join(folder, name))
 
 
 def _list(walk: _Walk, folder: _Folder) -> list[_Folder]:
@@ -294,7 +285,7 @@ def _is_made_by_tools(place: str, names: Iterable[str]) -> bool:
 
 
 def _why_not(entry: "os.DirEntry[str]") -> str:
-    """Why what may be meant is left out; empty if it is not, or nobody would mean it."""
+    """Why a file that may be a document is left out; empty where it is not, or is none."""
     try:
         entry.name.encode()
     except UnicodeEncodeError:
@@ -310,13 +301,12 @@ def _why_not(entry: "os.DirEntry[str]") -> str:
 def _reading_order(path: _Path) -> tuple[tuple[bool, bytes], ...]:
     last = len(path) - 1
     return tuple(
-        (position < last or not _is_index(part), os.fsencode(part))
+        (
+            position < last or os.path.splitext(part)[0].lower() not in _INDEX_PAGES,
+            os.fsencode(part),
+        )
         for position, part in enumerate(path)
     )
-
-
-def _is_index(name: str) -> bool:
-    return os.path.splitext(name)[0].lower() in _INDEX_PAGES
 
 
 # What dresses a site
@@ -331,7 +321,8 @@ def _without_dressing(found: list[_Path]) -> list[_Path]:
     suffixes = [os.path.splitext(path[-1])[1].lower() for path in found]
     dressing = sum(suffix in DRESSING_SUFFIXES for suffix in suffixes)
     pages = sum(suffix in _PAGE_SUFFIXES for suffix in suffixes)
-    is_project = any(len(path) == 1 and path[0].lower() in _PROJECT_FILES for path in found)
+    projects = set(_PROJECT_FILES.split())
+    is_project = any(len(path) == 1 and path[0].lower() in projects for path in found)
     if is_project or pages <= len(found) - dressing - pages:
         return found
     pairs = zip(found, suffixes, strict=True)
@@ -394,7 +385,7 @@ def _scope(
 def _unreadable(path: str, error: OSError) -> IgnoreRulesError:
     if error.errno == errno.ELOOP:
         return _unusable(path, "it is a symbolic link", "put the file itself in its place")
-    if isinstance(error, fileio.NotAFileError):
+    if isinstance(error, disk.NotAFileError):
         return _unusable(path, "it is no regular file", "remove it, or make it a file")
     reason = f"it cannot be read: {error.strerror or error}"
     return _unusable(path, reason, "make it readable, or remove it")
@@ -425,8 +416,5 @@ def _pointed_at(folder: str, name: str) -> str:
 
 def _read(folder: str, name: str, limit: int) -> bytes:
     """The beginning of a file that is no link."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        return fileio.read_at(handle, name, limit=limit)[0]
-    finally:
-        os.close(handle)
+    with disk.folder_at(folder) as handle:
+        return disk.read_at(handle, name, limit=limit)[0]

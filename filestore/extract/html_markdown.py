@@ -52,7 +52,23 @@ def markdown(page: str) -> str:
     soup = BeautifulSoup(
         page, "html.parser", element_classes={Tag: _element_class()}, multi_valued_attributes=None
     )
-    _reshape(soup)
+    for element in soup.find_all(_AS_DIV):
+        element.name = "div"
+    for element in soup.find_all("tt"):
+        element.name = "code"
+    for listing in soup.find_all("pre"):
+        for line_break in listing.find_all("br"):
+            line_break.replace_with("\n")
+        listing["data-language"] = _language(listing)
+        listing.string = listing.get_text()  # colours are a tag for every word
+    for ordered in soup.find_all("ol"):
+        start = str(ordered.get("start") or "")
+        number = int(start) if re.fullmatch(r"[0-9]{1,6}", start) else 1
+        for item in ordered.find_all("li", recursive=False):
+            item["data-number"] = str(number)
+            number += 1
+    for table in soup.find_all("table"):
+        _reshape_table(table)
     options = {"heading_style": "atx", "bullets": "-", "autolinks": False}
     converter = _converter()(escape_asterisks=False, escape_underscores=False, **options)
     return str(converter.convert_soup(soup))
@@ -80,33 +96,15 @@ def _find_parent(element: Any, name: str) -> Any:
     return parent
 
 
-def _reshape(soup: Any) -> None:
-    """Prepares what the converter would read badly or slowly."""
-    for element in soup.find_all(_AS_DIV):
-        element.name = "div"
-    for element in soup.find_all("tt"):
-        element.name = "code"
-    for listing in soup.find_all("pre"):
-        for line_break in listing.find_all("br"):
-            line_break.replace_with("\n")
-        listing["data-language"] = _language(listing)
-        listing.string = listing.get_text()  # colours are a tag for every word
-    for ordered in soup.find_all("ol"):
-        start = str(ordered.get("start") or "")
-        number = int(start) if re.fullmatch(r"[0-9]{1,6}", start) else 1
-        for item in ordered.find_all("li", recursive=False):
-            item["data-number"] = str(number)
-            number += 1
-    for table in soup.find_all("table"):
-        _reshape_table(table)
-
-
 def _reshape_table(table: Any) -> None:
     """A table that only lays out becomes blocks; the first row of any other is its head."""
     rows = [row for row in table.find_all("tr") if row.find_parent("table") is table]
     cells = [row.find_all(("td", "th"), recursive=False) for row in rows]
     lone = len(rows) <= 1 and table.find("th") is None
-    if lone or table.find((*_HEADINGS, "pre", "table")) or _is_boxed(table):
+    # A table may be how a generator draws a note, or say itself that it is no table.
+    box = _classes(table.parent) if table.parent else ()
+    boxed = table.get("role") == "presentation" or any("admonition" in name for name in box)
+    if lone or boxed or table.find((*_HEADINGS, "pre", "table")):
         parts = [cell for row in cells for cell in row]
         for element in (table, *rows, *parts, *table.find_all(("thead", "tbody", "tfoot"))):
             element.name = "div"
@@ -114,12 +112,6 @@ def _reshape_table(table: Any) -> None:
     width = max((sum(_span(cell) for cell in row) for row in cells), default=0)
     if rows:
         rows[0]["data-columns"] = str(min(width, _MAX_COLUMNS))
-
-
-def _is_boxed(table: Any) -> bool:
-    """Whether a table is how a generator draws a note, or says itself that it is no table."""
-    box = _classes(table.parent) if table.parent else ()
-    return table.get("role") == "presentation" or any("admonition" in name for name in box)
 
 
 def _span(cell: Any) -> int:
@@ -172,7 +164,9 @@ class _Rules:
             return f" {text} "
         if _is_label(el):
             return f"\n\n**{_SPACES.sub(' ', text)}**\n\n"
-        return f"\n\n{_as_prose(text)}\n\n"
+        # No line may read as a heading, list, quote or tag by accident.
+        lines = [_NUMBERED.sub(r"\1\\", _LINE_MARKUP.sub(r"\\", line)) for line in text.split("\n")]
+        return "\n\n" + "\n".join(lines) + "\n\n"
 
     def convert_div(self, el: Any, text: str, parent_tags: set[str]) -> str:
         text = text.strip()
@@ -257,12 +251,6 @@ def _beside(element: Any, direction: str) -> Any:
 def _is_term(element: Any) -> bool:
     """Whether this is a term that shares its definition with others: `-n`, `--dry-run`."""
     return getattr(element, "name", "") == "dt" and "sig" not in _classes(element)
-
-
-def _as_prose(text: str) -> str:
-    """A paragraph in which no line reads as a heading, list, quote or tag by accident."""
-    lines = (_NUMBERED.sub(r"\1\\", _LINE_MARKUP.sub(r"\\", line)) for line in text.split("\n"))
-    return "\n".join(lines)
 
 
 def _language(element: Any) -> str:

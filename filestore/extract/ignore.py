@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from filestore.errors import FilestoreError
+from filestore.core.errors import FilestoreError
 
 MAX_BYTES: Final = 64 * 1024
 MAX_RULES: Final = 1_000
@@ -95,7 +95,10 @@ def parse(data: bytes) -> Rules:
     by_name: list[_Rule] = []
     by_path: list[_Rule] = []
     for place, line in enumerate(data.removeprefix(_BYTE_ORDER_MARK).split(b"\n")):
-        pattern = _trimmed(line.removesuffix(b"\r").partition(b"\0")[0])
+        line = line.removesuffix(b"\r").partition(b"\0")[0]
+        kept = line.rstrip(b" ")
+        backslashes = len(kept) - len(kept.rstrip(b"\\"))
+        pattern = kept + b" " if backslashes % 2 and len(kept) < len(line) else kept
         if not pattern or pattern.startswith(b"#"):
             continue
         if len(pattern) > MAX_PATTERN_BYTES:
@@ -125,13 +128,6 @@ def _too_long(reason: str) -> IgnoreRulesError:
         f"a list of ignore rules is too long: {reason}",
         remedy="shorten it, or move rules to the folders they speak of",
     )
-
-
-def _trimmed(line: bytes) -> bytes:
-    """A line without the blanks at its end, but for those after a backslash."""
-    kept = line.rstrip(b" ")
-    backslashes = len(kept) - len(kept.rstrip(b"\\"))
-    return kept + b" " if backslashes % 2 and len(kept) < len(line) else kept
 
 
 def _translated(pattern: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Extraction in a child process: what a hostile file does to it, it does to nobody else.
+"""Extraction in a child process: a hostile file harms that process alone.
 
 A request is the file's name and its bytes; an answer a document, or the error that says why there
 is none. The child has limits that the kernel holds: memory, no new files, no core dump.
@@ -8,16 +8,15 @@ import gc
 import os
 import resource
 import sys
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
-from filestore.children import Child, own_streams, read_message, write_message
 from filestore.chunking import Section
 from filestore.extract import for_name
 from filestore.extract.base import Document, ExtractionError, Page
+from filestore.fs.subprocess_worker import Child, parent_line
 
 _HEAD_BYTES: Final = 8
 _GARBAGE_AFTER: Final = 500_000
@@ -53,12 +52,28 @@ class ExtractionProcess:
             answer = orjson.loads(self._child.receive(self._limits.timeout_s))
         except TimeoutError as error:
             self.kill()
-            raise _too_slow(name, self._limits.timeout_s) from error
+            raise ExtractionError(
+                f"{name} was not read within {self._limits.timeout_s:g} seconds",
+                remedy="split it, or convert it to text or Markdown first",
+            ) from error
         except OSError as error:
-            raise _died(name, self.kill()) from error
+            raise ExtractionError(
+                f"the extractor crashed on {name}",
+                remedy="it may be damaged: open and save it again, "
+                "or convert it to text or Markdown",
+                detail=f"exit status {self.kill()}",
+            ) from error
         if "error" in answer:
             raise ExtractionError(**answer["error"])
-        return _document(answer)
+        return Document(
+            text=answer["text"],
+            syntax=answer["syntax"],
+            metadata=answer["metadata"],
+            extractor=answer["extractor"],
+            title=answer["title"],
+            outline=tuple(Section(**one) for one in answer["outline"]),
+            pages=tuple(Page(**one) for one in answer["pages"]),
+        )
 
     def kill(self) -> int:
         """End the child, whatever it is doing; the next file starts another.
@@ -68,40 +83,6 @@ class ExtractionProcess:
         """
         child, self._child = self._child, None
         return child.kill() if child is not None else 0
-
-
-def _too_slow(name: str, timeout_s: float) -> ExtractionError:
-    return ExtractionError(
-        f"{name} was not read within {timeout_s:g} seconds",
-        remedy="split it, or convert it to text or Markdown first",
-    )
-
-
-def _died(name: str, status: int) -> ExtractionError:
-    return ExtractionError(
-        f"{name} brought its reader down",
-        remedy="it may be damaged: open and save it again, or convert it to text or Markdown",
-        detail=f"exit status {status}",
-    )
-
-
-def _too_large(name: str) -> ExtractionError:
-    return ExtractionError(
-        f"{name} needs more memory than a document may take",
-        remedy="split it, or convert it to text or Markdown first",
-    )
-
-
-def _document(answer: Mapping[str, Any]) -> Document:
-    return Document(
-        text=answer["text"],
-        syntax=answer["syntax"],
-        metadata=answer["metadata"],
-        extractor=answer["extractor"],
-        title=answer["title"],
-        outline=tuple(Section(**one) for one in answer["outline"]),
-        pages=tuple(Page(**one) for one in answer["pages"]),
-    )
 
 
 def _answer(request: bytes) -> bytes:
@@ -117,16 +98,23 @@ def _answer(request: bytes) -> bytes:
     except ExtractionError as error:
         return _refusal(error)
     except (MemoryError, RecursionError):
-        return _refusal(_too_large(name))
+        return _refusal(
+            ExtractionError(
+                f"{name} needs more memory than a document may take",
+                remedy="split it, or convert it to text or Markdown first",
+            )
+        )
 
 
 def _refusal(error: ExtractionError) -> bytes:
-    told = {"message": error.message, "remedy": error.remedy, "detail": error.detail}
-    safe = {key: text.encode("utf-8", "backslashreplace").decode() for key, text in told.items()}
+    fields = {"message": error.message, "remedy": error.remedy, "detail": error.detail}
+    safe = {key: text.encode("utf-8", "backslashreplace").decode() for key, text in fields.items()}
     return orjson.dumps({"error": safe})
 
 
-def _confine(memory_bytes: int) -> None:
+def serve(memory_bytes: int) -> None:
+    """Extract every file that comes in, until the input ends."""
+    line = parent_line()
     limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_AS: memory_bytes}
     for what, most in limits.items():
         _, hard = resource.getrlimit(what)
@@ -136,21 +124,15 @@ def _confine(memory_bytes: int) -> None:
         except (ValueError, OSError):
             # Not every system limits the address space; time is limited by whoever waits.
             continue
-
-
-def serve(memory_bytes: int) -> None:
-    """Extract every file that comes in, until the input ends."""
-    requests, answers = own_streams()
-    _confine(memory_bytes)
     # A document is many small values that live until it is done: looking through them for cycles
     # each time there are some more costs a fifth of the work, and hardly any are found.
     gc.set_threshold(_GARBAGE_AFTER)
-    while (request := read_message(requests)) is not None:
-        write_message(answers, _answer(request))
+    for request in line:
+        line.send(_answer(request))
 
 
 if __name__ == "__main__":
     try:
         serve(int(sys.argv[1]))
-    except (BrokenPipeError, KeyboardInterrupt):
+    except (ConnectionError, KeyboardInterrupt):
         os._exit(1)

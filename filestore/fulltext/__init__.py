@@ -1,4 +1,4 @@
-"""BM25 full-text search over tantivy: an accelerator derived from the chunk files.
+"""BM25 full-text search over tantivy: an index derived from the chunk files.
 
 It holds the index of titles and texts under the catalog's file ids, and no text. A text that
 changes gets a new id, so a document never changes and ids the catalog has forgotten do no harm: the
@@ -13,6 +13,7 @@ from filestore.fulltext._stamp import (
     STAMP_NAME,
     FulltextDamaged,
     FulltextMissing,
+    FulltextUnreadable,
     Stamp,
     check_files,
     read_stamp,
@@ -20,49 +21,45 @@ from filestore.fulltext._stamp import (
 )
 
 if TYPE_CHECKING:
-    from filestore.fulltext._query import (
-        Clause,
-        Kind,
-        Need,
-        Query,
-        bounding_queries,
-        parse_query,
-        wanted_text,
-    )
+    from filestore.fulltext._clauses import Clause, Kind, Need
+    from filestore.fulltext._query import SYNTAXES, Query, Syntax, Understood, parse_query
     from filestore.fulltext._reader import Reader
     from filestore.fulltext._writer import Entry, Writer
 
 _HOMES = {
-    "Clause": "_query",
+    "SYNTAXES": "_query",
+    "Clause": "_clauses",
     "Entry": "_writer",
-    "Kind": "_query",
-    "Need": "_query",
+    "Kind": "_clauses",
+    "Need": "_clauses",
     "Query": "_query",
     "Reader": "_reader",
+    "Syntax": "_query",
+    "Understood": "_query",
     "Writer": "_writer",
-    "bounding_queries": "_query",
     "parse_query": "_query",
-    "wanted_text": "_query",
 }
 
 __all__ = [
     "ANALYSIS",
     "STAMP_NAME",
+    "SYNTAXES",
     "Clause",
     "Entry",
     "FulltextDamaged",
     "FulltextMissing",
+    "FulltextUnreadable",
     "Kind",
     "Need",
     "Query",
     "Reader",
     "Stamp",
+    "Syntax",
+    "Understood",
     "Writer",
-    "bounding_queries",
     "check_files",
     "parse_query",
     "read_stamp",
-    "wanted_text",
     "write_stamp",
 ]
 

@@ -51,17 +51,10 @@ _STOP_WORDS: Final = {
 }
 
 
-def _languages_by_word() -> dict[str, tuple[str, ...]]:
-    languages: dict[str, tuple[str, ...]] = {}
-    for language, words in _STOP_WORDS.items():
-        for word in words.split():
-            languages[word] = (*languages.get(word, ()), language)
-    return languages
-
-
 LANGUAGES: Final = tuple(_STOP_WORDS)
-_LANGUAGES_BY_WORD: Final = _languages_by_word()
-_ALL_STOP_WORDS: Final = frozenset(_LANGUAGES_BY_WORD)
+_WORDS_BY_LANGUAGE: Final = {
+    language: frozenset(words.split()) for language, words in _STOP_WORDS.items()
+}
 
 
 def language_of(text: str) -> str:
@@ -76,10 +69,8 @@ def language_of(text: str) -> str:
     sample = text[:_LANGUAGE_SAMPLE_CHARACTERS]
     if sample.count(" the ") >= _MIN_VOTES:
         return DEFAULT_LANGUAGE
-    votes = dict.fromkeys(LANGUAGES, 0)
-    for word in _ALL_STOP_WORDS.intersection(sample.lower().split()):
-        for language in _LANGUAGES_BY_WORD[word]:
-            votes[language] += 1
+    words = set(sample.lower().split())
+    votes = {language: len(stop & words) for language, stop in _WORDS_BY_LANGUAGE.items()}
     best = max(LANGUAGES, key=votes.__getitem__)
     return best if votes[best] >= _MIN_VOTES else DEFAULT_LANGUAGE
 
@@ -123,17 +114,15 @@ def space_pairs(text: str) -> str:
 
 def space_singles(text: str) -> str:
     """Each run of a script without spaces as its single characters."""
-    return _SPACELESS.sub(_singles, text) if has_spaceless(text) else text
+    if not has_spaceless(text):
+        return text
+    return _SPACELESS.sub(lambda run: f" {' '.join(run.group())} ", text)
 
 
 def _pairs(run: re.Match[str]) -> str:
     text = run.group()
     pairs = [text[start : start + 2] for start in range(len(text) - 1)]
     return f" {' '.join(pairs) or text} "
-
-
-def _singles(run: re.Match[str]) -> str:
-    return f" {' '.join(run.group())} "
 
 
 # A text drawn with few signs: letters and digits a, capitals A where they matter, the joints of

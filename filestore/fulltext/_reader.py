@@ -24,7 +24,8 @@ from filestore.fulltext._analysis import (
     space_pairs,
     space_singles,
 )
-from filestore.fulltext._query import Clause, Kind, Need, Query, parse_query, relax, wanted_text
+from filestore.fulltext._clauses import Clause, Kind, Need
+from filestore.fulltext._query import Query, relax
 from filestore.fulltext._stamp import Stamp, TantivyGuard, require_files
 
 if TYPE_CHECKING:
@@ -113,35 +114,53 @@ class Reader:
             query = Query.boolean_query([(Occur.Must, term) for term in terms])
             return bool(self._live().search(query, 1, count=False).hits)
 
-    def search(self, query: str, limit: int) -> list[Hit]:
+    def search(self, query: Query, limit: int) -> list[Hit]:
         """The best documents for a query.
 
         Args:
-            query: Anything a user may type; see `parse_query`. It is never an error.
+            query: As `parse_query` gave it.
             limit: How many hits to return at most.
 
         Returns:
             Ids and scores, best first, equal scores by id.
         """
-        parsed = parse_query(query)
-        if limit < 1 or not parsed.wanted():
+        if limit < 1 or not query.wanted():
             return []
         with self._guard:
-            hits = self._ranked(self._compile(parsed), limit)
-            if not hits and (relaxed := relax(parsed)) is not None:
+            hits = self._ranked(self._compile(query), limit)
+            if not hits and (relaxed := relax(query)) is not None:
                 hits = self._ranked(self._compile(relaxed), limit)
         return hits
 
-    def known_share(self, query: str) -> float:
+    def matching(self, clause: Clause) -> set[int]:
+        """The ids of all documents that a required clause demands, or an excluded one hides."""
+        with self._guard:
+            query = self._clause(clause)
+            documents = self._live().num_docs
+            if query is None or documents == 0:
+                return set()
+            return {file_id for file_id, _ in self._top(query, documents)}
+
+    def known_share(self, query: Query) -> float:
         """How much of a query the documents can know, 0 to 1: its words by how rare they are.
 
         Words that no document has count as the rarest there could be, so that of a question only
-        the "a" of which is to be found next to nothing is known.
+        the "a" of which is to be found next to nothing is known. A prefix counts as one word.
         """
-        words = self._exact.analyze(space_pairs(clean(wanted_text(query))))
+        wanted = query.wanted()
+        text = clean(" ".join(one.text for one in wanted if one.kind is not Kind.PREFIX))
+        words = dict.fromkeys(self._exact.analyze(space_pairs(text)))
+        camel_words = {word.lower(): word for word in camel_words_of(text)}
         with self._guard:
             documents = self._live().num_docs
-            counted = [self._word_frequency(word) for word in dict.fromkeys(words)]
+            counted = [self._word_frequency(camel_words.get(word, word)) for word in words]
+            prefixes = [self._clause(one) for one in wanted if one.kind is Kind.PREFIX]
+            searcher = self._live()
+            # The library's stubs leave out this property of a result.
+            counted += [
+                searcher.search(query, 1, count=True).count or 0 if query is not None else 0  # type: ignore[attr-defined]
+                for query in prefixes
+            ]
         # As BM25 weighs them.
         rarity = [math.log1p((documents - count + 0.5) / (count + 0.5)) for count in counted]
         known = sum(weight for weight, count in zip(rarity, counted, strict=True) if count)
@@ -149,7 +168,7 @@ class Reader:
 
     def _word_frequency(self, word: str) -> int:
         """In how many documents a word is, as it is or else in another form."""
-        if count := self._frequency("exact", word):
+        if count := self._frequency("exact", word.lower()):
             return count
         return max((self._frequency("stem", stem) for stem in self._stems_of(word)), default=0)
 
@@ -203,7 +222,21 @@ class Reader:
         """What a clause with an operator matches; None where it has no word."""
         text = space_pairs(clean(clause.text))
         if clause.kind is Kind.PREFIX:
-            return self._prefix(text)
+            from tantivy import Query as TantivyQuery
+
+            words = self._exact.analyze(space_pairs(text))
+            identifiers = identifiers_of(text)
+            if len(words) > 1 and not identifiers:
+                return TantivyQuery.phrase_prefix_query(self._schema, "exact", list(words))
+            if not words:
+                return None
+            start = identifiers[0] if identifiers else words[0]
+            pattern = re.escape(start) + ".*"
+            everything = TantivyQuery.const_score_query(
+                TantivyQuery.regex_query(self._schema, "exact", pattern), 1.0
+            )
+            expansions = self._live().terms_with_prefix("exact", start, limit=MAX_EXPANSIONS)
+            return self._any_of([everything, *(self._term("exact", t, 1.0) for t, _ in expansions)])
         words = self._exact.analyze(text)[:MAX_PHRASE_WORDS]
         if clause.kind is Kind.PHRASE:
             return self._phrase(words)
@@ -219,7 +252,9 @@ class Reader:
         text = clean(" ".join(words))
         found = self._present_identifiers(space_pairs(text))
         if not found:
-            return [*self._missing_identifiers(text), *self._scored(text, 1.0)]
+            phrases = [self._exact.analyze(word) for word in identifiers_of(text)[:MAX_TERMS]]
+            queries = [self._phrase(words) for words in phrases if len(words) > 1]
+            return [*[query for query in queries if query is not None], *self._scored(text, 1.0)]
         whole = [self._term("exact", word, _IDENTIFIER_WEIGHT) for word in found[:MAX_TERMS]]
         parts = [word for word in words if _holds_any(word, found)]
         rest = [word for word in words if not _holds_any(word, found)]
@@ -234,12 +269,6 @@ class Reader:
         camel_words = [word.lower() for word in camel_words_of(text)]
         identifiers = dict.fromkeys([*identifiers_of(text), *camel_words])
         return [word for word in identifiers if self._frequency("exact", word)]
-
-    def _missing_identifiers(self, text: str) -> "list[tantivy.Query]":
-        """An identifier the store has only within longer ones is found as a phrase."""
-        phrases = [self._exact.analyze(word) for word in identifiers_of(text)[:MAX_TERMS]]
-        queries = [self._phrase(words) for words in phrases if len(words) > 1]
-        return [query for query in queries if query is not None]
 
     def _scored(self, text: str, weight: float) -> "list[tantivy.Query]":
         """Terms in all fields for a text, each field cut to its rarest ones."""
@@ -295,24 +324,6 @@ class Reader:
         # Of a script without spaces a single character is a term of the other field only.
         single = [self._term("stem", words[0], 1.0)] if space_singles(words[0]) != words[0] else []
         return self._any_of([self._term("exact", words[0], 1.0), *single])
-
-    def _prefix(self, text: str) -> "tantivy.Query | None":
-        """Everything that begins so; after other words, the last of a phrase begins so."""
-        from tantivy import Query as TantivyQuery
-
-        words = self._exact.analyze(space_pairs(text))
-        identifiers = identifiers_of(text)
-        if len(words) > 1 and not identifiers:
-            return TantivyQuery.phrase_prefix_query(self._schema, "exact", list(words))
-        if not words:
-            return None
-        start = identifiers[0] if identifiers else words[0]
-        pattern = re.escape(start) + ".*"
-        everything = TantivyQuery.const_score_query(
-            TantivyQuery.regex_query(self._schema, "exact", pattern), 1.0
-        )
-        expansions = self._live().terms_with_prefix("exact", start, limit=MAX_EXPANSIONS)
-        return self._any_of([everything, *(self._term("exact", t, 1.0) for t, _ in expansions)])
 
     def _any_of(self, queries: "list[tantivy.Query]") -> "tantivy.Query | None":
         import tantivy

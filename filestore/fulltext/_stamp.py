@@ -4,21 +4,25 @@ Every commit makes a folder of its own beside the one before, and renaming the s
 between them: a reader sees one commit or the other, whole. No tantivy here.
 """
 
+import errno
 import os
 import re
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
-from filestore import fileio
-from filestore.errors import FilestoreError
-from filestore.hashing import file_hash
+from filestore.core.errors import FilestoreError
+from filestore.core.paths import has_plain_names
+from filestore.fs import disk
+from filestore.fulltext import _folder
 
 ANALYSIS: Final = "filestore-1"
 """The analysis chain: an index made by another one is rebuilt, because its words differ."""
 STAMP_NAME: Final = "stamp.json"
-_SYSTEM_ERROR: Final = re.compile(r"\bOs \{ code: (\d+)")
+_MOST_STAMP_BYTES: Final = 1024 * 1024
+_SYSTEM_ERROR: Final = re.compile(r"\bOs \{ code: (\d+)|\(os error (\d+)\)")
+"""What Rust says of a call that the system refused, to a programmer and to a person."""
 _REMEDY: Final = "run `filestore sync` to rebuild the full-text index"
 
 
@@ -36,6 +40,16 @@ class FulltextMissing(FilestoreError):
 
     def __init__(self, folder: str, detail: str) -> None:
         super().__init__(f"no usable full-text index in {folder}", remedy=_REMEDY, detail=detail)
+
+
+class FulltextUnreadable(FilestoreError):
+    """The full-text index cannot be read at the moment; what it holds may well be sound."""
+
+    def __init__(self, folder: str, reason: str) -> None:
+        super().__init__(
+            f"the full-text index in {folder} cannot be read: {reason}",
+            remedy="make it readable, or check the disk; then try again",
+        )
 
 
 class TantivyGuard:
@@ -57,7 +71,10 @@ class TantivyGuard:
     ) -> None:
         if kind is None or error is None or issubclass(kind, FilestoreError):
             return
-        if issubclass(kind, (ValueError, OSError)) or kind.__name__ == "PanicException":
+        if (reason := _system_error(error)) is not None:
+            disk.pass_limits(reason)
+            raise FulltextUnreadable(self._folder, reason.strerror or str(reason)) from error
+        if issubclass(kind, ValueError) or kind.__name__ == "PanicException":
             raise FulltextDamaged(self._folder, f"{kind.__name__}: {error}") from error
 
 
@@ -69,12 +86,29 @@ class WritingGuard(TantivyGuard):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: object
     ) -> None:
-        refused = _SYSTEM_ERROR.search(str(error)) if isinstance(error, ValueError) else None
-        if refused is not None:
-            number = int(refused[1])
-            reason = OSError(number, os.strerror(number))
-            raise fileio.write_failed(self._folder, reason) from error
+        reason = _system_error(error)
+        if reason is not None:
+            raise disk.write_failed(self._folder, reason) from error
         super().__exit__(kind, error, trace)
+
+
+def _system_error(error: BaseException | None) -> OSError | None:
+    """What the system said where tantivy could not read or write; None for anything else."""
+    if isinstance(error, OSError):
+        return None if _is_gone(error) else error
+    refused = _SYSTEM_ERROR.search(str(error)) if isinstance(error, ValueError) else None
+    if refused is None:
+        return None
+    number = int(refused[1] or refused[2])
+    reason = OSError(number, os.strerror(number))
+    return None if _is_gone(reason) else reason
+
+
+def _is_gone(error: OSError) -> bool:
+    """Whether there is no such file, or something else in its place."""
+    if isinstance(error, disk.NotAFileError | disk.FileTooLargeError):
+        return True
+    return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +127,10 @@ class Stamp:
         """The name of the folder that holds the files of this commit."""
         return self.files[0][0].partition("/")[0]
 
+    def names(self) -> tuple[str, ...]:
+        """The names of the files in that folder."""
+        return tuple(name.partition("/")[2] for name, _, _ in self.files)
+
 
 def serialize_stamp(stamp: Stamp) -> bytes:
     """The stamp as JSON."""
@@ -102,33 +140,30 @@ def serialize_stamp(stamp: Stamp) -> bytes:
 def parse_stamp(data: bytes) -> Stamp | None:
     """The stamp in some bytes, None where they are not one."""
     try:
-        return _stamp_of(orjson.loads(data))
+        record = orjson.loads(data)
+        files = tuple((name, size, digest) for name, size, digest in record["files"])
+        numbers = [record["generation"], record["documents"]]
+        if not all(type(number) is int for number in numbers + [size for _, size, _ in files]):
+            return None
+        names = (record["analysis"], record["catalog"])
+        if not files or not all(isinstance(name, str) for name in names) or not _inside(files):
+            return None
+        generation, documents = numbers
+        return Stamp(
+            generation=generation,
+            catalog=record["catalog"],
+            documents=documents,
+            files=files,
+            analysis=record["analysis"],
+        )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
-
-
-def _stamp_of(record: dict[str, Any]) -> Stamp | None:
-    files = tuple((name, size, digest) for name, size, digest in record["files"])
-    numbers = [record["generation"], record["documents"]]
-    if not all(type(number) is int for number in numbers + [size for _, size, _ in files]):
-        return None
-    names = (record["analysis"], record["catalog"])
-    if not files or not all(isinstance(name, str) for name in names) or not _inside(files):
-        return None
-    generation, documents = numbers
-    return Stamp(
-        generation=generation,
-        catalog=record["catalog"],
-        documents=documents,
-        files=files,
-        analysis=record["analysis"],
-    )
 
 
 def _inside(files: tuple[tuple[str, int, str], ...]) -> bool:
     """Whether all names are ``part/name`` with one part: no path out of the folder."""
     pairs = [name.split("/") for name, _, _ in files]
-    sound = all(len(pair) == 2 and not {"", ".", ".."} & set(pair) for pair in pairs)
+    sound = all(len(pair) == 2 for pair in pairs) and all(has_plain_names(one[0]) for one in files)
     hexadecimal = all(isinstance(digest, str) for _, _, digest in files)
     return sound and hexadecimal and len({pair[0] for pair in pairs}) == 1
 
@@ -136,15 +171,24 @@ def _inside(files: tuple[tuple[str, int, str], ...]) -> bool:
 def read_stamp(folder: str) -> Stamp | None:
     """The stamp of an index folder, None where it is missing or unreadable."""
     try:
-        with open(os.path.join(folder, STAMP_NAME), "rb") as stream:
-            return parse_stamp(stream.read())
-    except OSError:
+        if not disk.is_folder(folder):
+            return None
+        path = os.path.join(folder, STAMP_NAME)
+        return parse_stamp(disk.read_path(path, limit=_MOST_STAMP_BYTES))
+    except OSError as error:
+        if not _is_gone(error):
+            raise _unreadable(folder, error) from error
         return None
+
+
+def _unreadable(folder: str, error: OSError) -> FulltextUnreadable:
+    disk.pass_limits(error)
+    return FulltextUnreadable(folder, error.strerror or str(error))
 
 
 def write_stamp(folder: str, stamp: Stamp) -> None:
     """Put a stamp in place, whole or not at all, and durably."""
-    fileio.write_path(os.path.join(folder, STAMP_NAME), serialize_stamp(stamp))
+    disk.write_path(os.path.join(folder, STAMP_NAME), serialize_stamp(stamp))
 
 
 def check_files(folder: str, stamp: Stamp, *, hashes: bool) -> list[str]:
@@ -157,10 +201,16 @@ def check_files(folder: str, stamp: Stamp, *, hashes: bool) -> list[str]:
 
     Returns:
         One line for each file that is missing, or differs in size or content.
+
+    Raises:
+        FulltextUnreadable: The disk does not give one at the moment.
     """
     problems = []
     for name, size_bytes, digest in stamp.files:
-        problem = _check_file(os.path.join(folder, name), size_bytes, digest if hashes else "")
+        try:
+            problem = _check_file(os.path.join(folder, name), size_bytes, digest if hashes else "")
+        except OSError as error:
+            raise _unreadable(folder, error) from error
         if problem:
             problems.append(f"{name}: {problem}")
     return problems
@@ -168,12 +218,15 @@ def check_files(folder: str, stamp: Stamp, *, hashes: bool) -> list[str]:
 
 def _check_file(path: str, size_bytes: int, digest: str) -> str:
     try:
+        disk.check_regular(path)
         found = os.stat(path).st_size
         if found != size_bytes:
             return f"{found} bytes where {size_bytes} were written"
-        if digest and file_hash(path).hex() != digest:
+        if digest and disk.file_hash(path).hex() != digest:
             return "content differs from what was written"
     except OSError as error:
+        if not _is_gone(error):
+            raise
         return f"cannot be read ({error.strerror})"
     return ""
 
@@ -187,10 +240,17 @@ def require_files(folder: str, stamp: Stamp) -> None:
     """
     if stamp.analysis != ANALYSIS:
         raise FulltextMissing(folder, f"analysis {stamp.analysis}, expected {ANALYSIS}")
-    if not os.path.isdir(os.path.join(folder, stamp.part())):
+    part = os.path.join(folder, stamp.part())
+    if not os.path.lexists(part):
         raise FulltextMissing(folder, f"{stamp.part()} is gone")
     if problems := check_files(folder, stamp, hashes=True):
         raise FulltextDamaged(folder, "; ".join(problems))
+    try:
+        problem = next(_folder.problems(part, stamp.names(), stamp.documents), "")
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+    if problem:
+        raise FulltextDamaged(folder, problem)
 
 
 def describe_files(
@@ -208,11 +268,10 @@ def describe_files(
     """
     names = sorted(os.listdir(os.path.join(folder, part)))
     return tuple(
-        (f"{part}/{name}", *(known.get(name) or _describe_file(os.path.join(folder, part, name))))
-        for name in names
+        (
+            f"{part}/{name}",
+            *(known.get(name) or (os.stat(path).st_size, disk.file_hash(path).hex())),
+        )
+        for name, path in ((name, os.path.join(folder, part, name)) for name in names)
         if not name.endswith(".lock")
     )
-
-
-def _describe_file(path: str) -> tuple[int, str]:
-    return os.stat(path).st_size, file_hash(path).hex()

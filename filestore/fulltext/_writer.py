@@ -4,6 +4,7 @@ The files of tantivy never change once written, so that a commit starts from har
 of the one before. What is abandoned has touched nothing that a reader can see.
 """
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 
-from filestore import fileio
+from filestore.fs import disk
 from filestore.fulltext._analysis import (
     COMPOUNDING,
     DEFAULT_LANGUAGE,
@@ -26,6 +27,7 @@ from filestore.fulltext._analysis import (
     language_of,
     prepare,
 )
+from filestore.fulltext._folder import MANAGED, managed
 from filestore.fulltext._stamp import (
     Stamp,
     WritingGuard,
@@ -75,22 +77,28 @@ class Writer:
             self._writer: tantivy.IndexWriter | None = self._open_tantivy()
 
     @classmethod
-    def open(cls, folder: str, *, rebuild: bool = False) -> Self:
+    def open(cls, folder: str, *, rebuild: bool = False, checked: Stamp | None = None) -> Self:
         """Open the index to change it, or to build it anew.
 
         Args:
             folder: The index folder; it is made where there is none.
             rebuild: Start empty. A folder without a stamp starts empty in any case.
+            checked: A stamp that the files were held against under the caller's lock: they are not
+                read for it once more.
 
         Raises:
             FulltextMissing: The index was made by another analysis: rebuild it.
             FulltextDamaged: The files are not what the stamp says: rebuild it.
         """
+        if not disk.is_folder(folder):
+            # A link in its place leads to where nothing of ours may be removed.
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(folder)
         os.makedirs(folder, mode=0o700, exist_ok=True)
         current = read_stamp(folder)
         _drop_leftovers(folder, keep=current.part() if current else "")
         previous = None if rebuild else current
-        if previous is not None:
+        if previous is not None and previous != checked:
             require_files(folder, previous)
         part = os.path.basename(tempfile.mkdtemp(prefix=_PART_PREFIX, dir=folder))
         try:
@@ -122,7 +130,18 @@ class Writer:
         writer = self._live_writer()
         for entry in entries:
             with self._guard:
-                writer.add_document(self._document(entry))
+                import tantivy
+
+                document = tantivy.Document()
+                document.add_unsigned("id", entry.id)
+                title, text = clean(entry.title), clean(entry.text)
+                language = language_of(f"{title} {text}" if title else text)
+                if title:
+                    self._add_piece(document, title, language, _TITLE_WEIGHT)
+                self._add_piece(document, text, language, 1)
+                if language != DEFAULT_LANGUAGE:
+                    document.add_text("language", language)
+                writer.add_document(document)
 
     def delete(self, ids: Iterable[int]) -> None:
         """Delete the documents with these ids, as far as there are any."""
@@ -149,11 +168,32 @@ class Writer:
         writer = self._live_writer()
         with self._guard:
             writer.commit()
+            # Waiting consumes the writer, also when Ctrl-C ends the wait: nothing may use it again.
+            self._writer = None
             # Merges replace files: the stamp names what is left when they are done.
             writer.wait_merging_threads()
-        self._writer = None
-        stamp = self._stamp(generation, catalog)
-        fileio.sync_path(os.path.join(self._folder, self._part))
+        index = self._index
+        assert index is not None
+        with self._guard:
+            index.reload()
+            documents = index.searcher().num_docs
+        files = self._previous.files if self._previous else ()
+        stamp = Stamp(
+            generation=generation,
+            catalog=catalog,
+            documents=documents,
+            files=describe_files(
+                self._folder,
+                self._part,
+                # tantivy's segment files alone never change.
+                {
+                    os.path.basename(name): (size_bytes, digest)
+                    for name, size_bytes, digest in files
+                    if not name.endswith(".json")
+                },
+            ),
+        )
+        disk.sync_path(os.path.join(self._folder, self._part))
         write_stamp(self._folder, stamp)
         self._part = ""
         self._index = None
@@ -177,40 +217,18 @@ class Writer:
             raise ValueError("this full-text writer is closed: a writer commits once")
         return self._writer
 
-    def _stamp(self, generation: int, catalog: str) -> Stamp:
-        index = self._index
-        assert index is not None
-        with self._guard:
-            index.reload()
-            documents = index.searcher().num_docs
-        return Stamp(
-            generation=generation,
-            catalog=catalog,
-            documents=documents,
-            files=describe_files(self._folder, self._part, _known_files(self._previous)),
-        )
-
-    def _document(self, entry: Entry) -> "tantivy.Document":
-        import tantivy
-
-        document = tantivy.Document()
-        document.add_unsigned("id", entry.id)
-        title, text = clean(entry.title), clean(entry.text)
-        language = language_of(f"{title} {text}" if title else text)
-        if title:
-            self._add_piece(document, title, language, _TITLE_WEIGHT)
-        self._add_piece(document, text, language, 1)
-        if language != DEFAULT_LANGUAGE:
-            document.add_text("language", language)
-        return document
-
     def _add_piece(
         self, document: "tantivy.Document", text: str, language: str, weight: int
     ) -> None:
         prepared = prepare(text)
         document.add_text("exact", prepared.exact)
         if prepared.identifiers:
-            document.add_pre_tokenized_text("exact", _whole_tokens(prepared.identifiers))
+            import tantivy
+
+            tokens = [
+                tantivy.Token(word, 2 * place, 0) for place, word in enumerate(prepared.identifiers)
+            ]
+            document.add_pre_tokenized_text("exact", tantivy.PreTokenizedString("", tokens))
         for _ in range(weight):
             self._add_stems(document, prepared.stem, language)
         if language in COMPOUNDING:
@@ -227,40 +245,22 @@ class Writer:
         document.add_pre_tokenized_text("stem", self._stems[language].pre_tokenize(text))
 
 
-def _whole_tokens(words: tuple[str, ...]) -> "tantivy.PreTokenizedString":
-    """Words that no tokenizer takes apart, each two positions on, so that none makes a phrase."""
-    import tantivy
-
-    tokens = [tantivy.Token(word, 2 * place, 0) for place, word in enumerate(words)]
-    return tantivy.PreTokenizedString("", tokens)
-
-
-def _known_files(previous: Stamp | None) -> dict[str, tuple[int, str]]:
-    """Size and hash of tantivy's segment files by name: these alone never change."""
-    files = previous.files if previous else ()
-    return {
-        os.path.basename(name): (size_bytes, digest)
-        for name, size_bytes, digest in files
-        if not name.endswith(".json")
-    }
-
-
 def _link_files(folder: str, previous: Stamp, part: str) -> None:
     for name, _, _ in previous.files:
         source = os.path.join(folder, name)
         target = os.path.join(folder, part, os.path.basename(name))
-        if name.endswith(".json"):
+        if os.path.basename(name) == MANAGED:
+            # Made anew: what it lists tantivy deletes.
+            with open(target, "wb") as file:
+                file.write(managed(previous.names()))
+        elif name.endswith(".json"):
             shutil.copyfile(source, target)
         else:
-            _link_or_copy(source, target)
-
-
-def _link_or_copy(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        # Some file systems have no hard links.
-        shutil.copyfile(source, target)
+            try:
+                os.link(source, target)
+            except OSError:
+                # Some file systems have no hard links.
+                shutil.copyfile(source, target)
 
 
 def _drop_leftovers(folder: str, *, keep: str) -> None:
@@ -272,5 +272,7 @@ def _drop_leftovers(folder: str, *, keep: str) -> None:
         path = os.path.join(folder, name)
         if name.startswith(_PART_PREFIX) and name != keep:
             shutil.rmtree(path, ignore_errors=True)
-        elif name.startswith(fileio.TEMPORARY_PREFIX):
-            os.unlink(path)
+        elif name.startswith(disk.TEMPORARY_PREFIX):
+            # A folder of that name is not ours.
+            with contextlib.suppress(OSError):
+                os.unlink(path)

@@ -7,8 +7,8 @@ what can go wrong is only that a neighbour lies in a list that was not looked in
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from filestore.index import _faiss_file
-from filestore.index.base import VectorIndex, VectorsOf, best_first
+from filestore.index._faiss_file import FaissBacked, one_thread
+from filestore.index.base import VectorsOf, best_first
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64, intp, uint8
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SPARE: Final = 32
 """Candidates beyond what was asked, at least: 8 bits may order near ones wrongly."""
 _MOST_CANDIDATES: Final = 4096
-"""So many equals are told apart by id; more would be slow to score again."""
+"""How many equal scores are ordered by id; more would be slow to score again."""
 _CALIBRATED_COUNT: Final = 10
 """The number of neighbours for which `probes` is measured; more lie in more lists."""
 _ROUNDS: Final = 8
@@ -26,6 +26,11 @@ _SEED: Final = 20_240_229
 _CENTRE_TOLERANCE: Final = 1e-4
 """Two centres so nearly as close to a vector are one as good as the other: sums of 32-bit floats
 depend on how many vectors are assigned at once."""
+
+
+def candidates_for(count: int) -> int:
+    """How many candidates are scored again to find so many neighbours."""
+    return count + max(SPARE, count)
 
 
 class _Places(NamedTuple):
@@ -46,7 +51,7 @@ class _Places(NamedTuple):
         return at, self.ids[at] == ids
 
 
-class ApproximateIndex(VectorIndex):
+class ApproximateIndex(FaissBacked):
     """Inverted lists of vectors cut to 8 bits a number, for inner product."""
 
     def __init__(self, loaded: Any, vectors_of: "VectorsOf") -> None:
@@ -56,8 +61,7 @@ class ApproximateIndex(VectorIndex):
             loaded: A trained `IndexIVFScalarQuantizer` as `train` makes it.
             vectors_of: Gives the embeddings with which candidates are scored again.
         """
-        super().__init__(loaded.d)
-        self._index = loaded
+        super().__init__(loaded.d, loaded)
         self._vectors_of = vectors_of
         self._places: _Places | None = None
 
@@ -86,14 +90,6 @@ class ApproximateIndex(VectorIndex):
         index.nprobe = lists
         return cls(index, vectors_of)
 
-    def write(self, path: str) -> None:
-        """Write the index to a new file and sync it.
-
-        Raises:
-            OSError: The disk refused.
-        """
-        _faiss_file.write(self._index, path)
-
     @property
     def lists(self) -> int:
         """How many lists there are."""
@@ -108,9 +104,6 @@ class ApproximateIndex(VectorIndex):
     def probes(self, probes: int) -> None:
         self._index.nprobe = probes
 
-    def __len__(self) -> int:
-        return int(self._index.ntotal)
-
     def ids(self) -> "NDArray[int64]":
         """See the contract."""
         return self._located().ids
@@ -122,7 +115,17 @@ class ApproximateIndex(VectorIndex):
 
     def holds(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
         """See the contract. A vector must also be in the list of its centre, or none finds it."""
-        return self.holds_codes(ids, vectors) & self._is_listed_well(ids, vectors)
+        import numpy
+
+        held = self.holds_codes(ids, vectors)
+        places = self._located()
+        if not len(ids) or not len(places.ids):
+            return held
+        at, present = places.find(ids)
+        closeness = vectors @ self._index.quantizer.reconstruct_n(0, self.lists).T
+        own = closeness[numpy.arange(len(ids)), places.lists[at]]
+        well: NDArray[bool_] = own >= closeness.max(axis=1) - _CENTRE_TOLERANCE
+        return held & (well | ~present)
 
     def holds_codes(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> "NDArray[bool_]":
         """See the contract."""
@@ -143,21 +146,6 @@ class ApproximateIndex(VectorIndex):
         same: NDArray[bool_] = (codes == expected).all(axis=1)
         same &= present
         return same
-
-    def _is_listed_well(
-        self, ids: "NDArray[int64]", vectors: "NDArray[float32]"
-    ) -> "NDArray[bool_]":
-        """Which vectors lie in the list of the centre closest to them; unknown ids count too."""
-        import numpy
-
-        places = self._located()
-        if not len(ids) or not len(places.ids):
-            return numpy.ones(len(ids), dtype=numpy.bool_)
-        at, present = places.find(ids)
-        closeness = vectors @ self._index.quantizer.reconstruct_n(0, self.lists).T
-        own = closeness[numpy.arange(len(ids)), places.lists[at]]
-        well: NDArray[bool_] = own >= closeness.max(axis=1) - _CENTRE_TOLERANCE
-        return well | ~present
 
     def _located(self) -> _Places:
         import faiss
@@ -186,20 +174,13 @@ class ApproximateIndex(VectorIndex):
 
     def add(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
         """See the contract."""
-        self._check(ids, vectors)
         self._places = None
-        if not len(ids):
-            return
-        if len(self):
-            self.remove(ids)
-        self._index.add_with_ids(vectors, ids)
+        super().add(ids, vectors)
 
     def remove(self, ids: "NDArray[int64]") -> int:
         """See the contract."""
-        import numpy
-
         self._places = None
-        return int(self._index.remove_ids(numpy.ascontiguousarray(ids))) if len(ids) else 0
+        return super().remove(ids)
 
     def search(
         self, vector: "NDArray[float32]", count: int, *, allowed: "NDArray[int64] | None" = None
@@ -209,7 +190,16 @@ class ApproximateIndex(VectorIndex):
         if count < 1 or available == 0:
             return []
         candidates = self._candidates(vector, count, available, allowed)
-        return self._scored(vector, candidates)[:count]
+        # Candidates by exact inner product; where an embedding is lost its estimate stands.
+        import numpy
+
+        ids = numpy.array([identifier for identifier, _ in candidates], dtype=numpy.int64)
+        scores = numpy.array([score for _, score in candidates], dtype=numpy.float32)
+        vectors, found = self._vectors_of(ids)
+        if found.any():
+            # Row by row, so that equal vectors score equally wherever they stand.
+            scores[found] = numpy.einsum("ij,j->i", vectors[found], vector)
+        return best_first(ids, scores)[:count]
 
     def _candidates(
         self,
@@ -219,12 +209,13 @@ class ApproximateIndex(VectorIndex):
         allowed: "NDArray[int64] | None",
     ) -> list[tuple[int, float]]:
         """Ids and estimated scores, best first, enough to find `count` among them."""
-        fetched = min(available, count + max(SPARE, count))
+        fetched = min(available, candidates_for(count))
         probes = self._probes_for(count, available)
         while True:
-            ids, scores = self.estimates(
-                vector.reshape(1, -1), fetched, probes=probes, allowed=allowed
-            )
+            with one_thread():
+                ids, scores = self.estimates(
+                    vector.reshape(1, -1), fetched, probes=probes, allowed=allowed
+                )
             found = ids[0] >= 0
             hits = best_first(ids[0][found], scores[0][found])
             if len(hits) < fetched and probes < self.lists:
@@ -262,6 +253,21 @@ class ApproximateIndex(VectorIndex):
         closer = (closeness[:, None, :] > own[:, :, None]).sum(axis=2, dtype=numpy.int64)
         return numpy.where(present, closer, self.lists)
 
+    def codes_compared(self, queries: "NDArray[float32]", count: int) -> float:
+        """How many codes a search for so many neighbours is compared with, on average.
+
+        Args:
+            queries: (n, dimension) float32.
+            count: The number of neighbours.
+        """
+        import numpy
+
+        lists = self._index.invlists
+        sizes = numpy.array([lists.list_size(number) for number in range(self.lists)])
+        probes = self._probes_for(count, len(self)) if len(self) else self.lists
+        _, nearest = self._index.quantizer.search(numpy.ascontiguousarray(queries), probes)
+        return float(sizes[nearest].sum(axis=1).mean())
+
     def estimates(
         self,
         vectors: "NDArray[float32]",
@@ -278,17 +284,3 @@ class ApproximateIndex(VectorIndex):
         parameters = faiss.SearchParametersIVF(nprobe=probes, sel=selector)  # type: ignore[call-arg]
         scores, ids = self._index.search(vectors, count, params=parameters)
         return ids, scores
-
-    def _scored(
-        self, vector: "NDArray[float32]", candidates: list[tuple[int, float]]
-    ) -> list[tuple[int, float]]:
-        """Candidates by exact inner product; where an embedding is lost its estimate stands."""
-        import numpy
-
-        ids = numpy.array([identifier for identifier, _ in candidates], dtype=numpy.int64)
-        scores = numpy.array([score for _, score in candidates], dtype=numpy.float32)
-        vectors, found = self._vectors_of(ids)
-        if found.any():
-            # Row by row, so that equal vectors score equally wherever they stand.
-            scores[found] = numpy.einsum("ij,j->i", vectors[found], vector)
-        return best_first(ids, scores)

@@ -3,8 +3,8 @@
 import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.index import _faiss_file
-from filestore.index.base import VectorIndex, best_first
+from filestore.index._faiss_file import FaissBacked, one_thread
+from filestore.index.base import best_first
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64
@@ -14,25 +14,13 @@ _SPARE: Final = 8
 """Neighbours fetched beyond what was asked, so that ties at the end are seen."""
 
 
-class FaissIndex(VectorIndex):
+class FaissIndex(FaissBacked):
     """Flat inner product under an id map."""
 
     def __init__(self, dimension: int, *, loaded: Any = None) -> None:
         import faiss
 
-        super().__init__(dimension)
-        self._index: Any = loaded or faiss.IndexIDMap2(faiss.IndexFlatIP(dimension))
-
-    def write(self, path: str) -> None:
-        """Write the index to a new file and sync it.
-
-        Raises:
-            OSError: The disk refused.
-        """
-        _faiss_file.write(self._index, path)
-
-    def __len__(self) -> int:
-        return int(self._index.ntotal)
+        super().__init__(dimension, loaded or faiss.IndexIDMap2(faiss.IndexFlatIP(dimension)))
 
     def ids(self) -> "NDArray[int64]":
         """See the contract."""
@@ -58,21 +46,6 @@ class FaissIndex(VectorIndex):
                 continue
         return same
 
-    def add(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
-        """See the contract."""
-        self._check(ids, vectors)
-        if not len(ids):
-            return
-        if len(self):
-            self.remove(ids)
-        self._index.add_with_ids(vectors, ids)
-
-    def remove(self, ids: "NDArray[int64]") -> int:
-        """See the contract."""
-        import numpy
-
-        return int(self._index.remove_ids(numpy.ascontiguousarray(ids))) if len(ids) else 0
-
     def search(
         self, vector: "NDArray[float32]", count: int, *, allowed: "NDArray[int64] | None" = None
     ) -> list[tuple[int, float]]:
@@ -88,7 +61,8 @@ class FaissIndex(VectorIndex):
             parameters = faiss.SearchParameters(sel=faiss.IDSelectorBatch(allowed))  # type: ignore[call-arg]
         fetched = min(available, count + _SPARE)
         while True:
-            scores, ids = self._index.search(vector.reshape(1, -1), fetched, params=parameters)
+            with one_thread():
+                scores, ids = self._index.search(vector.reshape(1, -1), fetched, params=parameters)
             found = ids[0] >= 0
             hits = best_first(ids[0][found], scores[0][found])
             # The order among equals is ours only if none of them was left behind.

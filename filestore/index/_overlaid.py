@@ -85,16 +85,13 @@ class OverlaidIndex(VectorIndex):
         if allowed is not None:
             below = self._lower.search(vector, count, allowed=allowed[~self._is_hidden(allowed)])
         else:
-            below = self._shown(vector, count)
+            # The nearest below that still count.
+            wanted = count
+            while True:
+                found = self._lower.search(vector, wanted)
+                below = [hit for hit in found if hit[0] not in self._hidden]
+                if len(below) >= count or len(found) < wanted:
+                    break
+                wanted = wanted * 2 + len(found) - len(below)
         above = self._upper.search(vector, count, allowed=allowed)
         return sorted([*below, *above], key=lambda hit: (-hit[1], hit[0]))[: max(0, count)]
-
-    def _shown(self, vector: "NDArray[float32]", count: int) -> list[tuple[int, float]]:
-        """The nearest below that still count."""
-        wanted = count
-        while True:
-            found = self._lower.search(vector, wanted)
-            shown = [hit for hit in found if hit[0] not in self._hidden]
-            if len(shown) >= count or len(found) < wanted:
-                return shown[: max(0, count)]
-            wanted = wanted * 2 + len(found) - len(shown)

@@ -1,12 +1,13 @@
-"""How large an approximate index is trained, and how many of its lists a search must look into.
+"""How an approximate index is trained, how many of its lists are looked into, what that costs.
 
 Nothing is assumed of the data: neighbours found are held against exact ones of the same vectors.
+Work is counted, not timed: the same vectors get the same index on a busy machine.
 """
 
 import math
 from typing import TYPE_CHECKING, Final
 
-from filestore.index._approximate import SPARE, ApproximateIndex
+from filestore.index._approximate import SPARE, ApproximateIndex, candidates_for
 
 if TYPE_CHECKING:
     from numpy import float32, int64
@@ -27,6 +28,10 @@ _NOISE: Final = (0.33, 0.88, 1.33)
 a repetition, a good and a vague question."""
 _MIXED_IN: Final = 0.75
 _KINDS: Final = len(_NOISE) + 1
+ASKED: Final = 58
+"""Neighbours that a search by words and vectors together asks for."""
+_CANDIDATE: Final = 200
+"""What scoring a candidate again costs, in vectors compared: it is fetched out of SQLite."""
 _SEED: Final = 7
 
 
@@ -115,10 +120,27 @@ def tune(index: ApproximateIndex, judge: Judge) -> float | None:
     last = math.ceil(AIM * ranks.shape[1]) - 1
     probes = int(numpy.sort(ranks, axis=1)[:, last].max()) + 1
     probes = min(max(probes, _FEWEST_PROBES), index.lists)
-    # The lists are the right ones by now; what 8 bits blur shows only in a search.
+    # The lists are the right ones here; what 8 bits blur shows only in a search.
     while (recall := judge.recall(index, probes)) < AIM:
         if probes == index.lists:
             return None
         probes = min(index.lists, math.ceil(probes * _STEP))
     index.probes = probes
     return recall
+
+
+def work(index: ApproximateIndex, queries: "NDArray[float32]") -> float:
+    """What a search of a tuned index costs, as a share of comparing all its vectors.
+
+    Args:
+        index: With its probes set.
+        queries: (n, dimension) float32.
+
+    Returns:
+        Centres and codes compared and candidates scored again, in vectors compared, by the number
+        of vectors; the mean over the queries. A code counts as a vector: how much less it costs
+        depends on the processor.
+    """
+    candidates = min(len(index), candidates_for(ASKED))
+    compared = index.lists + index.codes_compared(queries, ASKED) + _CANDIDATE * candidates
+    return compared / max(1, len(index))

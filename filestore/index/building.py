@@ -1,11 +1,11 @@
-"""The choice of an index for a store's vectors: exact while that is fast, else trained and tuned.
+"""The choice of an index for a store's vectors: exact, or trained and tuned where that wins.
 
 Reads the vectors from wherever they are kept, in blocks, and says what it made.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import orjson
@@ -21,10 +21,21 @@ if TYPE_CHECKING:
 
     Block: TypeAlias = tuple[NDArray[int64], NDArray[float32]]
 
-EXACT_UP_TO: Final = 50_000
-"""Vectors that are compared one and all in some milliseconds."""
 _OUTGROWN: Final = 2
-"""Trained anew when the vectors are so many times as many, or as few, as at training."""
+"""Trained again when the vectors are so many times as many, or as few, as at training."""
+_STILL: Final = 1.5
+"""Lists that there are may cost so many times what new ones may, so that an index does not turn
+back and forth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Where lists begin to win over comparing all vectors."""
+
+    exact_up_to: int = 50_000
+    """Vectors that are compared one and all in some milliseconds: lists are not tried."""
+    work: float = 0.5
+    """The share of comparing all vectors that a search with lists may cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +47,16 @@ class Description:
     vectors: int
     """In the file; later ones are replayed."""
     lists: int | None = None
+    """Of an exact index, as all below: what was measured when lists were tried and won too little.
+    """
     probes: int | None = None
     """Lists that a search for ten neighbours looks into."""
     recall: float | None = None
     """Share of the ten nearest that are found, measured on queries made from the data."""
     trained_on: int | None = None
     """How many vectors there were when the lists were made."""
+    work: float | None = None
+    """What a search with the lists costs, as a share of comparing all vectors."""
 
     def serialize(self) -> str:
         """As JSON, with null for None."""
@@ -63,7 +78,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grown:
-    """An index that was brought up to date without training."""
+    """An index that was updated without training."""
 
     index: "VectorIndex"
     trained_on: int
@@ -92,22 +107,35 @@ class VectorSource(ABC):
 
 
 def build(
-    source: VectorSource, *, grown: Grown | None = None, exact_up_to: int = EXACT_UP_TO
+    source: VectorSource,
+    *,
+    grown: Grown | None = None,
+    tried: Description | None = None,
+    limits: Limits | None = None,
 ) -> Built:
     """Make the index of some vectors.
 
     Args:
         source: The vectors.
         grown: An index that holds just these vectors, used if it still serves them well.
-        exact_up_to: The number of vectors up to which all are compared.
+        tried: The exact index that there is of such vectors: lists are not tried again before it is
+            outgrown.
+        limits: Where lists begin to win; None for the usual ones.
     """
-    if len(source) <= exact_up_to:
+    limits = limits or Limits()
+    if len(source) <= limits.exact_up_to:
         return _exact(source)
+    if tried is not None and is_current(len(source), tried.trained_on or 0):
+        return _exact(source, tried)
+    built, most = None, limits.work
     if grown is not None and is_current(len(source), grown.trained_on):
-        built = _renewed(source, grown)
-        if built is not None:
-            return built
-    return _trained(source) or _exact(source)
+        built, most = _renewed(source, grown), limits.work * _STILL
+    if built is None or built.description.work is None:
+        built, most = _trained(source), limits.work
+    if built is None:
+        return _exact(source)
+    work = built.description.work
+    return built if work is not None and work <= most else _exact(source, built.description)
 
 
 def is_current(count: int, trained_on: int) -> bool:
@@ -115,16 +143,19 @@ def is_current(count: int, trained_on: int) -> bool:
     return trained_on / _OUTGROWN <= count <= trained_on * _OUTGROWN
 
 
-def _exact(source: VectorSource) -> Built:
+def _exact(source: VectorSource, tried: Description | None = None) -> Built:
+    """All vectors, and what was measured of lists where these were tried."""
     from filestore.index._faiss import FaissIndex
 
     index = FaissIndex(source.dimension)
     for ids, vectors in source.blocks():
         index.add(ids, vectors)
-    return Built(index=index, description=Description(kind="exact", vectors=len(index)))
+    measured = tried or Description(kind="exact", vectors=0)
+    return Built(index=index, description=replace(measured, kind="exact", vectors=len(index)))
 
 
 def _trained(source: VectorSource) -> Built | None:
+    """An index with new lists; None where there is nothing to train with."""
     from filestore.index import _tuning
     from filestore.index._approximate import ApproximateIndex
 
@@ -142,7 +173,7 @@ def _trained(source: VectorSource) -> Built | None:
 
 
 def _renewed(source: VectorSource, grown: Grown) -> Built | None:
-    """The grown index, tuned afresh, with the rows replaced whose embedding is another now."""
+    """The grown index, tuned again, with the rows replaced whose embedding is another now."""
     from filestore.index._approximate import ApproximateIndex
 
     index, judge, stale = grown.index, _judge(source), []
@@ -164,18 +195,18 @@ def _judge(source: VectorSource) -> "Judge":
     return _tuning.Judge(_tuning.queries_near(source.sample(_tuning.QUERIES_A_KIND)))
 
 
-def _tuned(index: "ApproximateIndex", judge: "Judge", trained_on: int) -> Built | None:
+def _tuned(index: "ApproximateIndex", judge: "Judge", trained_on: int) -> Built:
+    """The index tuned, and what was measured; its work is None where it does not find enough."""
     from filestore.index import _tuning
 
     recall = _tuning.tune(index, judge)
-    if recall is None:
-        return None
     description = Description(
         kind="approximate",
         vectors=len(index),
         lists=index.lists,
         probes=index.probes,
-        recall=round(recall, 4),
+        recall=None if recall is None else round(recall, 4),
         trained_on=trained_on,
+        work=None if recall is None else round(_tuning.work(index, judge.queries), 3),
     )
     return Built(index=index, description=description)

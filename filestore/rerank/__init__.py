@@ -7,8 +7,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Final, cast
 
+from filestore.config.user_config import Machine
 from filestore.embed import Choice
-from filestore.machine import Machine
 from filestore.rerank.base import Reranker, UnknownReranker
 
 __all__ = ["Reranker", "UnknownReranker", "known_rerankers", "open_reranker"]

@@ -10,14 +10,14 @@ import os
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from filestore.embed import Choice, ModelMissing, ModelUnusable
-from filestore.embed.models import find_model
-from filestore.embed.quiet import quiet_libraries
+from filestore.embed import Choice, ModelUnusable
+from filestore.embed.models import installed_model
+from filestore.embed.quiet import LOAD_ERRORS, quiet_libraries
+from filestore.fs import disk
 from filestore.rerank.base import Reranker
 
 if TYPE_CHECKING:
@@ -72,19 +72,8 @@ def open_choice(choice: Choice) -> Reranker:
         ModelMissing: The model or the library is not here.
         ModelUnusable: The folder holds no such model.
     """
-    if find_spec(_LIBRARY) is None:
-        raise ModelMissing(
-            "a cross-encoder needs sentence-transformers, which is not installed",
-            remedy="run `pip install sentence-transformers`, or search without reranking",
-        )
     named = replace(choice, name=f"{choice.kind}:{choice.model or DEFAULT_MODEL}")
-    folder = find_model(named)
-    _check(folder)
-    return CrossEncoderReranker(choice.name, folder)
-
-
-def _check(folder: str) -> None:
-    """See that a folder holds a model with one score and nothing that would be run."""
+    folder = installed_model(named, feature="cross-encoder", otherwise="search without reranking")
     config = _object(folder, "config.json")
     if config is None:
         raise _unusable(folder, "has no config.json")
@@ -98,6 +87,7 @@ def _check(folder: str) -> None:
     for kind in _module_kinds(folder):
         if not kind.startswith(f"{_LIBRARY}."):
             raise _unusable(folder, f"needs a module that is not supported: {kind!r}")
+    return CrossEncoderReranker(choice.name, folder)
 
 
 def _module_kinds(folder: str) -> list[str]:
@@ -119,8 +109,8 @@ def _object(folder: str, name: str) -> dict[str, Any] | None:
 
 def _json(folder: str, name: str) -> Any:
     try:
-        with open(os.path.join(folder, name), "rb") as file:
-            return orjson.loads(file.read(_CONFIG_LIMIT))
+        path = os.path.join(folder, name)
+        return orjson.loads(disk.read_path(path, limit=_CONFIG_LIMIT, follow_links=True))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
@@ -141,16 +131,7 @@ def _load(folder: str) -> CrossEncoder:
                 model_kwargs={"use_safetensors": True},
                 activation_fn=Identity(),
             )
-    except (
-        SafetensorError,
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        ImportError,
-        RuntimeError,
-    ) as error:
+    except (SafetensorError, *LOAD_ERRORS) as error:
         raise _unusable(folder, "cannot be loaded", str(error)) from error
     # Some versions keep the precision that the weights were stored in.
     model.float().eval()

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from filestore.errors import FilestoreError
+from filestore.core.errors import FilestoreError
 
 if TYPE_CHECKING:
     import numpy as np

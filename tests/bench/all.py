@@ -34,7 +34,9 @@ def main() -> int:
     parser.add_argument("--files", type=int, default=100_000, help="default: %(default)s")
     parser.add_argument("--folders", type=int, default=1_000, help="default: %(default)s")
     parser.add_argument("--work", metavar="DIR", help="keep the stores here, and use them again")
-    parser.add_argument("--data", metavar="DIR", help="question sets for xquad.py and fusion.py")
+    parser.add_argument(
+        "--data", metavar="DIR", help="question sets of xquad, fusion, query_syntax"
+    )
     parser.add_argument("--model", metavar="FOLDER", help="a model with its graph for ONNX")
     parser.add_argument("--large", action="store_true", help="a store of a million chunks, too")
     given = parser.parse_args()
@@ -50,10 +52,15 @@ def main() -> int:
 def _others(given: argparse.Namespace) -> list[tuple[str, list[str]]]:
     """The scripts that make what they need themselves, with their options."""
     model = given.model or "builtin"
-    scripts: list[tuple[str, list[str]]] = [("pdf", []), ("large_index", [])]
+    scripts: list[tuple[str, list[str]]] = [
+        ("pdf", []),
+        ("large_index", []),
+        ("code_chunks", []),
+    ]
     if given.model:
         scripts.append(("embedding", []))
     if given.data:
+        scripts.append(("query_syntax", ["--xquad", given.data]))
         scripts.append(("xquad", [given.data, "--embedder", model]))
         scripts.append(("fusion", ["--xquad", given.data, "--model", model]))
     if given.large:

@@ -39,7 +39,7 @@ COLD = """
 import json, sys, time
 started = time.perf_counter()
 from filestore.embed import Choice, open_embedder
-from filestore.machine import Machine
+from filestore.config.user_config import Machine
 embedder = open_embedder(Choice(name="onnx:" + sys.argv[1], machine=Machine(cache=sys.argv[2])))
 embedder.fingerprint
 ours = time.perf_counter() - started

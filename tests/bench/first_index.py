@@ -49,16 +49,16 @@ def _first_sync(root: str) -> measure.Run:
 
 def loop(root: str) -> None:
     """Read, parse and embed every chunk file."""
-    from filestore import chunkfile
+    from filestore.chunks import chunk_file
     from filestore.embed import Choice, open_embedder
-    from filestore.embedding_feed import EMBED_BATCH
-    from filestore.indexing import BATCH
+    from filestore.sidecar.commit import BATCH
+    from filestore.sidecar.embedding_feed import EMBED_BATCH
 
     embedder = open_embedder(Choice(name="builtin"))
     paths = sorted(Path(root, "chunked").rglob("*.md"))
     for start in range(0, len(paths), BATCH):
-        chunks = [chunkfile.parse(path.read_bytes()) for path in paths[start : start + BATCH]]
-        texts = [text for chunk in chunks for text in chunkfile.texts(chunk)]
+        chunks = [chunk_file.parse(path.read_bytes()) for path in paths[start : start + BATCH]]
+        texts = [text for chunk in chunks for text in chunk_file.texts(chunk)]
         for first in range(0, len(texts), EMBED_BATCH):
             embedder.embed_documents(texts[first : first + EMBED_BATCH])
 

@@ -2,8 +2,9 @@
 
 Every question of the sets in ``fusion_sets`` is asked of the full-text index and of the vectors;
 both answers are merged as a store merges them, and by plain reciprocal rank fusion, the yardstick.
-The score is nDCG@10. What counts is the difference to the better of the two legs, with the interval
-of a paired bootstrap: its lower end below 0 alone is noise, its upper end below 0 is a loss.
+The score is nDCG@10. What counts is the difference to the better of the two rankings, with the
+interval of a paired bootstrap: its lower end below 0 alone is noise, its upper end below 0 is a
+loss.
 """
 
 import argparse
@@ -20,10 +21,10 @@ from fusion_sets import QuestionSet, build
 
 from filestore.embed import open_embedder
 from filestore.embed.base import Choice, Embedder
-from filestore.evaluation import Difference, ndcg, paired_difference
-from filestore.fulltext import Entry, Reader, Writer
-from filestore.fusion import DEPTH
-from filestore.search import LEXICAL_FLOOR, Leg, fuse_legs
+from filestore.fulltext import Entry, Reader, Writer, parse_query
+from filestore.search.fusion import DEPTH
+from filestore.search.metrics import Difference, ndcg, paired_difference
+from filestore.search.search import LEXICAL_FLOOR, Retrieved, fuse_rankings
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -31,11 +32,11 @@ if TYPE_CHECKING:
 
 PLACES: Final = 10
 RANK_CONSTANT: Final = 60
-LEGS: Final = ("keyword", "vector")
-METHODS: Final = (*LEGS, "rank fusion", "filestore")
+RETRIEVERS: Final = ("keyword", "vector")
+METHODS: Final = (*RETRIEVERS, "rank fusion", "filestore")
 HEAD: Final = (
     "| set | documents | questions | keyword | vector | rank fusion | filestore"
-    " | over the better leg | 95 % |"
+    " | over the better retriever | 95 % |"
 )
 
 
@@ -51,9 +52,9 @@ class Result:
         """Over all questions."""
         return sum(self.scores[method]) / len(self.scores[method])
 
-    def over_better_leg(self, method: str) -> Difference:
-        """How much a fusion gained over the leg that is better in this set."""
-        better = max(LEGS, key=self.mean)
+    def over_better_retriever(self, method: str) -> Difference:
+        """How much a fusion gained over the ranking that is better in this set."""
+        better = max(RETRIEVERS, key=self.mean)
         return paired_difference(self.scores[method], self.scores[better])
 
 
@@ -91,16 +92,16 @@ def _name(model: str) -> str:
 
 
 def _measure(asked: QuestionSet, embedder: Embedder, work: Path) -> Result:
-    vector = _vector_legs(asked, embedder, work)
+    vector = _vector_rankings(asked, embedder, work)
     scores: dict[str, list[float]] = {method: [] for method in METHODS}
-    keyword = _keyword_legs(asked)
+    keyword = _keyword_rankings(asked)
     for place, ((by_keyword, known), by_vector) in enumerate(zip(keyword, vector, strict=True)):
-        legs = {"keyword": by_keyword, "vector": by_vector}
-        fused = fuse_legs(legs, lexical=embedder.lexical, known=known)
+        rankings = {"keyword": by_keyword, "vector": by_vector}
+        fused = fuse_rankings(rankings, lexical=embedder.lexical, known=known)
         found = {
             "keyword": _items(by_keyword),
             "vector": _items(by_vector),
-            "rank fusion": _rank_fusion(legs),
+            "rank fusion": _rank_fusion(rankings),
             "filestore": [one.item for one in fused],
         }
         grades = dict.fromkeys(asked.relevant[place], 1.0)
@@ -113,8 +114,8 @@ def _key(place: int) -> str:
     return f"{place:06}"
 
 
-def _items(leg: Leg) -> list[str]:
-    return [item for item, _ in leg]
+def _items(ranking: Retrieved) -> list[str]:
+    return [item for item, _ in ranking]
 
 
 def _groups(asked: QuestionSet, ranking: Sequence[str]) -> list[int]:
@@ -123,7 +124,7 @@ def _groups(asked: QuestionSet, ranking: Sequence[str]) -> list[int]:
     return list(dict.fromkeys(asked.groups[p] if asked.groups else p for p in places))
 
 
-def _keyword_legs(asked: QuestionSet) -> Iterator[tuple[Leg, float]]:
+def _keyword_rankings(asked: QuestionSet) -> Iterator[tuple[Retrieved, float]]:
     """What keywords find, and how much of each question they know."""
     with tempfile.TemporaryDirectory() as folder:
         with Writer.open(folder, rebuild=True) as writer:
@@ -131,12 +132,12 @@ def _keyword_legs(asked: QuestionSet) -> Iterator[tuple[Leg, float]]:
             stamp = writer.commit(1, "bench")
         with Reader.open(folder, stamp) as reader:
             for question in asked.questions:
-                found = reader.search(question, DEPTH)
-                leg = [(_key(place), score) for place, score in found]
-                yield leg, reader.known_share(question)
+                query = parse_query(question)
+                ranking = [(_key(place), score) for place, score in reader.search(query, DEPTH)]
+                yield ranking, reader.known_share(query)
 
 
-def _vector_legs(asked: QuestionSet, embedder: Embedder, work: Path) -> Iterator[Leg]:
+def _vector_rankings(asked: QuestionSet, embedder: Embedder, work: Path) -> Iterator[Retrieved]:
     documents = _embedded(asked.documents, "documents", embedder, embedder.embed_documents, work)
     questions = _embedded(
         asked.questions, "questions", embedder, lambda texts: _each(texts, embedder), work
@@ -171,11 +172,11 @@ def _embedded(
     return vectors
 
 
-def _rank_fusion(legs: dict[str, Leg]) -> list[str]:
-    """Cormack, Clarke and Büttcher (2009), every leg with the same say."""
+def _rank_fusion(rankings: dict[str, Retrieved]) -> list[str]:
+    """Cormack, Clarke and Büttcher (2009), every ranking with the same say."""
     scores: dict[str, float] = {}
-    for leg in legs.values():
-        for rank, (item, _) in enumerate(leg, start=1):
+    for ranking in rankings.values():
+        for rank, (item, _) in enumerate(ranking, start=1):
             scores[item] = scores.get(item, 0.0) + 1 / (RANK_CONSTANT + rank)
     return sorted(scores, key=lambda item: (-scores[item], item))
 
@@ -185,15 +186,15 @@ def _table(results: Sequence[Result], model: str) -> Iterator[str]:
     yield HEAD
     yield "|---|" + "--:|" * 8
     for one in results:
-        gained = one.over_better_leg("filestore")
+        gained = one.over_better_retriever("filestore")
         counts = f"{len(one.asked.documents):,} | {len(one.asked.questions):,}"
         scores = " | ".join(f"{one.mean(method):.3f}" for method in METHODS)
         interval = f"{gained.low:+.3f} to {gained.high:+.3f}"
         yield f"| {one.asked.name} | {counts} | {scores} | {gained.mean:+.3f} | {interval} |"
-    for method in METHODS[len(LEGS) :]:
-        gains = [one.over_better_leg(method).mean for one in results]
+    for method in METHODS[len(RETRIEVERS) :]:
+        gains = [one.over_better_retriever(method).mean for one in results]
         worst, average = min(gains), sum(gains) / len(gains)
-        yield f"\n{method} over the better leg: worst {worst:+.3f}, mean {average:+.3f}"
+        yield f"\n{method} over the better retriever: worst {worst:+.3f}, mean {average:+.3f}"
 
 
 if __name__ == "__main__":

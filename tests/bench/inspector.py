@@ -14,6 +14,7 @@ verification runs. Memory is of the screen's own process; questions and work are
 import os
 import random
 import statistics
+import sys
 import tempfile
 import time
 
@@ -98,9 +99,9 @@ def session(root: str) -> list[Row]:
     with tempfile.TemporaryDirectory() as scratch:
         told = os.path.join(scratch, "heartbeat.json")
         # Nothing is open that a session before had left open.
-        with screen.Screen(
-            command(root), FILESTORE_HEARTBEAT=told, XDG_STATE_HOME=scratch
-        ) as terminal:
+        program = os.path.join(os.path.dirname(__file__), "heartbeat.py")
+        measured = [sys.executable, program, told, *command(root)[1:]]
+        with screen.Screen(measured, XDG_STATE_HOME=scratch) as terminal:
             terminal.until("resource-000")
             terminal.settled(1.0)
             press(terminal, b"l")

@@ -5,16 +5,16 @@ document, and the paragraph of a question its one right answer. The score is nDC
 analyses in the same run are the yardsticks.
 """
 
+import argparse
 import json
 import math
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import tantivy
 
-from filestore.fulltext import Entry, Reader, Writer
+from filestore.fulltext import Entry, Reader, Writer, parse_query
 
 DEPTH = 10
 Questions = list[tuple[str, int]]
@@ -48,7 +48,7 @@ def open_ours(folder: str, paragraphs: list[str]) -> Search:
         writer.add(Entry(id=place, title="", text=text) for place, text in enumerate(paragraphs))
         stamp = writer.commit(1, "bench")
     reader = Reader.open(folder, stamp)
-    return lambda question: [file_id for file_id, _ in reader.search(question, DEPTH)]
+    return lambda question: [file_id for file_id, _ in reader.search(parse_query(question), DEPTH)]
 
 
 def open_plain(tokenizer: str, paragraphs: list[str]) -> Search:
@@ -85,16 +85,15 @@ def rows(data: Path) -> Iterator[tuple[str, float, float, float]]:
         yield path.name.split(".")[1], ours, plain[0], plain[1]
 
 
-def main() -> int:
+def main() -> None:
     """Print one line a language."""
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("data", metavar="DATA_DIR", type=Path)
+    given = parser.parse_args()
     print(f"{'language':10}{'filestore':>10}{'default':>10}{'en_stem':>10}   nDCG@{DEPTH}")
-    for language, *scores in rows(Path(sys.argv[1])):
+    for language, *scores in rows(given.data):
         print(f"{language:10}" + "".join(f"{score:>10.4f}" for score in scores))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -85,7 +85,7 @@ def fill(root: str, vectors: str) -> None:
     """Put synthetic embeddings into a sidecar, and their ids into its catalog."""
     from synthetic import BLOCK, Clusters, SyntheticEmbedder
 
-    from filestore.hashing import embedding_key, vector_id
+    from filestore.core.hashing import embedding_key, vector_id
 
     total = int(vectors)
     clusters, fingerprint = Clusters(total), SyntheticEmbedder(total).fingerprint
@@ -113,7 +113,7 @@ def _parts(root: str, *, create: bool = False) -> tuple[Any, Any]:
 
 
 def _places(root: str) -> Any:
-    from filestore.places import Places
+    from filestore.config.layout import Places
 
     return Places(root=root, sidecar=os.path.join(root, ".sidecar"), configuration=root)
 
@@ -122,7 +122,7 @@ def build(root: str, vectors: str) -> None:
     """Write the FAISS file, trained anew, and print what it is."""
     from synthetic import SyntheticEmbedder
 
-    from filestore import vector_file
+    from filestore.sidecar import vector_file
 
     for path in Path(root, ".sidecar").glob("vectors-*.faiss"):
         path.unlink()
@@ -199,7 +199,7 @@ def ask(root: str, vectors: str, queries: str) -> None:
     import faiss
     from synthetic import Clusters, SyntheticEmbedder
 
-    from filestore import vector_file
+    from filestore.sidecar import vector_file
 
     total = int(vectors)
     asked = Clusters(total).queries(int(queries))
@@ -239,7 +239,7 @@ def ask(root: str, vectors: str, queries: str) -> None:
 
 def _truth(queries: Any, total: int) -> list[tuple[set[int], set[int]]]:
     """Of each query the vector ids of its nearest, and their numbers."""
-    from filestore.hashing import embedding_key, vector_id
+    from filestore.core.hashing import embedding_key, vector_id
     from filestore.index._tuning import Judge
 
     judge = Judge(queries)

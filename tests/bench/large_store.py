@@ -79,8 +79,8 @@ def make(root: str, files: str, folders: str) -> None:
     """Write the chunk files: short texts, some subjects in each folder."""
     from stores import TextMaker
 
-    from filestore import chunkfile
-    from filestore.settings import Settings, serialize
+    from filestore.chunks import chunk_file
+    from filestore.config.settings import Settings, serialize
 
     maker = TextMaker(seed=3)
     for folder in range(int(folders)):
@@ -89,8 +89,8 @@ def make(root: str, files: str, folders: str) -> None:
         subjects = [f"{maker.word()} {maker.word()}" for _ in range(SUBJECTS_PER_FOLDER)]
         for number in range(1, int(files) // int(folders) + 1):
             subject = subjects[number % SUBJECTS_PER_FOLDER]
-            data = chunkfile.generate(body=f"{maker.text(WORDS)}{number}\n", headings=(subject,))
-            with open(os.path.join(path, chunkfile.chunk_name(number)), "wb") as file:
+            data = chunk_file.generate(body=f"{maker.text(WORDS)}{number}\n", headings=(subject,))
+            with open(os.path.join(path, chunk_file.chunk_name(number)), "wb") as file:
                 file.write(data)
     with open(os.path.join(root, "filestore.toml"), "wb") as file:
         file.write(serialize(Settings()))
@@ -108,8 +108,8 @@ def _open(root: str, files: str) -> Any:
 
 def sync(root: str, files: str) -> None:
     """Index what is new, and print what was made of it."""
-    from filestore import vector_file
     from filestore.catalog import Catalog
+    from filestore.sidecar import vector_file
 
     with closing(_open(root, files)) as store:
         report = store.sync()
@@ -126,12 +126,11 @@ def search(root: str, files: str, mode: str) -> None:
     parts: dict[str, float] = {}
     load(mode)
     parts["loading libraries"] = time.perf_counter() - started
-    from filestore import vector_file
+    from filestore.fs import disk
     from filestore.fulltext import Reader
     from filestore.index import _faiss_file
-    from filestore.search import Filters
 
-    _clock(parts, "hashing the FAISS file", vector_file, "file_hash")
+    _clock(parts, "hashing the FAISS file", disk, "file_hash")
     _clock(parts, "opening the FAISS file", _faiss_file, "read")
     _clock(parts, "asking the vectors", _approximate(), "search")
     _clock(parts, "opening the full-text index", Reader, "open")
@@ -140,7 +139,7 @@ def search(root: str, files: str, mode: str) -> None:
         # Made before: a real model has its own figures.
         store.embedder.embed_query(QUERY)
         opened = time.perf_counter()
-        answer = store.search(QUERY, mode=mode, filters=Filters())
+        answer = store.search(QUERY, mode=mode)
         parts["the search as a whole"] = time.perf_counter() - opened
     assert answer.hits
     print(json.dumps(parts))
@@ -169,7 +168,7 @@ def _clock(parts: dict[str, float], name: str, owner: Any, attribute: str) -> No
 
 def load(mode: str) -> None:
     """Load what a search of this mode needs."""
-    import filestore.search
+    import filestore.search.search
     import filestore.store  # noqa: F401
 
     if mode != "keyword":

@@ -7,8 +7,8 @@ import random
 import subprocess
 import sys
 
-from filestore import chunkfile
-from filestore.settings import Settings, serialize
+from filestore.chunks import chunk_file
+from filestore.config.settings import Settings, serialize
 
 FREQUENT = (
     "the of and to in a is that for it as was with be by on not he his but at are this have from or"
@@ -70,8 +70,8 @@ def make_tree(root: str, files: int, folders: int, seed: int = 1) -> None:
         os.makedirs(path, exist_ok=True)
         for number in range(1, files // folders + 1):
             body = f"## {maker.word()} {maker.word()}\n\n{maker.text()}"
-            data = chunkfile.generate(body=body, headings=(maker.word(), maker.word()))
-            with open(os.path.join(path, chunkfile.chunk_name(number)), "wb") as file:
+            data = chunk_file.generate(body=body, headings=(maker.word(), maker.word()))
+            with open(os.path.join(path, chunk_file.chunk_name(number)), "wb") as file:
                 file.write(data)
 
 

@@ -102,12 +102,12 @@ def embed(paths: list[str]) -> None:
     """Embed the texts of some files and print the seconds; the libraries are loaded before."""
     import numpy  # noqa: F401
 
-    from filestore import chunkfile
+    from filestore.chunks import chunk_file
     from filestore.embed import Choice, open_embedder
 
     embedder = open_embedder(Choice(name="builtin"))
-    chunks = [chunkfile.parse(Path(path).read_bytes()) for path in paths]
-    texts = [text for chunk in chunks for text in chunkfile.texts(chunk)]
+    chunks = [chunk_file.parse(Path(path).read_bytes()) for path in paths]
+    texts = [text for chunk in chunks for text in chunk_file.texts(chunk)]
     started = time.perf_counter()
     embedder.embed_documents(texts)
     print(time.perf_counter() - started)

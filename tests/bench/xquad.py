@@ -4,7 +4,7 @@ DATA_DIR holds question sets in SQuAD format (``xquad.<language>.json``). Every 
 text file, all of them go through ``filestore add --each``; every question is asked in each mode as
 ``filestore evaluate`` does it, with the question's own paragraph as the one right answer. Plain
 tantivy over whole paragraphs, with English stemming, is the yardstick; hybrid search is compared
-with the better of its two legs, by a paired bootstrap.
+with the better of its two rankings, by a paired bootstrap.
 """
 
 import argparse
@@ -17,8 +17,8 @@ from pathlib import Path
 import measure
 from keyword_quality import DEPTH, load, ndcg, open_plain
 
-from filestore.evaluation import Question
-from filestore.measuring import Comparison, Evaluation
+from filestore.search.evaluate import Comparison, Evaluation
+from filestore.search.metrics import Question
 from filestore.store import Store
 
 LANGUAGES = ("en", "de", "zh")
@@ -26,7 +26,7 @@ KEYWORD_GOALS = {"en": 0.955, "de": 0.915, "zh": 0.5}
 VECTOR_GOALS = {"en": 0.939, "de": 0.699, "zh": 0.238}
 """For vectors of all-MiniLM-L6-v2; another model has none."""
 HYBRID_LOSS = 0.005
-"""How much hybrid search may lose against its better leg."""
+"""How much hybrid search may lose against its better retriever."""
 
 
 def main() -> int:
@@ -49,7 +49,7 @@ def _rows(data: Path, language: str, embedder: str) -> list[measure.Row]:
         os.environ["XDG_CONFIG_HOME"] = folder
         root = make_store(folder, paragraphs, embedder)
         with closing(Store(root, configuration=folder)) as store:
-            found = store.evaluate(_questions(questions), count=DEPTH)
+            found = store.evaluate(_questions(questions), k=DEPTH)
     for note in found.notes:
         print(f"{language}: {note}", file=sys.stderr)
     rows = [_row(language, mode, found, plain, embedder) for mode in found.modes]
@@ -94,9 +94,9 @@ def _row(language: str, mode: str, found: Evaluation, plain: float, embedder: st
 def _compared(language: str, compared: Comparison) -> measure.Row:
     found = compared.difference
     return measure.Row(
-        figure=f"{language}, hybrid against its better leg",
+        figure=f"{language}, hybrid against its better retriever",
         ours=f"{found.mean:+.4f}",
-        yardstick=compared.leg,
+        yardstick=compared.against,
         compared=f"95 %: {found.low:+.4f} to {found.high:+.4f}",
         goal=f"≥ −{HYBRID_LOSS}",
         met=found.mean >= -HYBRID_LOSS,

@@ -3,7 +3,6 @@
 A small model is written by the tests themselves; the real one is used where its package is.
 """
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -13,16 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filestore.config.user_config import Machine
+from filestore.core.packages import missing_packages
 from filestore.embed import Choice, Embedder, UnknownEmbedder, known_embedders, open_embedder
-from filestore.machine import Machine
+from tests import tiny_model
 
-from .. import tiny_model
-
-LIBRARIES = {
-    "sentence-transformers": ("torch", "sentence_transformers", "tokenizers"),
-    "onnx": ("torch", "sentence_transformers", "tokenizers", "onnx", "onnxruntime"),
-}
-"""What a runtime is tested with: a graph is exported first."""
+FEATURES = {"sentence-transformers": "sentence-transformers", "onnx": "embedder export"}
+"""What has to be installed to test a runtime: a graph is exported first."""
 FEATURELESS = ["", " \n\t", "?!… — .,;", "\x00\x1b", "\ud800", "🙂"]
 TEXTS = [
     "The catalog is rebuilt from the files.",
@@ -63,20 +59,20 @@ def _folder(folders: dict[tuple[str, str], Path], runtime: str, model: str) -> P
     scope="module",
     params=[
         "builtin",
-        "sentence-transformers:tiny",
-        "onnx:tiny",
-        "sentence-transformers:minilm",
-        "onnx:minilm",
+        *(
+            pytest.param(f"{runtime}:{model}", marks=pytest.mark.model)
+            for model in ("tiny", "minilm")
+            for runtime in FEATURES
+        ),
     ],
 )
 def choice(request: pytest.FixtureRequest, model_folders: dict[tuple[str, str], Path]) -> Choice:
     """An embedder, with a machine that knows its model."""
     runtime, _, model = request.param.partition(":")
-    for library in LIBRARIES.get(runtime, ()):
-        if importlib.util.find_spec(library) is None:
-            pytest.skip(f"{library} is not installed")
     if not model:
         return Choice(name=runtime)
+    if missing := missing_packages(FEATURES[runtime]):
+        pytest.skip(f"not installed: {', '.join(missing)}")
     folder = _folder(model_folders, runtime, model)
     return Choice(name=request.param, machine=Machine(models={model: str(folder)}))
 
@@ -190,7 +186,7 @@ def test_opening_loads_no_model(choice: Choice) -> None:
     """Opening an embedder, for its name and fingerprint, loads neither numpy nor a runtime."""
     program = (
         "import sys; from filestore.embed import Choice, open_embedder;"
-        "from filestore.machine import Machine;"
+        "from filestore.config.user_config import Machine;"
         f"open_embedder(Choice(name={choice.name!r},"
         f" machine=Machine(models={dict(choice.machine.models)!r}))).fingerprint;"
         "heavy = {'numpy', 'torch', 'onnxruntime', 'tokenizers', 'transformers'};"

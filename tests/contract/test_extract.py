@@ -160,11 +160,10 @@ def test_binary_data_is_refused(name, data):
 
 
 @pytest.mark.parametrize(("target", "suffixes"), _FAMILY)
-def test_table_and_class_agree_on_suffixes(target, suffixes):
-    """The suffixes an extractor is chosen by are the ones it declares."""
-    extractor = for_name("file" + suffixes.split()[0])
-    assert type(extractor).__name__ == target.partition(":")[2]
-    assert extractor.suffixes == frozenset(suffixes.split())
+def test_every_suffix_chooses_its_extractor(target, suffixes):
+    """The table says which extractor reads a suffix, and that one does."""
+    for suffix in suffixes.split():
+        assert type(for_name(f"file{suffix}")).__name__ == target.partition(":")[2]
 
 
 @pytest.mark.parametrize(

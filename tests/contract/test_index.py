@@ -1,5 +1,7 @@
 """One suite for every vector index; the plain numpy one is the judge."""
 
+import math
+from dataclasses import replace
 from functools import cache
 
 import faiss
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from filestore.index import IndexDamagedError, new_index, overlaid, read_index
 from filestore.index._approximate import ApproximateIndex
 from filestore.index._faiss import FaissIndex
-from filestore.index.building import Description, Grown, VectorSource, build, is_current
+from filestore.index.building import Description, Grown, Limits, VectorSource, build, is_current
 
 DIMENSION = 24
 LISTS = 8
@@ -144,6 +146,29 @@ def test_any_changes_leave_the_answers_of_the_reference(kind, changes, bound):
     assert len(index) == len(judge)
     allowed = None if bound is None else ids(*sorted(bound))
     assert_same_answers(index, judge, unit_rows(3, seed=3), count=4, allowed=allowed)
+
+
+@pytest.mark.parametrize("kind", ["faiss", "approximate"])
+def test_one_query_is_searched_by_one_thread(kind, monkeypatch):
+    """Threads that only wait for each other are not started; the number set before is kept."""
+    index = new_member(kind)
+    index.add(np.arange(300, dtype=np.int64), unit_rows(300))
+    inner, seen = index._index, []
+
+    class Watched:
+        def __getattr__(self, name):
+            seen.append((name, faiss.omp_get_max_threads()))
+            return getattr(inner, name)
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(3)
+    try:
+        monkeypatch.setattr(index, "_index", Watched())
+        assert len(index.search(unit_rows(1)[0], 5)) == 5
+        assert [threads for name, threads in seen if name == "search"] == [1]
+        assert faiss.omp_get_max_threads() == 3
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 def test_equal_scores_come_by_id(index):
@@ -285,6 +310,11 @@ class Rows(VectorSource):
         return self.rows[ids], np.ones(len(ids), dtype=bool)
 
 
+def tried_from(count):
+    """Lists are made above this, as if they always won: so few vectors are quicker compared."""
+    return Limits(exact_up_to=count, work=math.inf)
+
+
 def recall(index, rows, queries):
     """The share of the ten nearest that an index finds."""
     found = 0
@@ -296,7 +326,7 @@ def recall(index, rows, queries):
 
 def test_few_vectors_are_compared_one_and_all():
     """Up to the limit the index is exact and says so."""
-    built = build(Rows(clustered_rows(900)), exact_up_to=900)
+    built = build(Rows(clustered_rows(900)), limits=tried_from(900))
     assert isinstance(built.index, FaissIndex)
     assert built.description == Description(kind="exact", vectors=900)
 
@@ -304,7 +334,7 @@ def test_few_vectors_are_compared_one_and_all():
 def test_the_ten_nearest_of_many_are_found():
     """Above the limit an index is tuned until it finds what it should, also for new queries."""
     rows = clustered_rows(6000)
-    built = build(Rows(rows), exact_up_to=5000)
+    built = build(Rows(rows), limits=tried_from(5000))
     described = built.description
     assert isinstance(built.index, ApproximateIndex)
     assert (described.kind, described.vectors, described.trained_on) == ("approximate", 6000, 6000)
@@ -316,7 +346,7 @@ def test_the_ten_nearest_of_many_are_found():
 def test_data_without_clusters_is_searched_well_too():
     """Where near and far hardly differ so many lists are looked into that recall holds."""
     rows = unit_rows(3000, dimension=64)
-    built = build(Rows(rows), exact_up_to=1000)
+    built = build(Rows(rows), limits=tried_from(1000))
     assert built.description.kind == "approximate"
     assert recall(built.index, rows, unit_rows(50, seed=5, dimension=64)) >= 0.98
 
@@ -324,25 +354,64 @@ def test_data_without_clusters_is_searched_well_too():
 def test_data_that_8_bits_cannot_tell_apart_is_compared_one_and_all():
     """Where the shortened vectors are no help, the index is exact."""
     rows = np.repeat(unit_rows(2), 1000, axis=0) + unit_rows(2000, seed=6) * np.float32(1e-5)
-    assert build(Rows(rows), exact_up_to=1000).description.kind == "exact"
+    assert build(Rows(rows), limits=tried_from(1000)).description.kind == "exact"
+
+
+def test_where_lists_win_nothing_all_are_compared():
+    """Lists that would cost nearly as much as all vectors are measured, said, and not used."""
+    rows = unit_rows(6000, dimension=64)
+    built = build(Rows(rows), limits=Limits(exact_up_to=1000))
+    described = built.description
+    assert isinstance(built.index, FaissIndex)
+    assert (described.kind, described.vectors, described.trained_on) == ("exact", 6000, 6000)
+    assert described.work > 0.5
+    assert described.lists >= described.probes > 0
+    assert recall(built.index, rows, unit_rows(20, seed=5, dimension=64)) == 1.0
+
+
+def test_lists_that_won_nothing_are_not_tried_again_soon(monkeypatch):
+    """An exact index is written again without training until its vectors have doubled."""
+    rows = unit_rows(4100, dimension=64)
+    limits = Limits(exact_up_to=1000)
+    tried = build(Rows(rows[:2000]), limits=limits).description
+    trained = []
+    train = ApproximateIndex.train
+    monkeypatch.setattr(
+        ApproximateIndex, "train", lambda *words: trained.append(1) or train(*words)
+    )
+    again = build(Rows(rows[:3900]), tried=tried, limits=limits).description
+    assert (again, trained) == (replace(tried, vectors=3900), [])
+    outgrown = build(Rows(rows), tried=again, limits=limits).description
+    assert (outgrown.trained_on, trained) == (4100, [1])
+
+
+def test_an_index_does_not_turn_back_and_forth():
+    """Lists that are there stay at a cost at which new ones would not be made, up to a margin."""
+    rows = clustered_rows(3000)
+    small = build(Rows(rows), limits=tried_from(1000))
+    grown = Grown(index=small.index, trained_on=3000)
+    for share, kind in ((0.9, "approximate"), (0.6, "exact")):
+        limits = Limits(exact_up_to=1000, work=small.description.work * share)
+        assert build(Rows(rows), limits=limits).description.kind == "exact"
+        assert build(Rows(rows), grown=grown, limits=limits).description.kind == kind
 
 
 def test_the_same_vectors_give_the_same_file(tmp_path):
     """Two builds of the same vectors are the same bytes."""
     for name in ("one", "two"):
-        build(Rows(clustered_rows(3000)), exact_up_to=1000).index.write(str(tmp_path / name))
+        build(Rows(clustered_rows(3000)), limits=tried_from(1000)).index.write(str(tmp_path / name))
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
 def test_an_index_grows_until_its_training_is_outgrown():
     """Lists made for fewer vectors serve up to twice as many, then they are made anew."""
     rows = clustered_rows(7000)
-    small = build(Rows(rows[:3000]), exact_up_to=1000)
+    small = build(Rows(rows[:3000]), limits=tried_from(1000))
     for count, trained_on in ((5000, 3000), (7000, 7000)):
         held = len(small.index)
         small.index.add(np.arange(held, count, dtype=np.int64), rows[held:count])
         grown = Grown(index=small.index, trained_on=3000)
-        built = build(Rows(rows[:count]), grown=grown, exact_up_to=1000)
+        built = build(Rows(rows[:count]), grown=grown, limits=tried_from(1000))
         assert built.description.vectors == count
         assert built.description.trained_on == trained_on
         assert built.description.recall >= 0.98
@@ -365,6 +434,7 @@ def test_no_size_needs_training_forever(count):
         probes=st.none() | st.integers(1, 10**6),
         recall=st.none() | st.floats(0, 1),
         trained_on=st.none() | st.integers(0, 2**40),
+        work=st.none() | st.floats(0, 100),
     )
 )
 def test_descriptions_round_trip(description):

@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from filestore.config.user_config import Machine
+from filestore.core.packages import missing_packages
 from filestore.embed import ModelMissing, ModelUnusable
-from filestore.machine import Machine
 from filestore.rerank import Reranker, UnknownReranker, known_rerankers, open_reranker
+
+pytestmark = pytest.mark.model
 
 WORDS = "who what holds the lock file writer a banana ripens lighthouse granite 1882 until ends"
 TEXTS = [
@@ -26,7 +29,8 @@ AWKWARD = ["", " \n\t", "?!… — .,;", "\x00\x1b", "\ud800", "🙂", "目录",
 
 def made_model(folder: Path, *, labels: int = 1) -> Path:
     """A BERT with random weights and a few words, saved as cross-encoders are."""
-    pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    if missing := missing_packages("cross-encoder"):
+        pytest.skip(f"not installed: {', '.join(missing)}")
     import torch
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
@@ -222,7 +226,7 @@ def test_opening_imports_nothing_heavy(model_folder: Path) -> None:
     """Opening a reranker loads neither numpy nor the library that runs it."""
     program = (
         "import sys\n"
-        "from filestore.machine import Machine\n"
+        "from filestore.config.user_config import Machine\n"
         "from filestore.rerank import open_reranker\n"
         "open_reranker(sys.argv[1], machine=Machine(), root='/a/store')\n"
         "heavy = {'numpy', 'torch', 'transformers', 'sentence_transformers'}\n"

@@ -9,13 +9,18 @@ import io
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.system.verify.test_every_code import Scene
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +111,40 @@ class Workspace:
         done = self.json("search", query, "--mode", "keyword", *words, code=None)
         return [hit["path"].removeprefix("chunked/") for hit in done["hits"]]
 
+    def in_catalog(self, statement: str, *values: object) -> list[Any]:
+        """Change the catalog as an odd writer would, with the counts and checksum of a commit."""
+        from filestore.catalog import _remembered
+
+        connection = sqlite3.connect(self.sidecar / "catalog.sqlite", isolation_level=None)
+        try:
+            found = connection.execute(statement, values).fetchall()
+            if not statement.startswith("SELECT"):
+                _remembered.seal(connection, _remembered.COUNTED)
+            return found
+        finally:
+            connection.close()
+
+    def rot(self, path: Path, data: bytes) -> None:
+        """Change a file, and make the catalog take its new stamps for those it recorded."""
+        from filestore.fs.scan import PackedFolder, pack_folder, pack_stat
+
+        path.write_bytes(data)
+        folder = path.relative_to(self.chunked).parent.as_posix().removeprefix(".").encode()
+        connection = sqlite3.connect(self.sidecar / "catalog.sqlite")
+        ((names, stats),) = connection.execute(
+            "SELECT names, stats FROM folders WHERE path = ?", (folder,)
+        )
+        entries = PackedFolder(names, stats).entries()
+        seen = os.lstat(path)
+        values = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_mode)
+        entries[path.name] = pack_stat(values)
+        packed = pack_folder(entries)
+        with connection:
+            connection.execute(
+                "UPDATE folders SET stats = ? WHERE path = ?", (packed.stats, folder)
+            )
+        connection.close()
+
     def assert_settled(self) -> None:
         """Nothing drifted, nothing is damaged, and another sync has nothing to do."""
         status = self.json("status")
@@ -141,25 +180,57 @@ def files_below(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
+@pytest.fixture
+def scene(workspace: Workspace) -> Iterator["Scene"]:
+    """The store of three notes."""
+    from tests.system.verify.test_every_code import Scene
+
+    with ExitStack() as stack:
+        made = Scene(workspace, stack)
+        made.fill()
+        yield made
+
+
 @pytest.fixture(params=["tree", "flat"])
 def layout(request: pytest.FixtureRequest) -> str:
     """Both layouts, one after the other."""
     return str(request.param)
 
 
+@pytest.fixture(scope="session")
+def empty_stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which `new_workspace` keeps a copy of the first store it makes of each layout."""
+    return tmp_path_factory.mktemp("empty")
+
+
 @pytest.fixture
 def new_workspace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: "pytest.CaptureFixture[bytes]"
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: "pytest.CaptureFixture[bytes]",
+    empty_stores: Path,
 ) -> Callable[..., Workspace]:
-    """Makes work trees with a store: ``new_workspace(name, layout=…)``."""
+    """Makes work trees with a store: ``new_workspace(name, layout=…)``.
+
+    The first store of a test is a copy of an empty one, which takes a tenth of the time. Each
+    further one is made, since a copy has the identity of its pattern.
+    """
+    copied = False
 
     def make(name: str = "work", *, layout: str = "tree", init: bool = True) -> Workspace:
+        nonlocal copied
         folder = tmp_path / name
         folder.mkdir(parents=True)
         made = Workspace(folder, monkeypatch, capfdbinary)
         made.git("init", "-q")
-        if init:
+        pattern = empty_stores / layout
+        if init and (copied or not pattern.exists()):
             made("init", "--layout", layout)
+            if not copied:
+                shutil.copytree(made.store, pattern)
+        elif init:
+            shutil.copytree(pattern, made.store)
+        copied = copied or init
         return made
 
     return make
@@ -195,6 +266,14 @@ def manual() -> Callable[[Iterable[str]], str]:
         return "# Manual\n\n" + "".join(sections)
 
     return write
+
+
+@pytest.fixture
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that fails is asked again at once, as often as ever."""
+    from filestore.embed._http import Deadline
+
+    monkeypatch.setattr(Deadline, "pause", lambda self, seconds: None)
 
 
 @pytest.fixture

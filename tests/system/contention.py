@@ -65,8 +65,6 @@ class Part:
 
     def write(self) -> None:
         """Edit, sync, and look for it, until the time is up."""
-        from filestore.search import Filters
-
         own = self.folder / "file_index" / "chunked" / f"writer{self.number}"
         own.mkdir(parents=True, exist_ok=True)
         count = 0
@@ -79,7 +77,7 @@ class Part:
                 self.did["synced"] += 1
                 self.acknowledged[str(path)] = count
                 wanted = word(self.number, count)
-                answer = store.search(wanted, mode="keyword", count=3, filters=Filters())
+                answer = store.search(wanted, mode="keyword", k=3)
             paths = [hit.path for hit in answer.hits]
             if f"chunked/writer{self.number}/{path.name}" not in paths:
                 self.wrong.append(f"acknowledged {wanted} is not found")
@@ -88,28 +86,25 @@ class Part:
 
     def add(self, count: int) -> None:
         """Bring a source in, or up to date."""
-        from filestore.sources import sources_of
 
         source = self.folder / f"source{self.number}.md"
         source.write_text(
             f"# Source {self.number}\n\nVersion {count}, {word(self.number, count)}.\n"
         )
         with self.store() as store:
-            report = store.add(list(sources_of(str(source), into=None, each=False)), wait_s=60)
+            report = store.add(source, wait_s=60)
         self.did["added"] += 1
         if report.outcomes[0].error is not None:
             self.wrong.append(f"add: {report.outcomes[0].error}")
 
     def read(self) -> None:
         """Search and look, until the time is up."""
-        from filestore.search import Filters
-
         generation = 0
         with self.store() as store:
             while time.monotonic() < self.until:
                 mode = self.chance.choice(("keyword", "vector", "hybrid"))
                 query = f"count of writer {self.chance.randrange(8)}"
-                answer = store.search(query, mode=mode, count=20, filters=Filters())
+                answer = store.search(query, mode=mode, k=20)
                 self.did["searched"] += 1
                 if answer.generation < generation:
                     self.wrong.append(f"generation went back to {answer.generation}")
@@ -156,7 +151,7 @@ def crowd(folder: Path, writers: int, readers: int, seconds: float) -> int:
     from filestore.store import Store
 
     root, configuration = str(folder / "file_index"), str(folder / "configuration")
-    Store.init(root, layout="tree", embedder="builtin", configuration=configuration).close()
+    Store.create(root, layout="tree", embedder="builtin", configuration=configuration).close()
     with Store(root, configuration=configuration) as store:
         store.sync()
     until = time.monotonic() + seconds

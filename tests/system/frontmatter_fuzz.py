@@ -122,9 +122,9 @@ def _nested(chance: random.Random, depth: int) -> str:
 
 def _real_file(chance: random.Random) -> bytes:
     """A file as the store writes it."""
-    from filestore import chunkfile
+    from filestore.chunks import chunk_file
 
-    return chunkfile.generate(
+    return chunk_file.generate(
         body="Some words.\n" * chance.randrange(1, 4),
         source=f"notes/{chance.randrange(100)}.md",
         order=chance.choice((None, "a0", "a1V")),
@@ -310,11 +310,11 @@ def check(data: bytes) -> str:
     Raises:
         AssertionError: The readers differ, or an update lost a byte of the user's.
     """
-    from filestore import chunkfile
-    from filestore.errors import FilestoreError
+    from filestore.chunks import chunk_file
+    from filestore.core.errors import FilestoreError
 
     try:
-        chunk = chunkfile.parse(data)
+        chunk = chunk_file.parse(data)
     except FilestoreError as error:
         str(error)
         outcome = type(error).__name__
@@ -326,8 +326,8 @@ def check(data: bytes) -> str:
 
 
 def _compare_readers(data: bytes) -> None:
-    from filestore import frontmatter
-    from filestore.frontmatter_yaml import read_yaml
+    from filestore.chunks import frontmatter
+    from filestore.chunks.frontmatter_yaml import read_yaml
 
     try:
         block = frontmatter.split(data).block
@@ -352,16 +352,16 @@ def _same(one: Any, other: Any) -> bool:
 
 def _check_update(data: bytes, chunk: Any) -> None:
     """Setting one of our keys keeps the user's keys, lines and body."""
-    from filestore import chunkfile, frontmatter
+    from filestore.chunks import chunk_file, frontmatter
 
     try:
-        changed = chunkfile.update(data, origin="0" * 64)
+        changed = chunk_file.update(data, origin="0" * 64)
     except (frontmatter.MalformedFrontmatter, ValueError) as error:
         reason = str(error)
         if not any(words in reason for words in ("edited in place", "at most 65,536")):
             raise
         return
-    after = chunkfile.parse(changed)
+    after = chunk_file.parse(changed)
     assert after.body == chunk.body, "the update changed the body"
     assert _same(dict(after.user), dict(chunk.user)), "the update changed a key of the user's"
     assert after.origin == "0" * 64, "the update did not take"
@@ -373,14 +373,14 @@ def _check_update(data: bytes, chunk: Any) -> None:
 
 def measured(data: bytes) -> float:
     """Seconds that reading takes at its best in some attempts."""
-    from filestore import chunkfile
-    from filestore.errors import FilestoreError
+    from filestore.chunks import chunk_file
+    from filestore.core.errors import FilestoreError
 
     best = math.inf
     for _ in range(ATTEMPTS):
         started = time.thread_time()
         with contextlib.suppress(FilestoreError):
-            chunkfile.parse(data)
+            chunk_file.parse(data)
         best = min(best, time.thread_time() - started)
         if best <= LIMIT_S:
             break
@@ -479,9 +479,9 @@ def main() -> int:
     options = parser.parse_args()
     import yaml
 
-    from filestore import chunkfile
+    from filestore.chunks import chunk_file
 
-    chunkfile.parse(b"---\na: [1\n---\n"[:0])
+    chunk_file.parse(b"---\na: [1\n---\n"[:0])
     del yaml
     gc.freeze()
     if options.only is not None:

@@ -25,9 +25,9 @@ import traceback
 from functools import partial
 from pathlib import Path
 
-from filestore import truth
-from filestore.errors import FilestoreError
-from filestore.fileio import TEMPORARY_PREFIX
+from filestore.core.errors import FilestoreError
+from filestore.fs.disk import TEMPORARY_PREFIX
+from filestore.history import write
 from filestore.store import Store
 
 LOADED = {"filestore", "numpy", "orjson", "tantivy", "xxhash", "sqlite3", "concurrent"}
@@ -91,7 +91,7 @@ def change(root):
     with open_store(root) as store:
         before = {path: data for path, data in FIRST.items() if path in SECOND}
         last = ["chunked/a.md/summary1.md"]
-        truth.change(store.places, SECOND, before=before, command="change", last=last)
+        write.change(store.places, SECOND, before=before, command="change", last=last)
 
 
 def parted(root):
@@ -100,9 +100,9 @@ def parted(root):
     first["chunked/a.md/summary1.md"] = b"Sum, in between.\n"
     with open_store(root) as store:
         held = dict(FIRST)
-        group = truth.change(store.places, first, before=held, command="change")
+        group = write.change(store.places, first, before=held, command="change")
         held |= first
-        truth.change(store.places, second, before=held, command="more", group=group)
+        write.change(store.places, second, before=held, command="more", group=group)
 
 
 def undo(root):
@@ -129,10 +129,10 @@ OPERATIONS = {
 def prepare(root, steps):
     """A store with a first change, indexed, and some steps more; its two states."""
     configuration = str(root.parent / "configuration")
-    with Store.init(str(root), layout="tree", embedder="builtin", configuration=configuration):
+    with Store.create(str(root), layout="tree", embedder="builtin", configuration=configuration):
         pass
     with open_store(root) as store:
-        truth.change(store.places, FIRST, before={}, command="first")
+        write.change(store.places, FIRST, before={}, command="first")
         os.chmod(root / "chunked/a.md/chunk1.md", 0o600)
         first = files(root)
         change(root)
@@ -187,6 +187,16 @@ def interrupted(root, operation, hook, at, how):
     return {"reached": hook.count >= at, "error": error, "how": how}
 
 
+def left_behind(root):
+    """What a writer that died left: temporary files, originals without a record."""
+    temporary = {*root.rglob(f"{TEMPORARY_PREFIX}*")}
+    temporary -= {*(root / ".sidecar").rglob("*")}
+    unrecorded = {path for path in root.glob(".undo/0*") if not (path / "batch.json").exists()}
+    # Who tells of a folder tells of what is in it.
+    temporary -= {path for path in temporary if path.parent in unrecorded}
+    return {path.relative_to(root).as_posix() for path in temporary | unrecorded}
+
+
 def aftermath(root, name, states, outcome):
     """What is wrong after an interruption; empty where all is well."""
     first, second = states
@@ -205,6 +215,9 @@ def aftermath(root, name, states, outcome):
     if outcome is not None and not half and there not in (before, after):
         return "a failure that was told left half of it"
     with open_store(root) as store:
+        told = {one.path for one in store.status().findings if one.code == "leftovers"}
+        if left_behind(root) - told:
+            return f"nobody tells of {sorted(left_behind(root) - told)}"
         batches = store.batches()
         unfinished = bool(batches) and batches[-1].underway
         if there != after or unfinished:
@@ -221,7 +234,7 @@ def aftermath(root, name, states, outcome):
         if name != "change" and not store.status().clean:
             return f"the sidecar is not in step: {store.status().findings}"
         report = store.sync()
-        left = [*(root / "chunked").rglob(f"{TEMPORARY_PREFIX}*")]
+        left = left_behind(root)
         if left or report.remaining:
             return f"left behind: {left} {report.remaining}"
     return ""

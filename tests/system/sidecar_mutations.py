@@ -113,7 +113,7 @@ class Laboratory:
 
         root.parent.mkdir(parents=True)
         self._write_documents(root, _TOPICS[:2])
-        Store.init(str(root), layout="tree", embedder="builtin", configuration=self.configuration)
+        Store.create(str(root), layout="tree", embedder="builtin", configuration=self.configuration)
         self._add(root, _TOPICS[:2])
         chunk = root / "chunked" / "apples.md" / "chunk2.md"
         chunk.write_bytes(chunk.read_bytes() + b"A sentence by hand about engines.\n")
@@ -138,16 +138,10 @@ class Laboratory:
             )
 
     def _add(self, root: Path, topics: Sequence[str]) -> None:
-        from filestore.sources import SourcePath
         from filestore.store import Store
 
         with Store(str(root), configuration=self.configuration) as store:
-            store.add(
-                [
-                    SourcePath(path=str(root.parent / f"{topic}.md"), resource=f"{topic}.md")
-                    for topic in topics
-                ]
-            )
+            store.add(*(root.parent / f"{topic}.md" for topic in topics))
 
     def _second_generation(self) -> None:
         """More files, while readers keep the write-ahead logs alive.
@@ -413,24 +407,23 @@ def _mix(
 
 def answers(root: str, configuration: str) -> str:
     """What a store says to some questions, as one text."""
-    from filestore import vector_file
-    from filestore.search import Filters
+    from filestore.sidecar import vector_file
     from filestore.store import Store
 
     # All searches through the FAISS file, though the store is small.
     vector_file.FEW_VECTORS = 0
-    filters = [
-        (_QUERIES[0], "hybrid", Filters()),
-        (_QUERIES[0], "vector", Filters()),
-        (_QUERIES[1], "hybrid", Filters(where=(("colour", "c1"),))),
-        (_QUERIES[2], "keyword", Filters()),
-        (_QUERIES[3], "vector", Filters(where=(("tags", "hand"),))),
-        (_QUERIES[3], "hybrid", Filters(source="*engines.md")),
+    filters: list[tuple[str, Any, dict[str, Any]]] = [
+        (_QUERIES[0], "hybrid", {}),
+        (_QUERIES[0], "vector", {}),
+        (_QUERIES[1], "hybrid", {"where": {"colour": "c1"}}),
+        (_QUERIES[2], "keyword", {}),
+        (_QUERIES[3], "vector", {"where": {"tags": "hand"}}),
+        (_QUERIES[3], "hybrid", {"source": "*engines.md"}),
     ]
     said: list[Any] = []
     with Store(root, configuration=configuration) as store:
         for query, mode, chosen in filters:
-            answer = store.search(query, count=5, mode=mode, filters=chosen)
+            answer = store.search(query, k=5, mode=mode, **chosen)
             said.append((answer.mode, [dataclasses.asdict(hit) for hit in answer.hits]))
         said += [store.resources(), store.chunks("apples.md")]
     return json.dumps(said)
@@ -448,7 +441,7 @@ def codes_found(root: str, configuration: str) -> list[str]:
 
 def _attempt(work: Callable[[], Any]) -> tuple[Any, str]:
     """A value, or the name of the error of ours."""
-    from filestore.errors import FilestoreError
+    from filestore.core.errors import FilestoreError
 
     try:
         return work(), ""
@@ -636,9 +629,9 @@ def warm_up() -> None:
     import semantic_text_splitter
     import tantivy
 
-    import filestore.adding
     import filestore.extract._markdown
-    import filestore.making
+    import filestore.ingest.add
+    import filestore.sidecar.create
     import filestore.store  # noqa: F401
 
     del faiss, numpy, semantic_text_splitter, tantivy

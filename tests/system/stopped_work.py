@@ -25,7 +25,7 @@ from pathlib import Path
 from interrupted_changes import in_child, load
 
 from filestore import Policy, Store
-from filestore.fileio import TEMPORARY_PREFIX
+from filestore.fs.disk import TEMPORARY_PREFIX
 
 FILES = 60
 TRUTH = Policy(truth=True)
@@ -41,13 +41,13 @@ def opened(root):
 
 def plan(store):
     """Everything that can be mended, truth files too."""
-    return store.plan_repair(TRUTH, level="full")
+    return store.plan(TRUTH, level="full")
 
 
 def begun(store, name):
     """A call, with what goes before it done."""
     if name == "apply":
-        return partial(store.apply_repair, plan(store))
+        return partial(store.apply, plan(store))
     calls = {"plan": partial(plan, store), "verify": partial(store.verify, level="full")}
     return calls.get(name) or getattr(store, name)
 
@@ -55,7 +55,7 @@ def begun(store, name):
 def prepare(root, name):
     """A store of which files went, moved and changed, brought to where a call begins."""
     configuration = str(root.parent / "configuration")
-    with Store.init(str(root), layout="tree", embedder="builtin", configuration=configuration):
+    with Store.create(str(root), layout="tree", embedder="builtin", configuration=configuration):
         pass
     chunked = root / "chunked"
     notes = [chunked / f"r{number % 5}" / f"note{number}.md" for number in range(FILES)]
@@ -71,7 +71,7 @@ def prepare(root, name):
         for path in notes[16:20]:
             path.write_text("Another text.\n")
         if name in ("undo", "redo"):
-            store.apply_repair(plan(store))
+            store.apply(plan(store))
         if name == "redo":
             store.undo()
 

@@ -8,6 +8,7 @@ may come out as it was planted.
 
     python tests/system/terminal_payloads.py            every command
     python tests/system/terminal_payloads.py show add   only these
+    python tests/system/terminal_payloads.py --every 2  every second way to run each
 """
 
 import argparse
@@ -332,12 +333,12 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         "repair": [
             ("repair", "--plan"),
             ("repair", "--plan", "--json"),
-            ("repair", "--plan", "--truth"),
+            ("repair", "--plan", "--write-files"),
             ("repair", "--path", mixed),
             ("repair", "--only", mixed),
             ("repair", "--ours", mixed),
             ("repair", "--apply", mixed[:200]),
-            ("repair", "--truth", "--yes"),
+            ("repair", "--write-files", "--yes"),
         ],
         "undo": [("undo", "--list"), ("undo", mixed), ("undo",), ("undo", "--list", "--json")],
         "redo": [("redo",), ("redo", mixed)],
@@ -511,12 +512,12 @@ def warm_up() -> None:
     import numpy
     import tantivy
 
-    import filestore.adding
     import filestore.cli._context
-    import filestore.search
+    import filestore.ingest.add
+    import filestore.search.search
     import filestore.store
-    import filestore.syncing
-    import filestore.verify  # noqa: F401
+    import filestore.sync.apply
+    import filestore.verify.verify  # noqa: F401
 
     del numpy, tantivy
 
@@ -525,7 +526,9 @@ def main() -> int:
     """Run the program; 1 where a payload came out raw, or a command has no scene."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("commands", nargs="*", help="only these; '' for what is no command")
-    chosen = parser.parse_args().commands
+    parser.add_argument("--every", type=int, default=1, help="of the ways to run a command")
+    given = parser.parse_args()
+    chosen = given.commands
     from filestore.cli import COMMANDS
 
     warm_up()
@@ -536,12 +539,13 @@ def main() -> int:
         for command in [*COMMANDS, ""]:
             if chosen and command not in chosen:
                 continue
-            results = [play(planted, scene) for scene in played.get(command, [])]
+            chosen_scenes = played.get(command, [])[:: given.every]
+            results = [play(planted, scene) for scene in chosen_scenes]
             raw = sum(len(one.leaks) for one in results)
             crashed = [one for one in results if _has_crashed(one)]
             size = sum(len(one.output) for one in results)
             print(f"| {command or 'no command'} | {len(results)} | {size:,} | {raw} |", flush=True)
-            for scene, one in zip(played.get(command, []), results, strict=True):
+            for scene, one in zip(chosen_scenes, results, strict=True):
                 if one.leaks or one in crashed:
                     print(f"{scene.words!r:.200}: {one.leaks[:3]}", file=sys.stderr)
                 if one in crashed:

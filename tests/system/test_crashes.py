@@ -13,10 +13,10 @@ CHECKOUT = SCRIPT.parents[2]
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
 
-def assert_survives(*words: str) -> None:
+def assert_survives(*words: str, script: Path = SCRIPT) -> None:
     """One experiment, in a process of its own, finds nothing wrong."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(SCRIPT), *words],
+        [sys.executable, "-W", "ignore", str(script), *words],
         cwd=CHECKOUT,
         env={"PYTHONPATH": str(CHECKOUT), "PATH": "/usr/bin:/bin:/usr/local/bin"},
         capture_output=True,
@@ -29,22 +29,25 @@ def assert_survives(*words: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_killed_at_random() -> None:
+@pytest.mark.parametrize("cycles", [6, pytest.param(100, marks=pytest.mark.long)])
+def test_killed_at_random(cycles: int) -> None:
     """Whatever a killed command had done, repeating it makes the store as it should be."""
-    assert_survives("random", "--cycles", "16", "--seed", "3")
+    assert_survives("random", "--cycles", f"{cycles}", "--seed", "3")
 
 
 @needs_strace
 @pytest.mark.parametrize("command", ["sync", "add", "repair", "undo"])
-def test_killed_before_a_call(command: str) -> None:
+@pytest.mark.parametrize("step", [41, pytest.param(7, marks=pytest.mark.long)])
+def test_killed_before_a_call(command: str, step: int) -> None:
     """A kill before any call that changes the disk costs no byte of truth and no answer."""
-    assert_survives("everywhere", "--only", command, "--step", "41")
+    assert_survives("everywhere", "--only", command, "--step", f"{step}")
 
 
 @needs_strace
-def test_killed_twice() -> None:
+@pytest.mark.parametrize("count", [2, pytest.param(40, marks=pytest.mark.long)])
+def test_killed_twice(count: int) -> None:
     """A kill in the recovery from a kill is recovered from like the first."""
-    assert_survives("pairs", "--count", "4", "--seed", "5")
+    assert_survives("pairs", "--count", f"{count}", "--seed", "5")
 
 
 @needs_strace

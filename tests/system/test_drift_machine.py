@@ -6,15 +6,14 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from filestore import chunkfile
-from filestore.findings import Finding
-from filestore.hashing import embedding_key
-from filestore.search import Filters
-from filestore.sources import sources_of
+from filestore.chunks import chunk_file
+from filestore.core.findings import Finding
+from filestore.core.hashing import embedding_key
 from filestore.store import Store
 
 NAMES = st.sampled_from(["a.md", "b.md", "sub/a.md", "sub/c.md", "sub/deep/d é.md"])
@@ -47,7 +46,7 @@ class Drift(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="filestore-drift-"))
         self.root = self.folder / "store"
         self.chunked = self.root / "chunked"
-        Store.init(
+        Store.create(
             str(self.root),
             layout=layout,
             embedder="builtin",
@@ -66,17 +65,17 @@ class Drift(RuleBasedStateMachine):
     def chunks(self) -> list[Path]:
         return sorted(path for path in self.chunked.rglob("*.md") if path.is_file())
 
-    def sound(self) -> dict[str, chunkfile.Chunk]:
+    def sound(self) -> dict[str, chunk_file.Chunk]:
         """Every chunk file that is to be found, parsed."""
         found = {}
         for path, data in self.truth().items():
             if path.endswith(".md") and data not in BROKEN.values():
-                found[path] = chunkfile.parse(data)
+                found[path] = chunk_file.parse(data)
         return found
 
     def keys(self) -> set[bytes]:
         chunks = self.sound().values()
-        return {embedding_key(text) for chunk in chunks for text in chunkfile.texts(chunk)}
+        return {embedding_key(text) for chunk in chunks for text in chunk_file.texts(chunk)}
 
     @rule(name=NAMES, text=TEXTS, question=st.none() | WORDS)
     def write(self, name: str, text: str, question: str | None) -> None:
@@ -144,7 +143,7 @@ class Drift(RuleBasedStateMachine):
         with self.open() as store:
             store.sync(forget_missing=True)
             self.paid |= self.keys()
-            report = store.add(sources_of(str(source), into=None, each=False))
+            report = store.add(source)
         keys = self.keys()
         if report.outcomes[0].error is None:
             assert report.embedded == len(keys - self.paid)
@@ -196,7 +195,7 @@ class Drift(RuleBasedStateMachine):
         for path, chunk in self.sound().items():
             for mode in ("keyword", "vector"):
                 query = " ".join(chunk.body.split())
-                answer = store.search(query, count=200, mode=mode, filters=Filters())
+                answer = store.search(query, k=200, mode=mode)
                 paths = [hit.path for hit in answer.hits]
                 assert f"chunked/{path}" in paths
                 assert len(paths) == len(set(paths))
@@ -214,13 +213,23 @@ class Drift(RuleBasedStateMachine):
                 shutil.rmtree(self.folder, ignore_errors=True)
 
 
-Drift.TestCase.settings = settings(
-    max_examples=15,
-    stateful_step_count=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
 TestDrift = Drift.TestCase
-TestDrift.runTest.__doc__ = (
-    "Whatever happens between two syncs, the store ends in step, at least cost."
-)
+
+
+@pytest.mark.long
+class TestLongDrift(Drift.TestCase):
+    """More histories."""
+
+
+for _case, _count in ((TestDrift, 7), (TestLongDrift, 40)):
+    _case.settings = settings(
+        max_examples=_count,
+        stateful_step_count=25,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    _case.runTest.__doc__ = (
+        "Whatever happens between two syncs, the store ends in step, at least cost."
+    )
+# What stays here is collected: one of them would run twice.
+del _case

@@ -6,7 +6,8 @@ say has to be the same. Then the store is repaired: nothing is left but what nee
 repairing again does nothing, and the sidecar is what one made from scratch would be: ids, hits and
 scores.
 
-``FILESTORE_EXAMPLES=20000 pytest tests/system/test_drift_oracle.py`` runs the long version.
+``pytest -m long`` runs 200 histories, ``FILESTORE_EXAMPLES=20000 pytest
+tests/system/test_drift_oracle.py`` as many as it says.
 """
 
 import os
@@ -19,18 +20,18 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from filestore import chunkfile
 from filestore.catalog import Catalog
-from filestore.errors import FilestoreError
-from filestore.plans import Policy
-from filestore.search import Filters
+from filestore.chunks import chunk_file
+from filestore.core.errors import FilestoreError
+from filestore.repair.plan import Policy
 from filestore.store import Store
 
-EXAMPLES = int(os.environ.get("FILESTORE_EXAMPLES", "200"))
+EXAMPLES = int(os.environ.get("FILESTORE_EXAMPLES", "20"))
 ANCHOR = "anchor.md"
 """A file that nobody touches, so that the tree is never empty."""
 NAMES = ["a.md", "B.md", "b.md", "stones/a.md", "stones/c.md", "stones/deep/d é.md", "more/e.md"]
@@ -81,7 +82,7 @@ def how_changed(before: bytes, now: bytes) -> str:
 
 def texts(data: bytes) -> tuple[str, ...]:
     """What is embedded of a sound file."""
-    return tuple(chunkfile.texts(chunkfile.parse(data)))
+    return tuple(chunk_file.texts(chunk_file.parse(data)))
 
 
 def paired(gone: dict[str, bytes], new: dict[str, bytes]) -> dict[str, str]:
@@ -294,11 +295,11 @@ class Oracle(RuleBasedStateMachine):
         with self.open() as store:
             self.compare(store, truth)
             assert self.truth() == truth
-            report = store.apply_repair(store.plan_repair(Policy()))
+            report = store.apply(store.plan(Policy()))
             assert self.truth() == truth
             assert told(report.remaining) == withheld
             assert told(store.status().findings) == withheld
-            assert store.plan_repair(Policy()).doable == ()
+            assert store.plan(Policy()).doable == ()
             # What was only touched is read once more, and that is remembered.
             generation = store.sync().generation
             again = store.sync()
@@ -322,7 +323,7 @@ class Oracle(RuleBasedStateMachine):
             assert parts <= codes or not self.recorded
 
     def hits(self, store: Store, query: str) -> list[str]:
-        answer = store.search(query, count=50, mode="keyword", filters=Filters())
+        answer = store.search(query, k=50, mode="keyword")
         return [hit.path for hit in answer.hits if hit.freshness == "fresh"]
 
     def assert_as_from_scratch(self) -> None:
@@ -377,7 +378,7 @@ def answers(store: Store) -> list[list[tuple[str, float]]]:
     for query in QUERIES:
         for mode in ("keyword", "vector", "hybrid"):
             try:
-                answer = store.search(query, count=20, mode=mode, filters=Filters())
+                answer = store.search(query, k=20, mode=mode)
             except FilestoreError as error:
                 found.append([(error.message, 0.0)])
             else:
@@ -399,7 +400,7 @@ def template(layout: str) -> Path:
     if layout not in _TEMPLATES:
         folder = Path(tempfile.mkdtemp(prefix="filestore-oracle-template-"))
         root = folder / "file_index"
-        Store.init(
+        Store.create(
             str(root), layout=layout, embedder="builtin", configuration=str(folder / "unused")
         ).close()
         chunked = root / "chunked"
@@ -421,14 +422,37 @@ class FlatOracle(Oracle):
     layout = "flat"
 
 
-EACH = settings(
-    max_examples=EXAMPLES // 2,
-    stateful_step_count=10,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+def histories(count: int) -> settings:
+    """How many histories are tried in each layout, and how long they are."""
+    return settings(
+        max_examples=count,
+        stateful_step_count=10,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+    )
+
+
 TestOracle = Oracle.TestCase
 TestFlatOracle = FlatOracle.TestCase
-for case in (TestOracle, TestFlatOracle):
-    case.settings = EACH
-    case.runTest.__doc__ = "Reported drift is the oracle's, and repair ends it for good."
+
+
+@pytest.mark.long
+class TestLongOracle(Oracle.TestCase):
+    """More histories."""
+
+
+@pytest.mark.long
+class TestLongFlatOracle(FlatOracle.TestCase):
+    """More histories in the other layout."""
+
+
+for _case, _count in (
+    (TestOracle, EXAMPLES // 2),
+    (TestFlatOracle, EXAMPLES // 2),
+    (TestLongOracle, 100),
+    (TestLongFlatOracle, 100),
+):
+    _case.settings = histories(_count)
+    _case.runTest.__doc__ = "Reported drift is the oracle's, and repair ends it for good."
+# What stays here is collected: one of them would run twice.
+del _case

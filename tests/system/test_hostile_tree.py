@@ -68,7 +68,7 @@ def test_links_are_not_followed(either: Any, outside: Path) -> None:
         assert "symlink" in codes(either, "--level", level)
     either("sync", code=None)
     either("search", "known words", code=None)
-    either("repair", "--truth", "--yes", code=None)
+    either("repair", "--write-files", "--yes", code=None)
     assert_unread(either)
 
 
@@ -104,7 +104,7 @@ def test_records_that_point_out(workspace: Any, outside: Path, source: str) -> N
     path.write_text(json.dumps(record))
     for words in (["sync"], ["status"], ["verify", "--level", "full"], ["sync"]):
         assert workspace(*words, code=None).code in (0, 1, 4)
-    assert workspace("repair", "--truth", "--yes", code=None).code in (0, 1, 3, 4)
+    assert workspace("repair", "--write-files", "--yes", code=None).code in (0, 1, 3, 4)
     workspace("reconstruct", "good.md", code=None)
     assert_unread(workspace)
 

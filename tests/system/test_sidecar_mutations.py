@@ -12,12 +12,13 @@ import pytest
 PROGRAM = Path(__file__).with_name("sidecar_mutations.py")
 
 
-def test_damage_is_found_or_harmless_and_mended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [24, pytest.param(400, marks=pytest.mark.long)])
+def test_damage_is_found_or_harmless_and_mended(tmp_path: Path, count: int) -> None:
     """However a sidecar is damaged, it is detected or does no harm, and a sync mends it."""
-    command = [sys.executable, "-W", "ignore", PROGRAM, "--count", "80", "--workers", "2"]
+    command = [sys.executable, "-W", "ignore", PROGRAM, "--count", f"{count}", "--workers", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "| all | 80 |" in done.stdout
+    assert f"| all | {count} |" in done.stdout
 
 
 def test_a_text_in_the_catalog_that_is_no_unicode(workspace: Any) -> None:

@@ -4,12 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = Path(__file__).with_name("terminal_payloads.py")
 
 
-def test_no_payload_reaches_the_terminal() -> None:
+@pytest.mark.parametrize("every", ["2", pytest.param("1", marks=pytest.mark.long)])
+def test_no_payload_reaches_the_terminal(every: str) -> None:
     """No byte that could steer a terminal or hide in it comes out of any command, nor an error."""
-    command = [sys.executable, "-W", "ignore", PROGRAM]
+    command = [sys.executable, "-W", "ignore", PROGRAM, "--every", every]
     done = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "| tui |" in done.stdout

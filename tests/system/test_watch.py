@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from filestore.locking import writer_lock
+from filestore.fs.lock import writer_lock
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
 PATIENCE_S: Final = 60
@@ -72,8 +73,11 @@ class Watching:
         if self._stream.closed:
             return self._process.returncode
         self._process.send_signal(number)
+        impatient = threading.Timer(PATIENCE_S, self._process.kill)
+        impatient.start()
         self.lines += (self._rest + self._stream.read()).decode().splitlines()
         self._stream.close()
+        impatient.cancel()
         return self._process.wait(PATIENCE_S)
 
 
@@ -199,13 +203,13 @@ def test_words_and_interruption(workspace: Any, watch: Callable[..., Watching]) 
     """A person reads one line for what was done, none for what needs nothing, and what was kept."""
     write(workspace, "a/chunk1.md", "Amber.\n")
     watching = watch("--no-embed")
-    assert watching.line().startswith("in step: 1 untracked")
+    assert watching.line().startswith("indexed 1 new file")
     write(workspace, "a/chunk2.md", "")
     line = watching.line()
     assert "left for you: " in line
     assert "1 empty" in line
     assert watching.end(signal.SIGINT) == 130
-    assert watching.lines[-1] == "stopped: what was made so far is kept"
+    assert watching.lines[-1] == "stopped: what was done so far is kept"
 
 
 def test_it_ends_where_sync_ends(

@@ -21,9 +21,9 @@ import pytest
 from textual.app import App
 
 from filestore import Store
-from filestore.example import copy_example
-from tui.app import Inspector
-from tui.frame import Options
+from filestore.core.example import copy_example
+from tui.app.frame import Options
+from tui.app.inspector import Inspector
 
 LOOKS: Final = Path(__file__).parent / "looks"
 WAIT_S: Final = 30.0
@@ -52,7 +52,7 @@ def pinned() -> str:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     (found,) = (
         one.partition("==")[2]
-        for one in project["project"]["dependencies"]
+        for one in project["project"]["optional-dependencies"]["dev"]
         if one.startswith("textual==")
     )
     return found
@@ -160,15 +160,15 @@ class Onlooker:
             await self.pilot.pause(0.04)
             await self._answered()
             now = seen(self.app)
-            is_busy = self.app.backstage is not None and self.app.backstage.busy is not None
+            is_busy = self.app.task_manager is not None and self.app.task_manager.busy is not None
             calm = 0 if now != last or is_busy else calm + 1
             last = now
 
     async def _answered(self) -> None:
         """Wait until what was asked of the store so far is answered."""
         answers: list[None] = []
-        if self.app.backstage is not None:
-            self.app.backstage.read(lambda _: None, answers.append, group="")
+        if self.app.task_manager is not None:
+            self.app.task_manager.read(lambda _: None, answers.append, group="")
             await self.until(lambda: bool(answers))
 
     async def resize(self, columns: int, rows: int) -> None:
@@ -217,4 +217,4 @@ def look(
 
 
 def _looks(app: Inspector) -> int:
-    return sum(task.is_over for task in app.backstage.tasks) if app.backstage else 0
+    return sum(task.is_over for task in app.task_manager.tasks) if app.task_manager else 0

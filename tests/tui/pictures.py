@@ -43,7 +43,7 @@ def draw(folder: Path) -> dict[str, str]:
         drawn["verify"] = _drawn(onlooker)
         await onlooker.press("3", words="no plan")
         await onlooker.press("p", words="filestore repair")
-        await onlooker.press("t", words="bring back")
+        await onlooker.press("t", words="restore")
         await onlooker.press("g", "j", words="+++")
         drawn["repair"] = _drawn(onlooker)
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from filestore import Store, sources_of
+from filestore.browse import InspectedStore
 
 from .terminal import Terminal, installed
 
@@ -39,7 +39,7 @@ class Work:
             parts = [f"# {name} {at}\n\n{_said(name, at)}\n" for at in range(1, sections + 1)]
             (notes / f"{name}.md").write_text("\n".join(parts))
         with self.store(new=True) as store:
-            store.add(sources_of(str(notes), into=None, each=True))
+            store.add(notes, each=True)
         self._git("init", "--quiet", "--initial-branch=main")
         (folder / ".gitignore").write_text(".state\n.configuration\n.editors\n")
         self._git("add", "--all")
@@ -50,15 +50,15 @@ class Work:
         subprocess.run(["git", "-C", str(self.folder), *author, *words], check=True)
 
     @contextmanager
-    def store(self, *, new: bool = False) -> Iterator[Store]:
+    def store(self, *, new: bool = False) -> Iterator[InspectedStore]:
         """The store, apart from the inspector."""
         configuration = str(self.configuration)
         found = (
-            Store.init(
+            InspectedStore.create(
                 str(self.root), layout="tree", embedder="builtin", configuration=configuration
             )
             if new
-            else Store(str(self.root), configuration=configuration)
+            else InspectedStore(str(self.root), configuration=configuration)
         )
         with found:
             yield found

@@ -2,7 +2,22 @@
 
 import contextlib
 import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Final
+
+CHECKOUT: Final = Path(__file__).resolve().parents[2]
+
+
+def start(program: str, *words: str) -> "subprocess.Popen[str]":
+    """Start a Python program over this checkout; what it prints is read from its stdout."""
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+    )
 
 
 def children(pid: int | None = None) -> list[int]:

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from filestore import Store, sources_of
-from tui.app import Inspector
-from tui.frame import Options
+from filestore.browse import InspectedStore
+from tui.app.frame import Options
+from tui.app.inspector import Inspector
 
 WAIT_S = 30.0
 PARTS = ("Lakes", "Rivers", "Hills", "Woods")
@@ -34,23 +34,23 @@ class Case:
         for name in PARTS:
             (notes / f"{name.lower()}.md").write_text(f"# {name}\n\nAll about {name.lower()}.\n")
         root, configuration = str(folder / "file_index"), str(folder / "configuration")
-        with Store.init(
+        with InspectedStore.create(
             root, layout="tree", embedder="builtin", configuration=configuration
         ) as store:
             cls._add(store, notes)
 
     @staticmethod
-    def _add(store: Store, path: Path) -> None:
-        store.add(sources_of(str(path), into=None, each=False))
+    def _add(store: InspectedStore, path: Path) -> None:
+        store.add(path)
 
     def add(self, path: Path) -> None:
         """Add a source from outside the inspector."""
         with self.store() as store:
             self._add(store, path)
 
-    def store(self) -> Store:
+    def store(self) -> InspectedStore:
         """The store, apart from the inspector."""
-        return Store(str(self.root), configuration=self.configuration)
+        return InspectedStore(str(self.root), configuration=self.configuration)
 
     def chunks(self) -> list[Path]:
         """The chunk files, by name."""
@@ -90,7 +90,7 @@ class Case:
             app = Inspector(options)
             async with app.run_test(size=size) as pilot:
                 session = Session(app, pilot)
-                await session.until(lambda: app.findings.looked.level != "")
+                await session.until(lambda: app.findings.coverage.level != "")
                 await session.idle()
                 await act(session)
 
@@ -115,15 +115,15 @@ class Session:
         while time.monotonic() < until_s:
             if holds():
                 return
-            await self.pilot.pause(0.05)
+            await self.pilot.pause(0.01)
         raise AssertionError(f"it never came to this:\n{self.seen()}")
 
     async def idle(self) -> None:
-        """Wait until nothing is under way any more."""
-        await self.until(lambda: self.app.backstage.busy is None)
-        await self.pilot.pause(0.05)
-        await self.until(lambda: self.app.backstage.busy is None)
-        await self.pilot.pause(0.05)
+        """Wait until nothing is running any more."""
+        await self.until(lambda: self.app.task_manager.busy is None)
+        await self.pilot.pause(0.01)
+        await self.until(lambda: self.app.task_manager.busy is None)
+        await self.pilot.pause(0.02)
 
     async def press(self, *keys: str) -> None:
         """Press keys and wait for what comes of them."""

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from tests.tui.repairing import Case, Session
-from tui.app import Inspector
-from tui.frame import Options
-from tui.modals.sides import SidesScreen
+from tui.app.frame import Options
+from tui.app.inspector import Inspector
+from tui.views.modals.sides import SidesScreen
 
 LAST = "~"
 LONG = "\n\n".join(f"- point {number}\n- another\n\n> said {number}\n\n---" for number in range(40))
@@ -50,7 +50,7 @@ def look(case, act, *, size, environment=None):
         app = Inspector(options)
         async with app.run_test(size=size, notifications=True) as pilot:
             session = Session(app, pilot)
-            await session.until(lambda: app.findings.looked.level != "")
+            await session.until(lambda: app.findings.coverage.level != "")
             await session.idle()
             await act(session)
 
@@ -72,11 +72,18 @@ async def press(session, where, *keys):
     """Press keys one by one, and look each time."""
     for key in keys:
         await session.press(key)
-        await session.pilot.pause(0.1)
+        await session.pilot.pause()
         plain(session, f"{where}: {key}")
 
 
-@pytest.mark.parametrize("size", [(60, 20), (100, 24), (150, 40)])
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param((60, 20), marks=pytest.mark.long),
+        (100, 24),
+        pytest.param((150, 40), marks=pytest.mark.long),
+    ],
+)
 def test_nothing_but_ascii_is_shown(case, size):
     """With ``--ascii`` pages, pictures, panels, questions and messages are all in ASCII."""
     path = str(case.chunks()[1].relative_to(case.root))
@@ -88,7 +95,7 @@ def test_nothing_but_ascii_is_shown(case, size):
         await press(session, "browse", "t")
         await session.read("another")
         await press(session, "browse", *BROWSE)
-        session.app.say("something was done", severity="warning")
+        session.app.notify("something was done", severity="warning")
         await press(session, "over browse", *(key for one in OVER for key in (one, "escape")))
         await press(session, "verify", "2", "r", "down", "l", "S", "c", "escape", "V", "escape")
         conflict = next(one for one in session.app.findings if one.code == "ingest-conflict")

@@ -15,12 +15,13 @@ import pytest
 from textual.pilot import Pilot
 
 import tui
-from filestore import Finding, Store, sources_of
-from tui.backstage import Backstage, Opening
-from tui.frame import Frame, Options
-from tui.model.findings import Looked
-from tui.model.state import Saved
+from filestore import FilestoreError, Finding
+from filestore.browse import InspectedStore
+from tui.app.frame import Frame, Options
+from tui.state.findings import Coverage
+from tui.state.state import Saved
 from tui.views.browse import BrowseView
+from tui.workers import Opening, TaskManager
 
 from .processes import children
 
@@ -53,11 +54,11 @@ LONG = "long/chunk1.md"
 class Page(Frame):
     """The frame with this page alone."""
 
-    CSS_PATH = os.path.join(os.path.dirname(tui.__file__), "tui.tcss")
+    CSS_PATH = os.path.join(os.path.dirname(tui.app.__file__), "inspector.tcss")
 
     def on_mount(self) -> None:
         self.root = self.options.store
-        self.backstage = Backstage(
+        self.task_manager = TaskManager(
             Opening(root=self.root, configuration=self.options.configuration),
             post=self.post,
             failed=self.fail,
@@ -70,7 +71,7 @@ class Page(Frame):
         return BrowseView(self)
 
     def on_unmount(self) -> None:
-        self.backstage.end()
+        self.task_manager.end()
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +81,11 @@ def made(tmp_path_factory):
     (folder / "guide.md").write_text(GUIDE)
     (folder / "list.txt").write_text("Milk and bread.\n")
     root = str(folder / "file_index")
-    with Store.init(root, layout="tree", embedder="builtin", configuration=root) as store:
+    with InspectedStore.create(
+        root, layout="tree", embedder="builtin", configuration=root
+    ) as store:
         for name in ("guide.md", "list.txt"):
-            store.add(sources_of(str(folder / name), into=None, each=False))
+            store.add(folder / name)
         os.mkdir(os.path.join(root, "chunked", "long"))
         write(root, LONG, "".join(f"Line {number} of it.\n" for number in range(10_000)))
         store.sync()
@@ -125,7 +128,7 @@ def browse(
 def is_there(page):
     """Whether the page shows what the store has, or why that cannot be known."""
     said = seen(page)
-    return " resources · " in said or "i makes" in said or "-reading" in classes(page)
+    return " resources · " in said or "from its files" in said or "-reading" in classes(page)
 
 
 def classes(page):
@@ -176,7 +179,7 @@ def test_resources_open_and_close(root):
         assert "chunk1.md" not in seen(page)
         await press(pilot, "enter")
         await shows(pilot, "chunk1.md", "chunk3.md")
-        with Store(root, configuration=root) as store:
+        with InspectedStore(root, configuration=root) as store:
             expected = [os.path.basename(one["path"]) for one in store.chunks("guide.md")]
         assert re.findall(r"chunk\d+\.md", seen(page)) == expected
         await press(pilot, "down", "down", "h")
@@ -214,7 +217,7 @@ def test_facts_tell_what_the_catalog_knows(root):
     async def act(page, pilot):
         page.view.open_path(path)
         await press(pilot, "f")
-        with Store(root, configuration=root) as store:
+        with InspectedStore(root, configuration=root) as store:
             known = store.about(path)
         await shows(pilot, f"body       {known.vectors[0].id}", known.file_hash, "Hashes")
         await shows(pilot, "guide.md", "by hand    no")
@@ -240,7 +243,7 @@ def test_the_filter_keeps_what_matches(root):
         assert await typed(page, pilot, "~^l.*1") == {"list.txt", "long"}
         await press(pilot, "slash")
         page.focused.value = "~("
-        await shows(pilot, "no regular expression")
+        await shows(pilot, "invalid regular expression")
         await press(pilot, "escape")
         await shows(pilot, "3 resources")
 
@@ -275,7 +278,7 @@ def test_a_filter_that_takes_long_says_so(root):
 
     async def act(page, pilot):
         gate = threading.Event()
-        page.backstage.read(lambda _: gate.wait(PATIENCE_S), print_nothing, group="")
+        page.task_manager.read(lambda _: gate.wait(PATIENCE_S), print_nothing, group="")
         await press(pilot, "slash", *"long")
         await shows(pilot, "filtering … long")
         gate.set()
@@ -293,7 +296,7 @@ def test_a_search_takes_the_place_of_the_tree(root):
         page.focused.value = "bread"
         await press(pilot, "enter")
         await shows(pilot, "list.txt/chunk1.md", "Milk and bread.", "hybrid")
-        assert page.situation().query == "bread"
+        assert page.action_context().query == "bread"
         await press(pilot, "l")
         assert page.focused is page.view.detail.reader
         assert page.view.detail.reader.match[1] == 1
@@ -312,6 +315,23 @@ def test_a_search_takes_the_place_of_the_tree(root):
     browse(root, act)
 
 
+def test_a_tree_that_is_renewed_behind_a_search_changes_nothing(root):
+    """A sync, or a file that changed, renews the hidden tree: the file that is read stays."""
+
+    async def act(page, pilot):
+        await press(pilot, "l", "j")
+        await shows(pilot, "guide.md/")
+        read = page.view.detail.about.path
+        await press(pilot, "s", "x")
+        page.view.store_changed()
+        for _ in range(30):
+            await pilot.pause(0.02)
+            assert page.view.detail.about is not None
+            assert page.view.detail.about.path == read
+
+    browse(root, act)
+
+
 def test_keys_behind_enter_are_not_part_of_the_question(root):
     """Enter ends the query and the filter at once: keys that come with it go to the list."""
 
@@ -322,13 +342,13 @@ def test_keys_behind_enter_are_not_part_of_the_question(root):
         await until(pilot, lambda: page.view.search.query_words == "guide")
         assert page.focused is page.view.search.hits
         await until(pilot, lambda: page.view.search.hits.cursor_key is not None)
-        assert page.view.search._input.value == "guide"
+        assert page.view.search.input.value == "guide"
         await press(pilot, "slash")
         for key in ("l", "o", "n", "g", "enter", "j", "j"):
             page.simulate_key(key)
         await shows(pilot, "1 resource for long")
         assert page.focused is page.view.outline.rows
-        assert page.view.outline.filter == "long"
+        assert page.view.outline.input.value == "long"
 
     browse(root, act)
 
@@ -349,14 +369,14 @@ def test_a_question_that_takes_long_can_be_given_up(root):
         for child in set(children(os.getpid())) - before:
             os.kill(child, signal.SIGSTOP)
         await asked(page, pilot, "bread")
-        await shows(pilot, "searching for bread", "asking … 0.", "escape gives it up")
+        await shows(pilot, "searching for bread", "asking … 0.", "escape cancels")
         await press(pilot, "escape")
-        await shows(pilot, "given up: bread")
-        assert page.backstage.stoppable is None
+        await shows(pilot, "cancelled: bread")
+        assert page.task_manager.stoppable is None
         await asked(page, pilot, "milk")
         await shows(pilot, "searching for milk", "asking …")
         await press(pilot, "x")
-        await shows(pilot, "given up: milk")
+        await shows(pilot, "cancelled: milk")
         await press(pilot, "escape")
         await shows(pilot, "3 resources")
         for child in set(children(os.getpid())) - before:
@@ -378,13 +398,13 @@ def test_a_mode_before_the_words_holds_for_them_alone(root):
     async def act(page, pilot):
         await asked(page, pilot, "k:milk")
         await shows(pilot, "file · keyword", "by words (k:), this time")
-        assert page.situation().mode == "keyword"
+        assert page.action_context().mode == "keyword"
         await press(pilot, "ctrl+t")
         await shows(pilot, "h:milk", "· hybrid")
         await asked(page, pilot, "k:milk")
         await asked(page, pilot, "milk")
-        await shows(pilot, "· hybrid", "by meaning and words  ^t")
-        assert page.situation().mode == "hybrid"
+        await shows(pilot, "· hybrid", "by meaning and by words  ^t")
+        assert page.action_context().mode == "hybrid"
         await press(pilot, "ctrl+t")
         await asked(page, pilot, "milk")
         await shows(pilot, "· vector", "by meaning (v:)  ^t")
@@ -409,6 +429,29 @@ def test_enter_goes_to_a_neighbour(root):
         await until(pilot, lambda: page.view.outline.path == other)
         await press(pilot, "t")
         await shows(pilot, "has the same text")
+
+    browse(root, act)
+
+
+def test_neighbours_that_failed_are_asked_for_again(root):
+    """After an error, the same key on the same file asks again."""
+    path = chunk(root, "keeps its vectors")
+
+    async def act(page, pilot):
+        asked = []
+
+        def ask(job, handlers, **_):
+            asked.append(job.name)
+            handlers.failed(FilestoreError("the model is not there"))
+
+        page.view.open_path(path)
+        await shows(pilot, "keeps its vectors")
+        page.task_manager.ask = ask
+        await press(pilot, "b")
+        await shows(pilot, "the model is not there")
+        before = len(asked)
+        await press(pilot, "b")
+        await until(pilot, lambda: len(asked) > before)
 
     browse(root, act)
 
@@ -481,7 +524,7 @@ def test_pictures_follow_each_other(root):
 
 def found(page, *findings):
     """Have these findings known."""
-    page.findings.replace(findings, Looked(level="status"), clean=False)
+    page.findings.replace(findings, Coverage(level="status"), clean=False)
     page.findings_changed()
 
 
@@ -494,7 +537,7 @@ def test_findings_mark_their_rows(root):
         await shows(pilot, "Milk and bread")
         found(page, Finding(code="modified", path=path, detail="its text differs"))
         await shows(pilot, "E x modified", "E1", "▏")
-        assert page.situation().codes == ("modified",)
+        assert page.action_context().codes == ("modified",)
         await press(pilot, "f")
         await shows(pilot, "its text differs", "repair: index the file again")
         found(page)
@@ -507,7 +550,7 @@ def test_brackets_go_through_the_chunks(root):
     """`]` and `[` show the chunk after and before, and say where there is none."""
 
     async def act(page, pilot):
-        with Store(root, configuration=root) as store:
+        with InspectedStore(root, configuration=root) as store:
             paths = [one["path"] for one in store.chunks("guide.md")]
         page.view.open_path(paths[0])
         await until(pilot, lambda: page.view.outline.path == paths[0])
@@ -515,7 +558,7 @@ def test_brackets_go_through_the_chunks(root):
         await until(pilot, lambda: page.view.outline.path == paths[-1])
         for expected in reversed(paths[:-1]):
             await press(pilot, "left_square_bracket")
-            await until(pilot, lambda expected=expected: page.situation().path == expected)
+            await until(pilot, lambda expected=expected: page.action_context().path == expected)
         await until(pilot, lambda: page.view.outline.path == paths[0])
         await press(pilot, "left_square_bracket")
         await shows(pilot, "this is the first chunk")
@@ -527,20 +570,22 @@ def test_a_file_that_was_asked_for_stays_while_the_cursor_is_on_its_way(root):
     """Where the cursor is still coming from an earlier file, brackets count from the later one."""
 
     async def act(page, pilot):
-        with Store(root, configuration=root) as store:
+        with InspectedStore(root, configuration=root) as store:
             paths = [one["path"] for one in store.chunks("guide.md")]
         page.view.open_path(paths[0])
         await until(pilot, lambda: page.view.outline.path == paths[0])
         await until(pilot, lambda: page.view.detail.path == paths[0])
         gate = threading.Event()
-        page.backstage.read(lambda _: gate.wait(PATIENCE_S), print_nothing, group="", urgent=True)
+        page.task_manager.read(
+            lambda _: gate.wait(PATIENCE_S), print_nothing, group="", urgent=True
+        )
         page.view.open_path(paths[2])
         await press(pilot, "down")
         assert page.view.outline.path == paths[1]
-        assert page.situation().path == paths[2]
+        assert page.action_context().path == paths[2]
         gate.set()
         await until(pilot, lambda: page.view.outline.path == paths[2])
-        await until(pilot, lambda: page.situation().path == paths[2])
+        await until(pilot, lambda: page.action_context().path == paths[2])
 
     browse(root, act)
 
@@ -572,7 +617,7 @@ def test_sizes_are_those_of_the_resource_under_the_cursor(root):
     """On a resource the histogram counts its files alone; on a file, those of the whole store."""
 
     async def act(page, pilot):
-        with Store(root, configuration=root) as store:
+        with InspectedStore(root, configuration=root) as store:
             chunks = len(store.chunks("guide.md"))
         await press(pilot, "m", "m")
         await shows(pilot, "sizes of chunk files of guide.md", f"{chunks} files")
@@ -594,7 +639,7 @@ def test_a_file_that_the_catalog_does_not_know_is_shown(root):
         page.view.open_path("chunked/list.txt/new.md")
         await shows(pilot, "Never indexed.", "not indexed")
         assert page.view.outline.key == ("r", "guide.md")
-        assert page.situation().path == "chunked/list.txt/new.md"
+        assert page.action_context().path == "chunked/list.txt/new.md"
         await press(pilot, "down")
         await until(pilot, lambda: "Never indexed." not in seen(page))
 
@@ -608,13 +653,15 @@ def test_a_key_before_an_unknown_file_was_looked_for_is_followed(root):
         await until(pilot, lambda: page.view.outline.key == ("r", "guide.md"))
         write(root, "list.txt/new.md", "Never indexed.\n")
         gate = threading.Event()
-        page.backstage.read(lambda _: gate.wait(PATIENCE_S), print_nothing, group="", urgent=True)
+        page.task_manager.read(
+            lambda _: gate.wait(PATIENCE_S), print_nothing, group="", urgent=True
+        )
         page.view.open_path("chunked/list.txt/new.md")
         await press(pilot, "down")
         assert page.view.outline.key == ("r", "list.txt")
         gate.set()
-        await until(pilot, lambda: page.situation().path == "")
-        assert page.situation().resource == "list.txt"
+        await until(pilot, lambda: page.action_context().path == "")
+        assert page.action_context().resource == "list.txt"
         await until(pilot, lambda: "Never indexed." not in seen(page))
 
     browse(root, act)
@@ -658,9 +705,9 @@ def test_a_store_made_anew_keeps_the_place(root):
         write(root, "list.txt/chunk0.md", "A file before it.\n")
         os.mkdir(os.path.join(root, "chunked", "aaa"))
         write(root, "aaa/first.md", "A resource before it.\n")
-        with Store(root, configuration=root) as store:
+        with InspectedStore(root, configuration=root) as store:
             store.sync()
-        page.backstage.reopen()
+        page.task_manager.reopen()
         page.view.store_changed()
         await shows(pilot, "chunk0.md", "▸ aaa")
         await until(pilot, lambda: page.view.outline.path == path)
@@ -707,7 +754,7 @@ def test_hostile_names_are_spelt_out(root):
     write(
         root, f"{name}/[b]\x9b2J.md", '---\n"k\\u007f[b]": "[i]\\u001b[2J"\n---\n[@click=a]x[/]\n'
     )
-    with Store(root, configuration=root) as store:
+    with InspectedStore(root, configuration=root) as store:
         store.sync()
 
     async def act(page, pilot):
@@ -744,15 +791,15 @@ def test_a_store_without_an_index_says_how_it_gets_one(root, spoil, said):
 
     async def act(page, pilot):
         await until(pilot, lambda: seen(page).count(said) == 2)
-        await shows(pilot, "i makes")
+        await shows(pilot, "from its files")
         assert "Nothing in this store" not in seen(page)
         page.view.open_path(chunk(root, "Milk and bread"))
         await shows(pilot, "sync")
-        with Store(root, configuration=root) as store:
+        with InspectedStore(root, configuration=root) as store:
             store.sync()
         page.view.store_changed()
         await shows(pilot, "3 resources", "Milk and bread", "guide.md")
-        assert "i makes" not in seen(page)
+        assert "from its files" not in seen(page)
 
     browse(root, act)
 
@@ -760,7 +807,7 @@ def test_a_store_without_an_index_says_how_it_gets_one(root, spoil, said):
 def test_files_that_are_not_indexed_are_told_with_the_key(tmp_path):
     """In a store whose files are not indexed yet, Browse says how many and what indexes them."""
     root = str(tmp_path / "file_index")
-    Store.init(root, layout="tree", embedder="builtin", configuration=root).close()
+    InspectedStore.create(root, layout="tree", embedder="builtin", configuration=root).close()
     os.mkdir(os.path.join(root, "chunked", "a"))
 
     async def act(page, pilot):
@@ -768,7 +815,7 @@ def test_files_that_are_not_indexed_are_told_with_the_key(tmp_path):
         found(page, *(Finding(code="untracked", path=f"chunked/a/{n}.md") for n in range(2000)))
         await shows(pilot, "2,000 files are not indexed yet", "i indexes them")
         write(root, "a/first.md", "Only one.\n")
-        with Store(root, configuration=root) as store:
+        with InspectedStore(root, configuration=root) as store:
             store.sync()
         found(page)
         page.view.store_changed()
@@ -781,7 +828,7 @@ def test_files_that_are_not_indexed_are_told_with_the_key(tmp_path):
 def test_an_empty_store_says_what_to_do(tmp_path):
     """A store with nothing in it names the command that changes that."""
     root = str(tmp_path / "file_index")
-    Store.init(root, layout="tree", embedder="builtin", configuration=root).close()
+    InspectedStore.create(root, layout="tree", embedder="builtin", configuration=root).close()
 
     async def act(page, pilot):
         await shows(pilot, "looking for files")

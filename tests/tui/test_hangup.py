@@ -16,7 +16,7 @@ def test_a_closed_terminal_ends_it(tmp_path):
     """Also where no signal tells of it: it does not go on reading what never comes."""
     root = str(tmp_path / "file_index")
     configuration = str(tmp_path / "configuration")
-    Store.init(root, layout="tree", embedder="builtin", configuration=configuration).close()
+    Store.create(root, layout="tree", embedder="builtin", configuration=configuration).close()
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (30, 100))
     environment = {**os.environ, "TERM": "xterm", "XDG_STATE_HOME": str(tmp_path / "state")}

@@ -5,17 +5,17 @@ import asyncio
 import pytest
 
 from filestore import Store
-from tui.app import Inspector
-from tui.frame import Options
-from tui.modals.choosing import ChoiceScreen
-from tui.modals.prompt import PromptScreen
+from tui.app.frame import Options
+from tui.app.inspector import Inspector
+from tui.views.modals.choosing import ChoiceScreen
+from tui.views.modals.prompt import PromptScreen
 
 
 @pytest.fixture
 def root(tmp_path):
     """An empty store."""
     root = str(tmp_path / "file_index")
-    Store.init(root, layout="tree", embedder="builtin", configuration=root).close()
+    Store.create(root, layout="tree", embedder="builtin", configuration=root).close()
     return root
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui import looks
 from tests.tui.looks import Onlooker, look, make_store, seen
-from tui.modals.small import SmallScreen
+from tui.views.modals.small import SmallScreen
 
 SIZES = ((60, 20), (80, 24), (120, 40), (200, 60))
 
@@ -67,7 +67,7 @@ def test_repair_at_every_size(folder):
 
     async def act(onlooker):
         await onlooker.press("p", words="filestore repair")
-        await onlooker.press("t", words="bring back")
+        await onlooker.press("t", words="restore")
         await onlooker.press("g", "j", words="+++")
         await check_sizes(onlooker, "repair")
 

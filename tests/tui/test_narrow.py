@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from tests.tui.repairing import Case, Session
-from tui.app import Inspector
-from tui.frame import Options
+from tui.app.frame import Options
+from tui.app.inspector import Inspector
 
 PAGES = ("browse", "verify", "repair")
 NARROW = ((60, 20), (80, 24))
@@ -44,7 +44,7 @@ def look(case, act, *, page, size):
         app = Inspector(options)
         async with app.run_test(size=size) as pilot:
             session = Session(app, pilot)
-            await session.until(lambda: bool(app.findings.looked.level))
+            await session.until(lambda: bool(app.findings.coverage.level))
             await session.idle()
             if page == "repair":
                 await session.plan("p")

@@ -1,10 +1,11 @@
 """Repair as somebody at the keyboard sees it: planned, seen, chosen, applied, taken back."""
 
 import pytest
+from textual.widgets import Input
 
 from filestore import Finding
 from tests.tui.repairing import Case
-from tui.modals.confirm import ConfirmScreen
+from tui.views.modals.confirm import ConfirmScreen
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +31,12 @@ def test_a_plan_is_seen_before_anything_is_written(case):
         await session.plan("p")
         seen = session.seen()
         assert "forget  1 of 1" in seen
-        assert "index again  1 of 1" in seen
+        assert "re-index  1 of 1" in seen
         assert session.view.command() == f"filestore --store {case.root} repair"
         assert "filestore --store" in seen
         assert "2 steps: no file of yours is touched, 1 text embedded" in seen
         await session.press("A")
-        assert "enter or y does it" in session.seen()
+        assert "enter or y confirms" in session.seen()
         await session.press("escape")
         assert all("--plan" in command for _, command in session.app.commands_done)
 
@@ -54,10 +55,28 @@ def test_applying_mends_what_is_chosen_and_tells_it(case):
         await session.read("nothing is left that needs you")
         commands = [line for _, line in session.app.commands_done]
         assert f"filestore --store {case.root} repair" in commands
-        assert session.app.findings.clean
+        await session.until(lambda: session.app.findings.clean)
 
     case.inspect(act)
     assert case.codes() == []
+
+
+@pytest.mark.parametrize("named", ["notes/{}", "chunked/notes/{}"])
+def test_a_typed_repair_names_files_as_the_command_does(case, named):
+    """A path below `chunked/` is found from the store's root and from `chunked/`."""
+    first, second, *_ = case.chunks()
+    first.write_text("Another text.\n")
+    second.write_text("Yet another text.\n")
+
+    async def act(session):
+        await session.press(":")
+        await session.read("a command, a vector id")
+        session.app.screen.query_one(Input).value = f"repair --path {named.format(second.name)}"
+        await session.press("enter")
+        await session.read("1 step")
+        assert session.view.action_context().paths == (f"chunked/notes/{second.name}",)
+
+    case.inspect(act)
 
 
 def test_a_step_that_was_left_is_not_applied(case):
@@ -69,10 +88,10 @@ def test_a_step_that_was_left_is_not_applied(case):
     async def act(session):
         await session.plan("p")
         await session.press("space")
-        assert "[-] index again  1 of 2" in session.seen()
+        assert "[-] re-index  1 of 2" in session.seen()
         path = f"chunked/notes/{second.name}"
         assert session.view.command().endswith(f" repair --only modified --path {path}")
-        assert session.view.situation().paths == (path,)
+        assert session.view.action_context().paths == (path,)
         await session.press("A", "y")
         await session.read("applied 1 step")
 
@@ -124,7 +143,7 @@ def test_the_step_that_is_read_is_chosen_where_it_is_read(case):
         await session.press("enter")
         await session.read("reading the step: space chooses it, esc goes back")
         await session.press("space")
-        await session.read("[-] index again  1 of 2")
+        await session.read("[-] re-index  1 of 2")
         assert "step 1 of 2" in session.seen()
         await session.press("escape")
         assert "reading the step" not in session.seen()
@@ -156,7 +175,7 @@ def test_what_a_repair_left_stays_known(case):
         session.app.look_again()
         await session.idle()
         assert "duplicate" in session.app.findings.by_code()
-        assert session.app.findings.looked.level != "status"
+        assert session.app.findings.coverage.level != "status"
 
     case.inspect(act)
 
@@ -169,12 +188,12 @@ def test_a_kind_is_chosen_and_left_as_a_whole(case):
     async def act(session):
         await session.plan("p")
         await session.press("g", "space")
-        assert "[ ] index again  0 of 2" in session.seen()
+        assert "[ ] re-index  0 of 2" in session.seen()
         assert "no step is chosen" in session.seen()
         await session.press("A")
         assert not isinstance(session.app.screen, ConfirmScreen)
         await session.press("a")
-        assert "[x] index again  2 of 2" in session.seen()
+        assert "[x] re-index  2 of 2" in session.seen()
 
     case.inspect(act)
 
@@ -189,14 +208,14 @@ def test_a_lost_file_is_brought_back_and_taken_back_again(case):
 
     async def act(session):
         await session.plan("p")
-        assert "bring back" not in session.seen()
+        assert "restore" not in session.seen()
         await session.plan("t")
-        assert "bring back" in session.seen()
+        assert "restore" in session.seen()
         assert "+All about rivers." in session.seen() or "+All about" in session.seen()
         await session.press("A")
         assert "1 step: 1 file written" in session.seen()
         await session.press("enter")
-        await session.read("u takes it back")
+        await session.read("u undoes it")
         assert lost.read_bytes() == text
         assert case.tree() == before
 
@@ -209,7 +228,7 @@ def test_a_lost_file_is_brought_back_and_taken_back_again(case):
         assert case.tree() == without
 
         await session.press("U")
-        await session.read("brought back")
+        await session.read("restored")
         await session.press("y")
         await session.read("redone")
         assert case.tree() == before
@@ -229,7 +248,7 @@ def test_a_deletion_takes_a_typed_yes(case):
         found = [one for one in session.app.findings if one.code == "source-missing"]
         assert found
         session.view.plan_for(found)
-        await session.read("remove what was made of")
+        await session.read("remove the chunks of")
         await session.idle()
         assert "removes" in session.seen()
         assert "no step is chosen" in session.seen()
@@ -250,7 +269,7 @@ def test_a_deletion_takes_a_typed_yes(case):
         assert case.chunks() == []
         assert not (case.root / "chunked" / "notes" / "meta.json").exists()
         await session.press("u")
-        await session.read("brought back")
+        await session.read("restored")
         await session.press("y")
         await session.read("undone")
 
@@ -288,7 +307,7 @@ def test_a_plan_that_the_store_left_behind_says_so_and_harms_nothing(case):
         session.view.findings_changed()
         await session.read("out of date")
         await session.press("A")
-        await session.read("skipped, and said")
+        await session.read("skipped and reported")
         await session.press("y")
         await session.read("skipped 1 step")
         assert "it changed since the plan was made" in session.seen()
@@ -326,7 +345,7 @@ def test_changes_are_listed_and_undone_after_a_restart(case):
         await session.press("u", *"yes", "enter")
         await session.read("undone: 000002")
         await session.press("b")
-        assert "changes that were made" not in session.seen()
+        assert "changes: u undoes" not in session.seen()
 
     case.inspect(act)
     assert {path: data for path, data in case.tree().items() if "chunked" in path} == {
@@ -365,13 +384,13 @@ def test_a_narrow_screen_shows_one_part_at_a_time(case):
 
     async def act(session):
         await session.plan("p")
-        assert "index again  1 of 1" in session.seen()
+        assert "re-index  1 of 1" in session.seen()
         assert "step 1 of 1" not in session.seen()
         await session.press("tab")
         assert "step 1 of 1" in session.seen()
-        assert "index again  1 of 1" not in session.seen()
+        assert "re-index  1 of 1" not in session.seen()
         await session.press("tab")
-        assert "index again  1 of 1" in session.seen()
+        assert "re-index  1 of 1" in session.seen()
 
     case.inspect(act, size=(60, 20))
 

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from textual import events
 from textual.app import App
 
+from tui.formatting.lines import Span, line
 from tui.widgets.rows import MOST_MARKED, VirtualRows
-from tui.words.lines import Span, line
 
 HEIGHT = 10
 WIDTH = 20

@@ -4,10 +4,10 @@ import pytest
 
 from filestore import Finding
 from tests.tui.repairing import Case
-from tui.modals.sides import SidesScreen, columns, half_of
+from tui.formatting.diffs import facing
+from tui.formatting.lines import plain
+from tui.views.modals.sides import SidesScreen, columns, half_of
 from tui.widgets.cells import cells
-from tui.words.diffs import facing
-from tui.words.lines import plain
 
 MARKED = """Before the conflict.
 <<<<<<< HEAD
@@ -104,9 +104,9 @@ def test_the_text_that_both_began_with_is_shown_and_the_file_is_opened(case, mon
     async def act(session):
         monkeypatch.setattr(type(session.app), "edit", lambda _, path: opened.append(path))
         await open_sides(session, "ingest-conflict")
-        assert "b  show the text that both began with" in session.seen()
+        assert "b  show the common ancestor" in session.seen()
         await session.press("b")
-        await session.read("the text that both began with; b shows both sides again")
+        await session.read("the common ancestor; b shows both sides again")
         assert "All about hills." in session.seen()
         assert "Their new words" not in session.seen()
         await session.press("b")

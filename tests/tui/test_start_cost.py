@@ -2,16 +2,16 @@
 
 import pytest
 
-from filestore import Store, sources_of
+from filestore import Store
 
 HEAVY = frozenset(
     {
         "faiss",
-        "filestore.indexing",
-        "filestore.planning",
-        "filestore.search",
-        "filestore.syncing",
-        "filestore.verify",
+        "filestore.sidecar.commit",
+        "filestore.repair.planner",
+        "filestore.search.search",
+        "filestore.sync.apply",
+        "filestore.verify.verify",
         "markdown_it",
         "markdownify",
         "multiprocessing.pool",
@@ -32,14 +32,14 @@ HEAVY = frozenset(
 )
 IMPORTED = """
 import sys
-import tui.app
+import tui.app.inspector
 import tui.views.browse
 print(*sorted(sys.modules))
 """
 SHOWN = """
 import asyncio, sys
-from tui import app
-from tui.frame import Options
+from tui.app import inspector as app
+from tui.app.frame import Options
 
 async def session(root):
     # What comes after the first picture may load what it likes, but that is not looked at here.
@@ -64,8 +64,8 @@ def root(tmp_path):
     """A store of one resource, indexed."""
     (tmp_path / "notes.md").write_text("# Tides\n\nThe moon pulls.\n\n## Neap\n\nWeak tides.\n")
     root = str(tmp_path / "file_index")
-    with Store.init(root, layout="tree", embedder="builtin", configuration=root) as store:
-        store.add(sources_of(str(tmp_path / "notes.md"), into=None, each=False))
+    with Store.create(root, layout="tree", embedder="builtin", configuration=root) as store:
+        store.add(tmp_path / "notes.md")
     return root
 
 
@@ -73,7 +73,7 @@ def test_importing_the_inspector_loads_nothing_heavy(script):
     """Neither models, indexes and readers of files, nor the pages that are not seen at first."""
     done = script(IMPORTED)
     assert done.code == 0, done.stderr
-    assert "tui.app" in done.stdout.split()
+    assert "tui.app.inspector" in done.stdout.split()
     assert HEAVY.intersection(done.stdout.split()) == set()
 
 
@@ -82,5 +82,5 @@ def test_the_first_picture_loads_nothing_heavy(script, root):
     done = script(SHOWN, root)
     assert done.code == 0, done.stderr
     loaded = set(done.stdout.split())
-    assert "filestore.listing" in loaded
+    assert "filestore.browse.catalog_pages" in loaded
     assert HEAVY.intersection(loaded) == set()

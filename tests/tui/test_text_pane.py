@@ -10,11 +10,11 @@ from textual.app import App
 from textual.color import Color
 from textual.strip import Strip
 
+from tui.formatting.lines import ROLES, Span, line, plain
 from tui.widgets.cells import TAB, Wrapping, cells
 from tui.widgets.plot import Plot
 from tui.widgets.styles import Palette
 from tui.widgets.text import TextPane
-from tui.words.lines import ROLES, Span, line, plain
 
 HEIGHT = 6
 WIDTH = 21

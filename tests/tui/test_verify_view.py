@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from filestore import Finding, Store, sources_of
-from tui.app import Inspector
-from tui.frame import Options
-from tui.model import finding_rows
-from tui.model.findings import Looked, key_of
+from filestore import Finding, Store
+from tui.app.frame import Options
+from tui.app.inspector import Inspector
+from tui.state import finding_rows
+from tui.state.findings import Coverage, key_of
 from tui.views.verify import VerifyView
 
 TEXTS = (
@@ -33,8 +33,8 @@ def template(tmp_path_factory):
     for number, text in enumerate(TEXTS):
         (folder / "guide" / f"{number}.md").write_text(f"# Part {number}\n\n{text}\n")
     root = str(folder / "file_index")
-    with Store.init(root, layout="tree", embedder="builtin", configuration=root + "-c") as store:
-        store.add(sources_of(str(folder / "guide"), into=None, each=False))
+    with Store.create(root, layout="tree", embedder="builtin", configuration=root + "-c") as store:
+        store.add(folder / "guide")
     return folder
 
 
@@ -84,18 +84,18 @@ def inspect(root, act, size=(120, 40)):
 
 def has_settled(inspector, began):
     """Whether it has looked, and looked again once it was told of every change."""
-    if not inspector.findings.looked.level or inspector.backstage.busy is not None:
+    if not inspector.findings.coverage.level or inspector.task_manager.busy is not None:
         return False
-    looks = sum(task.title == "status" for task in inspector.backstage.tasks)
+    looks = sum(task.title == "status" for task in inspector.task_manager.tasks)
     return looks > 1 or time.monotonic() > began + SETTLED_S
 
 
 async def until(pilot, holds):
     """Wait for what is going on somewhere else to show."""
-    for _ in range(WAIT_S * 20):
+    for _ in range(WAIT_S * 100):
         if holds():
             return
-        await pilot.pause(0.05)
+        await pilot.pause(0.01)
     raise AssertionError(f"it never came to be:\n{screen(pilot.app)}")
 
 
@@ -149,8 +149,8 @@ def test_evidence_follows_the_cursor(root):
         await until(pilot, lambda: "guide/copy.md" in screen(inspector))
         await pilot.press("escape")
         await go_to(inspector, pilot, "malformed-frontmatter", malformed)
-        await until(pilot, lambda: "line 3, column 4" in screen(inspector))
-        assert "3 | foo: }" in screen(inspector)
+        await until(pilot, lambda: "3 | foo: }" in screen(inspector))
+        assert "line 3, column 4" in screen(inspector)
         text = screen(inspector).splitlines()
         place = next(number for number, line in enumerate(text) if "3 | foo: }" in line)
         assert text[place + 1].index("^") == text[place].index("}") - 2
@@ -180,10 +180,10 @@ def test_verifying_says_what_was_looked_at_and_what_was_not(root):
     damage(root)
 
     async def act(inspector, pilot):
-        assert "looked at by size and time stamps" in head(inspector)
+        assert "compared by size and time stamp" in head(inspector)
         await pilot.press("r")
-        await until(pilot, lambda: inspector.findings.looked.level == "fast")
-        await until(pilot, lambda: not inspector.findings.looked.is_running)
+        await until(pilot, lambda: inspector.findings.coverage.level == "fast")
+        await until(pilot, lambda: not inspector.findings.coverage.is_running)
         assert "verified fast" in head(inspector)
         assert "not checked: contents of files with unchanged stats" in head(inspector)
         await pilot.press("V")
@@ -198,9 +198,9 @@ def test_verifying_says_what_was_looked_at_and_what_was_not(root):
         await pilot.pause()
         assert inspector.screen is inspector.screen_stack[0]
         page(inspector).verify("deep")
-        inspector.backstage.stop(inspector.backstage.busy)
+        inspector.task_manager.stop(inspector.task_manager.busy)
         await until(pilot, lambda: "stopped" in head(inspector))
-        assert "that is not all" in head(inspector)
+        assert "incomplete" in head(inspector)
         assert inspector.findings.clean is None
         assert "duplicate" in inspector.findings.by_code()
 
@@ -233,18 +233,18 @@ def test_rows_that_come_never_move_the_cursor(root):
         await pilot.pause()
         key = await go_to(inspector, pilot, "untracked", found("untracked", 1000).path)
         rows = page(inspector).list
-        line = rows.cursor_index - rows.scroll_offset.y
+        line = rows._cursor - rows.scroll_offset.y
         while numbers:
             batch, numbers = numbers[:20], numbers[20:]
             inspector.findings.add(found(chance.choice(codes), number) for number in batch)
             inspector.findings_changed()
             await pilot.pause()
             assert rows.cursor_key == key
-            assert rows.cursor_index - rows.scroll_offset.y == line
+            assert rows._cursor - rows.scroll_offset.y == line
         whole = [*inspector.findings]
         chance.shuffle(whole)
         kept = [one for one in whole if key_of(one) == key or chance.random() < 0.5]
-        inspector.findings.replace(kept, Looked(level="full", at="1:00"), clean=False)
+        inspector.findings.replace(kept, Coverage(level="full", at="1:00"), clean=False)
         inspector.findings_changed()
         await pilot.pause()
         assert rows.cursor_key == key
@@ -274,7 +274,7 @@ def test_filters_narrow_the_list_and_escape_widens_it(root):
         assert await typed("tilde", *"m.lf") == {"malformed-frontmatter"}
         await pilot.press("left_parenthesis")
         await pilot.pause(0.2)
-        assert "no regular expression" in head(inspector)
+        assert "invalid regular expression" in head(inspector)
         assert {key[0] for key in listed(inspector)} == {"malformed-frontmatter"}
         await pilot.press("escape", "f")
         assert "errors" in head(inspector)
@@ -313,14 +313,14 @@ def test_a_marked_group_is_planned_as_a_whole(root):
             found("missing", number).path for number in range(3)
         }
         assert "3 marked" in head(inspector)
-        assert inspector.situation().codes == ("missing",)
-        assert inspector.situation().paths == ()
+        assert inspector.action_context().codes == ("missing",)
+        assert inspector.action_context().paths == ()
         await go_to(inspector, pilot, "missing")
         await pilot.press("l")
         await go_to(inspector, pilot, "missing", found("missing", 1).path)
         await pilot.press("space")
         assert len(inspector.findings.marked) == 2
-        assert inspector.situation().paths == (
+        assert inspector.action_context().paths == (
             found("missing", 0).path,
             found("missing", 2).path,
         )
@@ -329,7 +329,7 @@ def test_a_marked_group_is_planned_as_a_whole(root):
         await go_to(inspector, pilot, "modified", damaged_path(inspector))
         await pilot.press("p")
         await until(pilot, lambda: inspector.page == "repair")
-        await until(pilot, lambda: "index again" in screen(inspector))
+        await until(pilot, lambda: "re-index" in screen(inspector))
 
     inspect(root, act)
 
@@ -369,7 +369,7 @@ def test_very_many_findings_are_grouped_aside(root, monkeypatch):
         wanted = sum("guide" in f"{one.path} {one.detail}" for one in known)
         await until(pilot, lambda: rows.shown == wanted and f"{wanted} shown" in screen(inspector))
         await pilot.press("r")
-        await until(pilot, lambda: known.looked.level == "fast" and not known.looked.is_running)
+        await until(pilot, lambda: known.coverage.level == "fast" and not known.coverage.is_running)
         await until(pilot, lambda: not rows.is_much)
         assert rows.shown == sum("guide" in f"{one.path} {one.detail}" for one in known)
 

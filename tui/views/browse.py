@@ -5,7 +5,6 @@ what the right side shows, unless a file was asked for that the catalog does not
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar, Final
 
 from textual import on
@@ -15,15 +14,17 @@ from textual.containers import Horizontal, Vertical
 from textual.events import DescendantFocus
 from textual.widget import Widget
 
-from filestore import FilestoreError, Store
-from tui.desk import Desk, View
-from tui.situations import Place, Situation
+from filestore import FilestoreError
+from filestore.browse import InspectedStore
+from tui.actions.context import ActionContext, Place
+from tui.formatting.chunks import SECTIONS, longest_word, nothing_lines
+from tui.formatting.lines import Line
 from tui.views.browse_detail import Detail, Target
+from tui.views.browse_pictures import PicturePane
 from tui.views.browse_search import BrowseSearch
 from tui.views.browse_tree import BrowseTree
+from tui.views.context import View, ViewContext
 from tui.widgets.rows import VirtualRows
-from tui.words.chunks import SECTIONS, longest_word, nothing_lines
-from tui.words.lines import Line
 
 NOWHERE: Final = Target()
 """What no cursor is ever on."""
@@ -50,22 +51,22 @@ class BrowseView(View):
     .-narrow BrowseView.-listing #browse-detail { display: none; }
     """
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        # Held here, since what is to be kept is asked for when no screen has them any more.
-        self.outline = BrowseTree(desk)
+    def __init__(self, host: ViewContext) -> None:
+        super().__init__(host)
+        # Held here: the session is saved when no screen has them any more.
+        self.outline = BrowseTree(host)
         """Resources and chunks."""
-        self.search = BrowseSearch(desk)
+        self.search = BrowseSearch(host)
         """Query and hits."""
-        self.detail = Detail(desk, self._nothing_lines)
+        self.detail = Detail(host, self._nothing_lines)
         """What is shown of one of them."""
         self._is_searching = False
         self._followed: Target | None = NOWHERE
-        """What the cursor of the tree was on when it last came to something else."""
+        """What the cursor of the tree was on when it last moved."""
         self._going_to = ""
         """The file that the cursor of the tree is on its way to."""
         self._steps = 0
-        """By how many chunks a person wants to go on, or back."""
+        """How many chunks to go forward (or back, below 0)."""
         self._section = SECTIONS[0][0]
         # Before there is a screen: with one, every part would get its styles once more.
         self.add_class("-listing", update=False)
@@ -89,12 +90,12 @@ class BrowseView(View):
 
     # What the frame asks
 
-    def situation(self) -> Situation:
+    def action_context(self) -> ActionContext:
         """What is under the cursor, and what is known of it."""
         path = self.detail.path or self._path
-        found = self.desk.findings.of_path(path) if path else ()
+        found = self.host.findings.of_path(path) if path else ()
         resource = "" if self._is_searching else self.outline.resource or ""
-        return Situation(
+        return ActionContext(
             place=self.place,
             path=path,
             resource=resource,
@@ -123,24 +124,24 @@ class BrowseView(View):
         self.outline.open_path(path)
 
     def store_changed(self) -> None:
-        """Read everything that is shown anew."""
+        """Read everything that is shown again."""
         if self.is_mounted:
             self.outline.store_changed()
             self.detail.store_changed()
 
     def findings_changed(self) -> None:
-        """Draw the marks anew."""
+        """Draw the findings again."""
         if self.is_mounted:
             self.outline.findings_changed()
             self.detail.findings_changed()
 
     def saved(self) -> Mapping[str, Any]:
-        """What is open, where the cursor is, what is filtered, how is looked at it."""
+        """What is open, where the cursor is, the filter, the section."""
         kept = self.outline.saved()
         return {**kept, "section": self.detail.section, "mode": self.search.mode}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Take up what was left, before the page is there."""
+        """Restore the last session, before the page is mounted."""
         opened, path, text = saved.get("opened"), saved.get("path"), saved.get("filter")
         names = opened if isinstance(opened, list) else []
         self.outline.restore(
@@ -152,7 +153,7 @@ class BrowseView(View):
             self._section = saved["section"]
 
     def _nothing_lines(self) -> Sequence[Line]:
-        """What is to be read where the cursor is on nothing."""
+        """The lines shown while the cursor is on nothing."""
         if self._is_searching:
             return nothing_lines(why="search") if self.search.query_words else ()
         if self.outline.model.is_filtered:
@@ -160,7 +161,7 @@ class BrowseView(View):
         if self.outline.model.resources or not self.outline.is_known:
             return ()
         index = self.outline.index_lines()
-        is_known = bool(index or self.desk.findings.looked.level)
+        is_known = bool(index or self.host.findings.coverage.level)
         return nothing_lines(why="empty" if is_known else "looking", index=index)
 
     # The cursor moves
@@ -168,6 +169,7 @@ class BrowseView(View):
     @on(VirtualRows.Highlighted)
     @on(BrowseTree.Pointed)
     def _pointed_in_tree(self) -> None:
+        # The tree is also renewed while the search hides it.
         if not self._is_searching:
             self.detail.pictures.resources = self.outline.resources
             if self._going_to:
@@ -177,7 +179,14 @@ class BrowseView(View):
             if target != self._followed:
                 self._followed = target
                 self.detail.follow(target)
-            self.desk.situation_changed()
+            self.host.context_changed()
+
+    @on(BrowseSearch.Pointed)
+    def _pointed_in_hits(self) -> None:
+        if self._is_searching and not self.search.is_asking:
+            self.detail.find = longest_word(self.search.query_words)
+            self.detail.follow(self.search.target)
+            self.host.context_changed()
 
     @on(BrowseTree.Arrived)
     def _arrived(self, event: BrowseTree.Arrived) -> None:
@@ -187,21 +196,14 @@ class BrowseView(View):
             self._followed = event.left_on
             self._pointed_in_tree()
 
-    @on(BrowseSearch.Pointed)
-    def _pointed_in_hits(self) -> None:
-        if self._is_searching and not self.search.is_asking:
-            self.detail.find = longest_word(self.search.query_words)
-            self.detail.follow(self.search.target)
-            self.desk.situation_changed()
-
     @on(Detail.Shown)
     def _shown(self) -> None:
-        self.desk.situation_changed()
+        self.host.context_changed()
 
     @on(BrowseTree.Chosen)
-    @on(BrowseSearch.Chosen)
+    @on(VirtualRows.Chosen)
     def _reading(self) -> None:
-        """Show what is read, where there is no room for both."""
+        """Go to the detail; show it alone where there is no room for both."""
         self._show_side(is_reading=True)
         self.detail.take_focus()
 
@@ -216,11 +218,12 @@ class BrowseView(View):
 
     @on(DescendantFocus)
     def _focus_moved(self) -> None:
-        """The side with the keys is the one that is left where the screen gets narrow."""
+        """On a narrow screen, show the side with the focus."""
         self._show_side(is_reading=not self._is_on_the_left)
 
     @on(Detail.Jumped)
-    def _jumped(self, event: Detail.Jumped) -> None:
+    @on(PicturePane.Pointed)
+    def _jumped(self, event: Detail.Jumped | PicturePane.Pointed) -> None:
         self.open_path(event.path)
         self.detail.take_focus()
 
@@ -288,11 +291,11 @@ class BrowseView(View):
 
     def do_back(self) -> None:
         """Leave one level: the text, the search, the filter."""
-        if self._is_searching and self.search.give_up():
+        if self._is_searching and self.search.cancel():
             pass
-        elif self.search.is_typing and self.search.path:
+        elif self.search.input.is_typing and self.search.path:
             self._listing()
-        elif self.outline.is_typing:
+        elif self.outline.input.is_typing:
             self.outline.show_all(back=True)
             self._listing()
         elif not self._is_on_the_left:
@@ -302,7 +305,7 @@ class BrowseView(View):
             self.detail.follow(self.outline.target)
         else:
             self.outline.show_all()
-        self.desk.situation_changed()
+        self.host.context_changed()
 
     def do_text(self) -> None:
         """Read the chunk."""
@@ -313,7 +316,7 @@ class BrowseView(View):
         self._look_at("text" if self.detail.section == "raw" else "raw")
 
     def do_facts(self) -> None:
-        """Show everything else that is known; again, the text."""
+        """Show the metadata; again, the text."""
         self._look_at("text" if self.detail.section == "facts" else "facts")
 
     def _look_at(self, section: str) -> None:
@@ -330,7 +333,7 @@ class BrowseView(View):
         """Show the map of the store; again, the next picture."""
         if self.detail.section == "picture":
             self.detail.pictures.next()
-            self.detail.picture_changed()
+            self.detail.draw_sections()
         else:
             self._look_at("picture")
 
@@ -343,31 +346,30 @@ class BrowseView(View):
         self._go_by(-1)
 
     def _go_by(self, by: int) -> None:
-        # Keys that come before an answer are counted, and go with the next question.
+        # Keys pressed before the answer are counted for the next question.
         self._steps += by
         path, steps = self.detail.path or self._path, self._steps
-        self.desk.backstage.read(
-            lambda store: _walked(store, path, steps),
-            partial(self._go, path, steps),
-            group="step",
-            failed=self._cannot_go,
-            urgent=True,
+
+        def go(found: str) -> None:
+            """Show the chunk that was found."""
+            self._steps = 0
+            if found != path:
+                self.open_path(found)
+            else:
+                self.host.notify(f"this is the {'last' if steps > 0 else 'first'} chunk")
+
+        def fail(error: FilestoreError) -> None:
+            """Begin to count again."""
+            self._steps = 0
+            self.host.fail(error)
+
+        self.host.task_manager.read(
+            lambda store: _walked(store, path, steps), go, group="step", failed=fail, urgent=True
         )
 
-    def _go(self, path: str, steps: int, found: str) -> None:
-        self._steps = 0
-        if found != path:
-            self.open_path(found)
-        else:
-            self.desk.say(f"this is the {'last' if steps > 0 else 'first'} chunk")
-
-    def _cannot_go(self, error: FilestoreError) -> None:
-        self._steps = 0
-        self.desk.fail(error)
-
     def do_plan(self) -> None:
-        """Show in Repair what would mend this file."""
-        self.desk.plan(self.desk.findings.of_path(self.detail.path))
+        """Show in Repair what would repair this file."""
+        self.host.plan(self.host.findings.of_path(self.detail.path))
 
     def action_match(self, by: int) -> None:
         """Show another match of what was searched, also while the list has the keys."""
@@ -388,9 +390,9 @@ class BrowseView(View):
             self.screen.set_focus(to)
 
 
-def _walked(store: Store, path: str, steps: int) -> str:
+def _walked(store: InspectedStore, path: str, steps: int) -> str:
     """The file so many steps further in reading order, or the last on the way."""
-    listing = store.listing()
+    listing = store.listing
     for _ in range(abs(steps)):
         path = listing.neighbours_in_order(path)[steps > 0] or path
     return path

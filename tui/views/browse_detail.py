@@ -18,37 +18,39 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from filestore import FilestoreError, Store
-from tui.backstage import Handlers, Job
-from tui.desk import Desk
-from tui.model.listed import Listed
+from filestore import FilestoreError
+from filestore.browse import InspectedStore
+from tui.formatting import chunks as texts
+from tui.formatting.findings import place_of
+from tui.formatting.lines import Line, cut
+from tui.state.rows import Listed
 from tui.views.browse_pictures import PicturePane
+from tui.views.context import ViewContext
 from tui.widgets.bar import Bar, Item
 from tui.widgets.caption import Caption
 from tui.widgets.cells import in_ascii
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import TextPane
-from tui.words import chunks as words
-from tui.words.lines import Line
+from tui.workers import Handlers, Job
 
 if TYPE_CHECKING:
-    from filestore import About, AboutResource, Neighbour
+    from filestore.browse import About, AboutResource, Neighbour
 
 SETTLED_S: Final = 0.03
 """How long the cursor rests before what it is on is read."""
 BESIDE_S: Final = 0.15
-"""How long it rests before neighbours are asked for that nobody pressed a key for."""
+"""How long it rests before neighbours are asked for without a key."""
 AT_ONCE: Final = 8 * 1024
-"""Characters of a text that is drawn as Markdown before it is shown; a longer one is shown as it
-is written until it is drawn."""
+"""Characters of a text that is shown only once it is drawn as Markdown; a longer one is shown as
+plain text until then."""
 NEIGHBOURS: Final = 20
 UNSEEN_WIDTH: Final = 76
-"""For which a text is drawn while there is no room for it."""
+"""The width for which a text is drawn while it is not in sight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What is to be shown: a file by path or by its id in the catalog, or a resource."""
+    """What to show: a file by path or by its id in the catalog, or a resource."""
 
     path: str = ""
     file: int = 0
@@ -85,28 +87,27 @@ class Detail(Vertical):
     .-wide Detail.-neighbours #browse-reader { display: block; }
     """
 
+    @dataclass
     class Jumped(Message):
-        """A person chose another file: a neighbour, or a point of the map."""
+        """A neighbour was chosen."""
 
-        def __init__(self, path: str) -> None:
-            super().__init__()
-            self.path = path
+        path: str
 
     class Shown(Message):
         """Something else is shown than before."""
 
-    def __init__(self, desk: Desk, nothing: Callable[[], Sequence[Line]]) -> None:
+    def __init__(self, host: ViewContext, nothing: Callable[[], Sequence[Line]]) -> None:
         """Show nothing yet.
 
         Args:
-            desk: What is worked at.
-            nothing: Says what is to be read where the cursor is on nothing.
+            host: The frame.
+            nothing: The lines shown while the cursor is on nothing.
         """
         super().__init__(id="browse-detail")
-        self._desk = desk
+        self._host = host
         self.section = "text"
         self.find = ""
-        """What is looked for in the texts that are shown."""
+        """What is highlighted in the texts that are shown."""
         self.about: About | None = None
         """The file that is shown; None for a resource, and for nothing."""
         self._about_resource: AboutResource | None = None
@@ -114,7 +115,7 @@ class Detail(Vertical):
         self._shown: Target | None = None
         """What `about` was read for."""
         self._asked = 0
-        """Counts what was asked for, so that what is older can be left."""
+        """Counts the requests, so that older answers can be dropped."""
         self._settling: Timer | None = None
         self._beside: Timer | None = None
         self._neighbours_of = ""
@@ -122,7 +123,7 @@ class Detail(Vertical):
         self._nothing = nothing
         self.reader = TextPane(id="browse-reader")
         """Shows text, raw file and facts."""
-        self.pictures = PicturePane(desk)
+        self.pictures = PicturePane(host)
         self.neighbours = VirtualRows(id="browse-neighbours", marking=False)
         self._head = Caption(id="browse-head")
         self._sections = Bar(id="browse-sections")
@@ -143,11 +144,11 @@ class Detail(Vertical):
 
     def on_mount(self) -> None:
         """Begin with the text."""
-        self._draw_sections()
+        self.draw_sections()
 
     @property
     def parts(self) -> Sequence[Widget]:
-        """What is seen of it and takes keys, from left to right."""
+        """The visible parts that take keys, from left to right."""
         everything = (self.reader, self.pictures.plot, self.neighbours)
         return [part for part in everything if part.is_on_screen and part.size.area]
 
@@ -185,13 +186,15 @@ class Detail(Vertical):
         self.read()
 
     def choose(self, section: str) -> None:
-        """Look at it in another way."""
+        """Choose a section."""
         if section == self.section:
+            if section == "neighbours":
+                self._ask_neighbours()
             return
         self.remove_class(f"-{self.section}")
         self.section = section
         self.add_class(f"-{section}")
-        self._draw_sections()
+        self.draw_sections()
         if section == "picture":
             self.pictures.show()
         if section == "neighbours":
@@ -204,29 +207,27 @@ class Detail(Vertical):
             if timer is not None:
                 timer.stop()
 
-    def _draw_sections(self) -> None:
+    def draw_sections(self) -> None:
+        """Draw the names of the sections, the current one in brackets."""
         picture = self.pictures.kind if self.section == "picture" else ""
-        found = words.section_words(self.section, picture=picture)
-        # The names are those of the actions, too.
-        self._sections.show(
-            [Item(line=line, press=f"browse.{name}") for name, line in found.items()]
-        )
-
-    def picture_changed(self) -> None:
-        """Another picture is shown."""
-        self._draw_sections()
+        found = texts.section_labels(self.section, picture=picture)
+        # A section has the name of its action.
+        items = [Item(line=line, press=f"browse.{name}") for name, line in found.items()]
+        self._sections.show(items)
 
     # Reading
 
     def read(self) -> None:
-        """Read what is to be shown, as it is now."""
+        """Read what to show, as it is now."""
         self._asked += 1
         target, number = self._target, self._asked
         if target is None:
-            self._show_nothing()
+            self._clear()
+            self._draw_nothing()
+            self.pictures.narrow_to(None)
         elif target.resource is not None:
             name = target.resource
-            self._desk.backstage.read(
+            self._host.task_manager.read(
                 lambda store: store.about_resource(name),
                 self._show_resource,
                 group="preview",
@@ -235,7 +236,7 @@ class Detail(Vertical):
             )
         else:
             section, width, ascii_only = self._way, self._width, self.reader.is_ascii
-            self._desk.backstage.read(
+            self._host.task_manager.read(
                 lambda store: _prepared(store, target, section, width, ascii_only=ascii_only),
                 lambda prepared: self._show_file(prepared, target, number),
                 group="preview",
@@ -251,41 +252,35 @@ class Detail(Vertical):
     def _width(self) -> int:
         return self.reader.text_width or UNSEEN_WIDTH
 
-    def _show_nothing(self) -> None:
+    def _clear(self) -> None:
+        """Show no file, and no resource."""
         self.about = self._about_resource = None
-        self._head.say([])
-        self._draw_nothing()
+        self._head.show([])
         self._show_neighbours("", ())
-        self.pictures.narrow_to(None)
         self.post_message(self.Shown())
 
     def _draw_nothing(self) -> None:
         self.reader.show(self._nothing(), key="nothing")
 
     def _show_resource(self, about: "AboutResource") -> None:
-        self.about, self._about_resource = None, about
-        self._head.say([])
+        self._clear()
+        self._about_resource = about
         self._draw_resource()
-        self._show_neighbours("", ())
         self.pictures.point_at("")
         self.pictures.narrow_to(about.resource)
-        self.post_message(self.Shown())
 
     def _draw_resource(self) -> None:
         about = self._about_resource
         if about is not None:
-            found = self._desk.findings.of_resource(about.resource)
-            lines = words.resource_lines(about, found)
+            found = self._host.findings.of_resource(about.resource)
+            lines = texts.resource_lines(about, found)
             self.reader.show(lines, key=f"resource {about.resource}")
 
     def _show_error(self, error: FilestoreError) -> None:
-        self.about = self._about_resource = None
+        self._clear()
         path = self._target.path if self._target is not None else ""
-        self._head.say([])
-        found = self._desk.findings.of_path(path) if path else ()
-        self.reader.show(words.error_lines(error, found), key=f"error {path}")
-        self._show_neighbours("", ())
-        self.post_message(self.Shown())
+        found = self._host.findings.of_path(path) if path else ()
+        self.reader.show(texts.error_lines(error, found), key=f"error {path}")
 
     def _show_file(self, prepared: Prepared, target: Target, number: int) -> None:
         about = self.about = prepared.about
@@ -294,51 +289,49 @@ class Detail(Vertical):
         self._lines = prepared.lines
         self._draw_file(prepared.strips)
         if self._way == "text" and prepared.strips is None and not about.problem:
-            self._draw_markdown(about, number)
+            # Draw a long text; until then it is there as it is written.
+            width, ascii_only = self._width, self.reader.is_ascii
+            self._host.task_manager.read(
+                lambda _: _markdown(
+                    about, width, lambda: number == self._asked, ascii_only=ascii_only
+                ),
+                lambda strips: self._take_markdown(strips, number),
+                group="markdown",
+            )
         self.pictures.point_at(about.path)
         self.pictures.narrow_to(None)
-        self._look_beside()
+        if self.section == "neighbours":
+            self._ask_neighbours()
+        elif self.screen.has_class("-wide"):
+            self._beside = self.set_timer(BESIDE_S, self._ask_neighbours)
         self.post_message(self.Shown())
 
     def _draw_file(self, strips: Sequence[Strip] | None = None) -> None:
         about = self.about
         if about is None:
             return
-        found = self._desk.findings.of_path(about.path)
-        self._head.say(words.head_lines(about, found))
+        found = self._host.findings.of_path(about.path)
+        self._head.show(texts.head_lines(about, found))
         key = f"{self._way} {about.path}"
         if strips is not None:
             self.reader.show_strips(strips, key=key)
         elif self._way == "facts":
-            mended = [*words.finding_lines(found), ()] if found else []
-            self.reader.show([*mended, *self._lines], key=key)
+            drift = [*texts.finding_lines(found), ()] if found else []
+            self.reader.show([*drift, *self._lines], key=key)
         else:
             self.reader.show(self._lines, key=key)
-        self.find_again()
-
-    def _draw_markdown(self, about: "About", number: int) -> None:
-        """Draw a long text; until then it is there as it is written."""
-        width, ascii_only = self._width, self.reader.is_ascii
-        self._desk.backstage.read(
-            lambda _: _markdown(about, width, lambda: number == self._asked, ascii_only=ascii_only),
-            lambda strips: self._take_markdown(strips, number),
-            group="markdown",
-        )
+        if self.find or self.section == "text":
+            self.reader.find(self.find)
 
     def _take_markdown(self, strips: Sequence[Strip] | None, number: int) -> None:
         if strips is not None and number == self._asked and self._way == "text":
             self._draw_file(strips)
 
-    def find_again(self) -> None:
-        """Mark in the text what is looked for."""
-        if self.find or self.section == "text":
-            self.reader.find(self.find)
-
     def findings_changed(self) -> None:
-        """Say anew what is wrong with what is shown."""
+        """Draw the findings of what is shown again."""
         if self.about is not None:
-            found = self._desk.findings.of_path(self.about.path)
-            self._head.say(words.head_lines(self.about, found))
+            found = self._host.findings.of_path(self.about.path)
+            self._head.show(texts.head_lines(self.about, found))
             if self._way == "facts":
                 self._draw_file()
         elif self._target is None:
@@ -348,10 +341,10 @@ class Detail(Vertical):
         self.pictures.findings_changed()
 
     def store_changed(self) -> None:
-        """Read everything anew."""
+        """Read everything again."""
         self._neighbours_of = ""
         if self.about is not None and self._target == self._shown:
-            # A catalog that was made anew may give the same number to another file.
+            # A rebuilt catalog may give the same number to another file.
             self._target = Target(path=self.about.path)
         if self._target is not None:
             self.read()
@@ -365,44 +358,40 @@ class Detail(Vertical):
 
     # Neighbours
 
-    def _look_beside(self) -> None:
-        if self.section == "neighbours":
-            self._ask_neighbours()
-        elif self.screen.has_class("-wide"):
-            self._beside = self.set_timer(BESIDE_S, self._ask_neighbours)
-
     def _ask_neighbours(self) -> None:
         path = self.path
         if not path or path == self._neighbours_of:
             return
-        self._neighbours_title.say([words.neighbours_title("asking")])
+        self._neighbours_title.show([texts.neighbours_title("asking")])
         self._neighbours_of = path
-        self._desk.backstage.ask(
+        self._host.task_manager.ask(
             Job(name="neighbours", arguments={"path": path, "count": NEIGHBOURS, "now": False}),
             Handlers(
                 then=lambda found: self._show_neighbours(path, found),
                 failed=self._no_neighbours,
-                stopped=self._neighbours_given_up,
+                stopped=self._neighbours_cancelled,
             ),
             group="neighbours",
-            title=words.neighbours_task(path),
+            title=f"neighbours of {cut(place_of(path), 40)}",
         )
 
     def _show_neighbours(self, path: str, found: "Sequence[Neighbour]") -> None:
         self._neighbours_of = path
         state = "" if found or not path else "none"
-        self._neighbours_title.say([words.neighbours_title(state)])
-        rows = [(one.path, words.neighbour_row(one)) for one in found]
+        self._neighbours_title.show([texts.neighbours_title(state)])
+        rows = [(one.path, texts.neighbour_row(one)) for one in found]
         self.neighbours.show(Listed(rows))
 
-    def _neighbours_given_up(self) -> None:
+    def _neighbours_cancelled(self) -> None:
         self._neighbours_of = ""
-        self._neighbours_title.say([words.neighbours_title("given up")])
+        self._neighbours_title.show([texts.neighbours_title("cancelled")])
 
     def _no_neighbours(self, error: FilestoreError) -> None:
+        # The same key asks again.
+        self._neighbours_of = ""
         self.neighbours.show(Listed())
-        title = words.neighbours_title("none")
-        self._neighbours_title.say([title, *words.error_lines(error)])
+        title = texts.neighbours_title("none")
+        self._neighbours_title.show([title, *texts.error_lines(error)])
 
     @on(VirtualRows.Highlighted)
     def _highlighted(self, event: VirtualRows.Highlighted) -> None:
@@ -413,50 +402,45 @@ class Detail(Vertical):
         event.stop()
         self.post_message(self.Jumped(str(event.key)))
 
-    @on(PicturePane.Pointed)
-    def _pointed(self, event: PicturePane.Pointed) -> None:
-        event.stop()
-        self.post_message(self.Jumped(event.path))
-
 
 def _prepared(
-    store: Store, target: Target, section: str, width: int, *, ascii_only: bool
+    store: InspectedStore, target: Target, section: str, width: int, *, ascii_only: bool
 ) -> Prepared:
     """A file as it is now, made ready for the screen; called in the reading thread."""
     path = target.path
     if not path:
-        row = store.listing().chunks([target.file]).get(target.file)
+        row = store.listing.chunks([target.file]).get(target.file)
         if row is None:
             raise FilestoreError(
-                "the file under the cursor is not in the catalog any more",
-                remedy="ctrl+r looks at the store again",
+                "the file under the cursor is no longer in the catalog",
+                remedy="ctrl+r rescans the store",
             )
         path = row.path
     about = store.about(path)
     if section == "raw":
-        return Prepared(about=about, lines=words.raw_lines(about))
+        return Prepared(about=about, lines=texts.raw_lines(about))
     if section == "facts":
-        return Prepared(about=about, lines=words.fact_lines(about))
+        return Prepared(about=about, lines=texts.fact_lines(about))
     if about.problem or len(about.body) > AT_ONCE:
-        lines = [*words.problem_lines(about), *words.text_lines(about.body)]
+        lines = [*texts.problem_lines(about), *texts.text_lines(about.body)]
         return Prepared(about=about, lines=lines)
     strips = _markdown(about, width, lambda: True, ascii_only=ascii_only)
-    lines = words.text_lines(about.body) if strips is None else []
+    lines = texts.text_lines(about.body) if strips is None else []
     return Prepared(about=about, lines=lines, strips=strips)
 
 
 def _markdown(
     about: "About", width: int, wanted: Callable[[], bool], *, ascii_only: bool
 ) -> list[Strip] | None:
-    """The first part of a text as Markdown; None where it is wanted no more, or cannot be drawn."""
+    """The first part of a text as Markdown; None if not wanted any more, or not drawable."""
     from tui.views.rendered import rendered
 
     try:
-        strips = rendered(words.first_part(about.body), width, wanted=wanted, ascii_only=ascii_only)
+        strips = rendered(texts.first_part(about.body), width, wanted=wanted, ascii_only=ascii_only)
     except ValueError:
         return None
     if strips is not None:
-        more = words.more_lines(about.body)
+        more = texts.more_lines(about.body)
         more = [in_ascii(line) for line in more] if ascii_only else more
         strips += [Strip([Segment(span.text) for span in line]) for line in more]
     return strips

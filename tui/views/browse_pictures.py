@@ -1,10 +1,11 @@
 """Pictures of the store: map of the vectors, sizes, similarities, drift.
 
-What they are drawn from is asked for when a picture is first looked at, and again after the store
-changed. One rule: a picture of a sample says so.
+Their data are asked for when a picture is first shown, and again after the store changed. One
+rule: a picture of a sample says so.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -14,16 +15,16 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from filestore import FilestoreError
-from tui.backstage import Handlers, Job
-from tui.desk import Desk
+from tui.formatting import pictures as texts
+from tui.formatting.chunks import error_lines
+from tui.formatting.lines import Line, line
+from tui.views.context import ViewContext
 from tui.widgets.caption import Caption
 from tui.widgets.plot import Plot
-from tui.words import pictures as words
-from tui.words.chunks import error_lines
-from tui.words.lines import Line, line
+from tui.workers import Handlers, Job
 
 if TYPE_CHECKING:
-    from filestore import Histogram, ResourceRow, VectorMap
+    from filestore.browse import Histogram, ResourceRow, VectorMap
 
 KINDS: Final = ("map", "sizes", "similarities", "drift")
 MOST_POINTS: Final = 20_000
@@ -36,20 +37,19 @@ _JOBS: Final[dict[str, Job]] = {
 
 
 class PicturePane(Vertical):
-    """One picture, with what is to be said of it above and below."""
+    """One picture, with a title above and a legend below."""
 
     DEFAULT_CSS: ClassVar[str] = "PicturePane Plot { height: 1fr; }"
 
+    @dataclass
     class Pointed(Message):
         """A person chose a point of the map: this file."""
 
-        def __init__(self, path: str) -> None:
-            super().__init__()
-            self.path = path
+        path: str
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, host: ViewContext) -> None:
         super().__init__(id="browse-picture")
-        self._desk = desk
+        self._host = host
         self.kind = KINDS[0]
         self.resources: Sequence[ResourceRow] = ()
         """All of the store, for the picture of drift."""
@@ -58,40 +58,40 @@ class PicturePane(Vertical):
         self._data: dict[str, Any] = {}
         self._errors: dict[str, FilestoreError] = {}
         self._at = ""
-        self._grouped: words.Grouped | None = None
+        self._grouped: texts.Grouped | None = None
         self._points: dict[str, int] = {}
         """Path to the number of its point."""
-        self._plotted: words.Plotted | None = None
+        self._plotted: texts.Plotted | None = None
         self._drifted: tuple[int, frozenset[int]] = (-1, frozenset())
         """The version of the findings, and the points that had drifted then."""
 
         self.plot = Plot(self._draw, id="browse-plot")
-        self._title_said = Caption(id="browse-picture-title")
-        self._legend_said = Caption(id="browse-legend", most=LEGEND_LINES)
-        self._pointed_said = Caption(id="browse-pointed")
+        self._title_caption = Caption(id="browse-picture-title")
+        self._legend_caption = Caption(id="browse-legend", most=LEGEND_LINES)
+        self._pointed_caption = Caption(id="browse-pointed")
 
     def compose(self) -> ComposeResult:
         """What it shows, the picture, what the colours mean, what is pointed at."""
-        yield self._title_said
+        yield self._title_caption
         yield self.plot
-        yield self._legend_said
-        yield self._pointed_said
+        yield self._legend_caption
+        yield self._pointed_caption
 
     # Which picture
 
     def show(self) -> None:
-        """Show the picture that was chosen, once there is what it is drawn from."""
+        """Show the chosen picture, once its data are there."""
         job = self._job()
         if job is not None and self.kind not in self._data and self.kind not in self._errors:
-            self._desk.backstage.ask(
+            self._host.task_manager.ask(
                 job,
                 Handlers(
                     then=partial(self._take, self.kind, job),
-                    failed=partial(self._no, self.kind),
-                    stopped=partial(self._given_up, self.kind),
+                    failed=partial(self._failed, self.kind),
+                    stopped=partial(self._cancelled, self.kind),
                 ),
                 group=f"picture {self.kind}",
-                title=words.TITLES[self.kind],
+                title=texts.TITLES[self.kind],
             )
         self._redraw()
 
@@ -111,16 +111,18 @@ class PicturePane(Vertical):
             return
         self._data[kind] = data
         if kind == "map":
-            self._grouped = words.grouped(data.resources)
+            self._grouped = texts.grouped(data.resources)
             self._points = {path: number for number, path in enumerate(data.paths)}
             self._plotted = None
             self._drifted = (-1, frozenset())
         self._redraw()
 
-    def _given_up(self, kind: str) -> None:
-        self._no(kind, FilestoreError("given up", remedy="m comes to it again"))
+    def _cancelled(self, kind: str) -> None:
+        self._failed(
+            kind, FilestoreError("cancelled", remedy="press m until this picture comes round again")
+        )
 
-    def _no(self, kind: str, error: FilestoreError) -> None:
+    def _failed(self, kind: str, error: FilestoreError) -> None:
         self._errors[kind] = error
         self._redraw()
 
@@ -132,7 +134,7 @@ class PicturePane(Vertical):
                 self._redraw()
 
     def narrow_to(self, resource: str | None) -> None:
-        """Have sizes be those of one resource; None for all of the store."""
+        """Show the sizes of one resource; None for all of the store."""
         if resource == self._resource:
             return
         self._resource = resource
@@ -147,12 +149,12 @@ class PicturePane(Vertical):
         return self.display and bool(self.size)
 
     def findings_changed(self) -> None:
-        """Drift is drawn anew, where it is seen."""
+        """Draw drift again, where it is visible."""
         if self.kind in ("map", "drift") and self.is_seen:
             self._redraw()
 
     def store_changed(self) -> None:
-        """Nothing that is known is true any more; what is seen is asked for again."""
+        """Drop all data; those of a visible picture are asked for again."""
         self._data.clear()
         self._errors.clear()
         self._plotted = None
@@ -162,10 +164,10 @@ class PicturePane(Vertical):
     # Drawing
 
     def _redraw(self) -> None:
-        self._title_said.say(self._title())
-        self._legend_said.say(self._legend())
+        self._title_caption.show(self._title())
+        self._legend_caption.show(self._legend())
         if self.kind != "map":
-            self._pointed_said.say([])
+            self._pointed_caption.show([])
         self.plot.draw_again()
 
     def _title(self) -> list[Line]:
@@ -175,17 +177,17 @@ class PicturePane(Vertical):
             return [line("drift by resource, as far as it is known", "title")]
         data = self._data.get(self.kind)
         if data is None:
-            return [line(f"{words.TITLES[self.kind]}: working …", "quiet")]
+            return [line(f"{texts.TITLES[self.kind]}: working …", "quiet")]
         resource = self._resource if self.kind == "sizes" else None
         if self.kind == "map":
-            title = words.map_title(
+            title = texts.map_title(
                 shown=len(data.paths), total=data.total, explained=data.explained
             )
             if not self._at or self._at in self._points:
                 return [title]
             return [title, line("the file under the cursor is not on it", "quiet")]
         return [
-            words.histogram_title(
+            texts.histogram_title(
                 self.kind, total=data.total, sampled=data.sampled, resource=resource
             )
         ]
@@ -194,7 +196,7 @@ class PicturePane(Vertical):
         if self.kind != "map" or self._grouped is None or "map" not in self._data:
             return []
         width = max(self.size.width - 2, 20)
-        return words.legend_lines(self._grouped, width=width, letters=self._letters)
+        return texts.legend_lines(self._grouped, width=width, letters=self._letters)
 
     @property
     def _ascii(self) -> bool:
@@ -205,50 +207,20 @@ class PicturePane(Vertical):
         return self._ascii or self.app.no_color
 
     def _draw(self, width: int, height: int) -> Sequence[Line]:
-        draw: dict[str, Callable[[int, int], Sequence[Line]]] = {
-            "map": self._draw_map,
-            "drift": self._draw_drift,
-        }
         if width < 1 or height < 1:
             return ()
-        return draw.get(self.kind, self._draw_histogram)(width, height)
-
-    def _draw_map(self, width: int, height: int) -> Sequence[Line]:
-        found: VectorMap | None = self._data.get("map")
-        if found is None or self._grouped is None:
-            return ()
-        picture = self._plotted
-        if picture is None or (picture.width, picture.height) != (width, height):
-            groups = self._grouped.groups
-            picture = words.plotted(found.xs, found.ys, groups, width=width, height=height)
-            self._plotted = picture
-        point = self._points.get(self._at)
-        drifted = self._drifted_points(found)
-        cells = picture.cells
-        return words.map_lines(
-            picture,
-            drifted={cells[number] for number in drifted},
-            at=cells[point] if point is not None else None,
-            letters=self._letters,
-        )
-
-    def _drifted_points(self, found: "VectorMap") -> frozenset[int]:
-        version = self._desk.findings.version
-        if self._drifted[0] != version:
-            of_path = self._desk.findings.of_path
-            drifted = frozenset(
-                number
-                for number, path in enumerate(found.paths)
-                if any(finding.severity != "I" for finding in of_path(path))
-            )
-            self._drifted = (version, drifted)
-        return self._drifted[1]
-
-    def _draw_histogram(self, width: int, height: int) -> Sequence[Line]:
+        if self.kind == "map":
+            return self._draw_map(width, height)
+        if self.kind == "drift":
+            of_resource = self._host.findings.of_resource
+            resources = [
+                (one.resource, one.chunks, of_resource(one.resource)) for one in self.resources
+            ]
+            return texts.drift_lines(resources, width=width, height=height, ascii_only=self._ascii)
         found: Histogram | None = self._data.get(self.kind)
         if found is None:
             return ()
-        return words.histogram_lines(
+        return texts.histogram_lines(
             found.edges,
             found.counts,
             unit=found.unit,
@@ -257,12 +229,30 @@ class PicturePane(Vertical):
             ascii_only=self._ascii,
         )
 
-    def _draw_drift(self, width: int, height: int) -> Sequence[Line]:
-        of_resource = self._desk.findings.of_resource
-        resources = [
-            (one.resource, one.chunks, of_resource(one.resource)) for one in self.resources
-        ]
-        return words.drift_lines(resources, width=width, height=height, ascii_only=self._ascii)
+    def _draw_map(self, width: int, height: int) -> Sequence[Line]:
+        found: VectorMap | None = self._data.get("map")
+        if found is None or self._grouped is None:
+            return ()
+        picture = self._plotted
+        if picture is None or (picture.width, picture.height) != (width, height):
+            groups = self._grouped.groups
+            picture = texts.plotted(found.xs, found.ys, groups, width=width, height=height)
+            self._plotted = picture
+        findings = self._host.findings
+        if self._drifted[0] != findings.version:
+            drifted = frozenset(
+                number
+                for number, path in enumerate(found.paths)
+                if any(finding.severity != "I" for finding in findings.of_path(path))
+            )
+            self._drifted = (findings.version, drifted)
+        point, cells = self._points.get(self._at), picture.cells
+        return texts.map_lines(
+            picture,
+            drifted={cells[number] for number in self._drifted[1]},
+            at=cells[point] if point is not None else None,
+            letters=self._letters,
+        )
 
     # Pointing
 
@@ -270,7 +260,7 @@ class PicturePane(Vertical):
         picture = self._plotted
         if self.kind != "map" or picture is None or "map" not in self._data:
             return ()
-        return picture.members.get(picture.cell_of(x, y), ())
+        return picture.members.get(y * picture.width + x, ())
 
     @on(Plot.Pointed)
     def _pointed(self, event: Plot.Pointed) -> None:
@@ -279,7 +269,7 @@ class PicturePane(Vertical):
             inside, found = self._inside(event.x, event.y), self._data["map"]
             paths = [found.paths[number] for number in inside]
             resource = found.resources[inside[0]] if inside else ""
-            self._pointed_said.say([words.cell_line(paths, resource)])
+            self._pointed_caption.show([texts.cell_line(paths, resource)])
 
     @on(Plot.Chosen)
     def _chosen(self, event: Plot.Chosen) -> None:

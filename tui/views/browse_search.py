@@ -1,11 +1,10 @@
 """Searching the whole store from Browse: a box, and the answer in place of the tree.
 
-One rule: the answer comes from the child process; no key waits for it, nor is any taken for more
-of the question.
+One rule: the answer comes from the child process; no key waits for it.
 """
 
 import time
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,25 +14,29 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import FilestoreError
-from tui.backstage import Handlers, Job, Task
-from tui.desk import Desk
-from tui.model.listed import Listed
+from tui.formatting import chunks as texts
+from tui.formatting.lines import cut
+from tui.state.rows import Listed
 from tui.views.browse_detail import Target
+from tui.views.context import ViewContext
 from tui.widgets.caption import Caption
 from tui.widgets.field import Entry
 from tui.widgets.rows import VirtualRows
-from tui.words import chunks as words
+from tui.workers import Handlers, Job, Task
 
 if TYPE_CHECKING:
     from filestore import Answer
 
 HITS: Final = 50
 ASKED_S: Final = 0.3
-"""How long nobody wonders where an answer is; so often, too, is said how long it takes."""
+"""How long until the caption shows how long an answer takes; and how often after that."""
 
 
 class BrowseSearch(Vertical):
-    """The box, how is searched, what was found."""
+    """The box, the mode, the hits."""
+
+    class Pointed(Message):
+        """The cursor is on another hit, or on none."""
 
     DEFAULT_CSS: ClassVar[str] = """
     BrowseSearch { height: 1fr; display: none; }
@@ -41,21 +44,15 @@ class BrowseSearch(Vertical):
     BrowseSearch #browse-hits { height: 1fr; }
     """
 
-    class Pointed(Message):
-        """The cursor is on another hit."""
-
-    class Chosen(Message):
-        """A person wants to read the hit under the cursor."""
-
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, host: ViewContext) -> None:
         super().__init__(id="browse-left-search")
-        self._desk = desk
-        self.mode = words.MODES[0]
-        """How is searched where the query does not say it itself."""
+        self._host = host
+        self.mode = texts.MODES[0]
+        """The search mode of a query without a prefix."""
         self.asked_mode = self.mode
-        """How was searched the last time."""
+        """The mode of the last search."""
         self.query_words = ""
-        """What was asked the last time, without what says how."""
+        """The last query, without prefix and options."""
         self._typed = ""
         self.hits = VirtualRows(id="browse-hits", marking=False)
         """What was found."""
@@ -63,27 +60,28 @@ class BrowseSearch(Vertical):
         """The question, while it has no answer."""
         self._asked_at = 0.0
         self._waiting: Timer | None = None
-        self._input = Entry(
+        self.input = Entry(
             then=self.hits, placeholder='words, "a phrase", prefix*, -not', id="browse-query"
         )
+        """Where a query is typed."""
         self._how = Caption(id="browse-mode")
-        self._said = Caption(id="browse-answer", most=6)
+        self._answer_caption = Caption(id="browse-answer", most=6)
 
     def compose(self) -> ComposeResult:
         """The box, the mode, what to know of the answer, the hits."""
-        yield self._input
+        yield self.input
         yield self._how
-        yield self._said
+        yield self._answer_caption
         yield self.hits
 
     def on_mount(self) -> None:
         """Nothing is found yet."""
         self.hits.show(Listed())
-        self._say_mode()
+        self._show_mode()
 
     @property
     def target(self) -> Target | None:
-        """What is to be shown for the hit under the cursor."""
+        """What to show for the hit under the cursor."""
         key = self.hits.cursor_key
         return Target(path=str(key)) if key is not None else None
 
@@ -96,7 +94,7 @@ class BrowseSearch(Vertical):
     @property
     def is_typing(self) -> bool:
         """Whether the box has the focus."""
-        return self._input.is_typing
+        return self.input.is_typing
 
     @property
     def is_asking(self) -> bool:
@@ -106,12 +104,12 @@ class BrowseSearch(Vertical):
     def begin(self) -> None:
         """Let a query be typed; what was typed before is there to be changed."""
         self.display = True
-        self.screen.set_focus(self._input)
-        self._input.select_all()
+        self.screen.set_focus(self.input)
+        self.input.select_all()
 
     def ask_for(self, query: str) -> None:
         """Search for this, as if it had been typed here."""
-        self._input.value = query
+        self.input.value = query
         self.screen.set_focus(self.hits)
         self._typed = query.strip()
         if self._typed:
@@ -122,28 +120,28 @@ class BrowseSearch(Vertical):
         self.display = False
 
     def change_mode(self) -> None:
-        """Search in another way, at once where what is in the box was asked."""
-        typed = self._input.value
+        """Change the mode, and search again if the box holds the last query."""
+        typed = self.input.value
         was_asked = bool(self._typed) and typed.strip() == self._typed
-        other = words.other_mode(typed)
+        other = texts.other_mode(typed)
         if other:
-            # What stands before the words decides, and so it is what has to be another.
-            self._input.value = other
+            # The prefix decides, so it is what has to change.
+            self.input.value = other
         else:
-            self.mode = words.next_mode(self.mode)
-        self._say_mode()
+            self.mode = texts.next_mode(self.mode)
+        self._show_mode()
         if was_asked:
-            self._typed = self._input.value.strip()
+            self._typed = self.input.value.strip()
             self._ask()
 
-    def _say_mode(self) -> None:
-        _, mode = words.parse_query(self._input.value, self.mode)
-        self._how.say(words.mode_lines(mode, is_typed=words.has_mode(self._input.value)))
+    def _show_mode(self) -> None:
+        _, mode = texts.parse_query(self.input.value, self.mode)
+        self._how.show(texts.mode_lines(mode, is_typed=texts.has_mode(self.input.value)))
 
     @on(Input.Changed, "#browse-query")
     def _changing(self, event: Input.Changed) -> None:
         event.stop()
-        self._say_mode()
+        self._show_mode()
 
     @on(Input.Submitted, "#browse-query")
     def _submitted(self, event: Input.Submitted) -> None:
@@ -151,31 +149,29 @@ class BrowseSearch(Vertical):
         self.ask_for(event.value)
 
     def _ask(self) -> None:
-        asked, self.asked_mode = words.parse_query(self._typed, self.mode)
-        query, source = words.parse_source(asked)
+        asked, self.asked_mode = texts.parse_query(self._typed, self.mode)
+        asked, syntax = texts.parse_syntax(asked)
+        query, source = texts.parse_source(asked)
         self.query_words = query
         self.hits.show(Listed())
-        arguments: dict[str, Any] = {
-            "query": query,
-            "mode": self.asked_mode,
-            "count": HITS,
-            "source": source,
-        }
+        arguments = {"query": query, "k": HITS, "mode": self.asked_mode, "syntax": syntax}
         self._end_waiting()
-        self._question = self._desk.backstage.ask(
-            Job(name="search", arguments=arguments),
-            Handlers(then=self._show, failed=self._no_answer, stopped=self._given_up),
+        self._question = self._host.task_manager.ask(
+            Job(name="search", arguments={**arguments, "source": source or ()}),
+            Handlers(then=self._show, failed=self._no_answer, stopped=self._cancelled),
             group="search",
-            title=words.search_title(query),
+            title=f"search for {cut(query, 40)}",
         )
         self._asked_at = time.monotonic()
-        self._waiting = self.set_interval(ASKED_S, self._say_asking)
-        self._say_asking()
+        self._waiting = self.set_interval(ASKED_S, self._show_asking)
+        self._show_asking()
 
-    def _say_asking(self) -> None:
+    def _show_asking(self) -> None:
         if self._question is not None:
             seconds = time.monotonic() - self._asked_at
-            self._said.say(words.asking_lines(self.query_words, seconds, shown_after_s=ASKED_S))
+            self._answer_caption.show(
+                texts.asking_lines(self.query_words, seconds, shown_after_s=ASKED_S)
+            )
 
     def _end_waiting(self) -> None:
         self._question = None
@@ -183,39 +179,35 @@ class BrowseSearch(Vertical):
             self._waiting.stop()
             self._waiting = None
 
-    def give_up(self) -> bool:
-        """Wait for the answer no more; False where none is awaited."""
+    def cancel(self) -> bool:
+        """Cancel the search; False where none is running."""
         if self._question is None:
             return False
-        self._desk.backstage.stop(self._question)
-        self._given_up()
+        self._host.task_manager.stop(self._question)
+        self._cancelled()
         return True
 
-    def _given_up(self) -> None:
+    def _cancelled(self) -> None:
         self._end_waiting()
-        self._said.say([words.given_up_line(self.query_words)])
+        self._answer_caption.show([texts.cancelled_line(self.query_words)])
 
     def _show(self, answer: "Answer") -> None:
         self._end_waiting()
-        self._said.say(words.answer_lines(answer, limit=HITS))
+        self._answer_caption.show(texts.answer_lines(answer, limit=HITS))
         rows = [
-            (hit.path, words.hit_row(number, hit))
+            (hit.path, texts.hit_row(number, hit))
             for number, hit in enumerate(answer.hits, start=1)
         ]
         self.hits.show(Listed(rows))
+        # Also where nothing was found, and the cursor is on nothing as before.
         self.post_message(self.Pointed())
-
-    def _no_answer(self, error: FilestoreError) -> None:
-        self._end_waiting()
-        self._said.say(words.error_lines(error))
-        self.hits.show(Listed())
 
     @on(VirtualRows.Highlighted)
     def _highlighted(self, event: VirtualRows.Highlighted) -> None:
         event.stop()
         self.post_message(self.Pointed())
 
-    @on(VirtualRows.Chosen)
-    def _chosen(self, event: VirtualRows.Chosen) -> None:
-        event.stop()
-        self.post_message(self.Chosen())
+    def _no_answer(self, error: FilestoreError) -> None:
+        self._end_waiting()
+        self._answer_caption.show(texts.error_lines(error))
+        self.hits.show(Listed())

@@ -1,7 +1,7 @@
 """The left side of Browse: resources, those that are opened with their files, and a filter.
 
-Names and numbers come from the catalog, a page at a time as they come to be seen. One rule: the
-cursor stays on its file, also where the catalog was made anew and numbers it in another way.
+Names and numbers come from the catalog, a page at a time as they come in sight. One rule: the
+cursor stays on its file, also where a rebuilt catalog gave it another number.
 """
 
 from array import array
@@ -17,28 +17,29 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input
 
-from filestore import FilestoreError, Store
-from tui.desk import Desk
-from tui.model.tree import TreeRows
+from filestore import FilestoreError
+from filestore.browse import InspectedStore
+from tui.formatting import chunks as texts
+from tui.formatting.lines import Line, line
+from tui.state.tree import TreeRows
 from tui.views.browse_detail import Target
+from tui.views.context import ViewContext
 from tui.widgets.caption import Caption
 from tui.widgets.field import Entry
 from tui.widgets.rows import VirtualRows
-from tui.words import chunks as words
-from tui.words.lines import Line
 
 if TYPE_CHECKING:
-    from filestore import ChunkRow, Counts, ResourceRow
+    from filestore.browse import ChunkRow, Counts, ResourceRow
 
 FIRST_PAGE: Final = 64
-FILTER_SAID_S: Final = 0.2
-"""How long an answer takes at most of which nothing is said."""
+FILTERING_S: Final = 0.2
+"""How long an answer takes before the caption shows that the filter is running."""
 FILTER_S: Final = 0.06
-"""How long nobody types before the filter is asked."""
+"""How long typing pauses before the filter is applied."""
 MOST_ROWS: Final = 20_000
-"""Rows whose words are kept; all are forgotten beyond that, and asked for again."""
+"""Rows that are kept; beyond that all are dropped and fetched again."""
 MOST_REOPENED: Final = 200
-"""Opened resources whose files are read again at once; of others when they come to be seen."""
+"""Opened resources whose files are read again at once; others when they come in sight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,18 +69,17 @@ class BrowseTree(Vertical):
     class Chosen(Message):
         """A person wants to read the file under the cursor."""
 
+    @dataclass
     class Arrived(Message):
-        """The cursor is on a file that was asked for, or stays since the catalog has it not."""
+        """The cursor is on the file asked for, or stays if the catalog does not have it."""
 
-        def __init__(self, path: str, *, left_on: Target | None) -> None:
-            super().__init__()
-            self.path = path
-            self.left_on = left_on
-            """What the cursor is on if no key moved it: that file, or what it was on before."""
+        path: str
+        left_on: Target | None
+        """What the cursor is on if no key moved it: that file, or what it was on before."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, host: ViewContext) -> None:
         super().__init__(id="browse-left-tree")
-        self._desk = desk
+        self._host = host
         self._resources: dict[str, ResourceRow] = {}
         self._rows: dict[int, ChunkRow] = {}
         self._counts: Counts | None = None
@@ -88,28 +88,35 @@ class BrowseTree(Vertical):
         self._problem = ""
         self._typing: Timer | None = None
         self._filtering: Timer | None = None
-        """Runs, or ran out, while it is not known what a filter leaves."""
+        """Set while the answer to a filter is awaited."""
         self._unfiltered_key: Hashable | None = None
-        """Of what the cursor was on before there was a filter."""
+        """What the cursor was on before the filter."""
         self._absence: FilestoreError | None = None
-        """Why there is no catalog to be read."""
+        """Why the catalog cannot be read."""
         self._wanted_path = ""
         """Where the cursor is to go once there is such a row."""
         self._opened_before: tuple[str, ...] = ()
         """Resources to be opened once they are known."""
         self.model = TreeRows(self._label, self._fetch, self._seek)
         self.rows = VirtualRows(id="browse-tree", marking=False)
-        self._input = Entry(then=self.rows, placeholder="words   !not   ~regex", id="browse-filter")
-        self._said = Caption(id="browse-count")
+        self.input = Entry(then=self.rows, placeholder="words   !not   ~regex", id="browse-filter")
+        """Where a filter is typed."""
+        self._count_caption = Caption(id="browse-count")
         self._first: Sequence[ResourceRow] | None = None
         """The first page, which may come before there is a place to show it."""
-        self._read_all()
+        self._host.task_manager.read(
+            lambda store: store.listing.resources(limit=FIRST_PAGE),
+            self._take_first,
+            group="resources",
+            failed=self._take_absence,
+            urgent=True,
+        )
 
     def compose(self) -> ComposeResult:
         """The filter, the tree, the numbers."""
-        yield self._input
+        yield self.input
         yield self.rows
-        yield self._said
+        yield self._count_caption
 
     def on_mount(self) -> None:
         """Show the first resources at once, then all of them."""
@@ -124,7 +131,7 @@ class BrowseTree(Vertical):
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known what resources there are, or that this cannot be known."""
+        """Whether the resources are known, or known to be unreadable."""
         return self._is_whole or self._absence is not None
 
     # What is under the cursor
@@ -149,7 +156,7 @@ class BrowseTree(Vertical):
 
     @property
     def target(self) -> Target | None:
-        """What is to be shown for the row under the cursor."""
+        """What to show for the row under the cursor."""
         key = self.key
         if isinstance(key, int):
             return Target(file=key)
@@ -157,15 +164,6 @@ class BrowseTree(Vertical):
         return Target(resource=name) if name is not None else None
 
     # Reading
-
-    def _read_all(self) -> None:
-        self._desk.backstage.read(
-            lambda store: store.listing().resources(limit=FIRST_PAGE),
-            self._take_first,
-            group="resources",
-            failed=self._take_absence,
-            urgent=True,
-        )
 
     def _take_absence(self, error: FilestoreError) -> None:
         """There is no catalog, or none that can be read."""
@@ -182,8 +180,8 @@ class BrowseTree(Vertical):
         if len(found) < FIRST_PAGE:
             self._take_whole(found)
         else:
-            self._desk.backstage.read(
-                lambda store: store.listing().resources(),
+            self._host.task_manager.read(
+                lambda store: store.listing.resources(),
                 self._take_whole,
                 group="resources",
                 failed=self._take_absence,
@@ -193,18 +191,7 @@ class BrowseTree(Vertical):
         self._is_whole = True
         self._absence = None
         self._take_resources(found)
-        self._reopen()
-        self._count()
-
-    def _take_resources(self, found: "Sequence[ResourceRow]") -> None:
-        self._resources = {row.resource: row for row in found}
-        self.model.replace([(row.resource, row.chunks) for row in found])
-        self.rows.changed()
-        self._say_count()
-        self.post_message(self.Pointed())
-
-    def _reopen(self) -> None:
-        """Open what was open the last time."""
+        # Open what was open the last time.
         for name in self._opened_before:
             self.model.open(name)
         self._opened_before = ()
@@ -213,42 +200,51 @@ class BrowseTree(Vertical):
         if self._wanted_path:
             self.open_path(self._wanted_path)
         self.rows.changed()
+        self._count()
+
+    def _take_resources(self, found: "Sequence[ResourceRow]") -> None:
+        self._resources = {row.resource: row for row in found}
+        self.model.replace([(row.resource, row.chunks) for row in found])
+        self.rows.changed()
+        self._show_count()
+        self.post_message(self.Pointed())
 
     def _count(self) -> None:
-        self._desk.backstage.read(
-            lambda store: store.listing().counts(),
-            self._take_counts,
+        def take(counts: "Counts") -> None:
+            """Show the numbers."""
+            self._counts = counts
+            self._show_count()
+
+        self._host.task_manager.read(
+            lambda store: store.listing.counts(),
+            take,
             group="counts",
             failed=self._take_absence,
         )
 
-    def _take_counts(self, counts: "Counts") -> None:
-        self._counts = counts
-        self._say_count()
-
-    def _say_count(self) -> None:
+    def _show_count(self) -> None:
         matches = self.model.is_filtered
         names = self.model.resources
-        line = words.count_line(
+        counts = texts.count_line(
             shown=sum(self.model.count(name) for name in names) if matches else 0,
             resources=len(names),
             chunks=self._counts.chunks if self._counts is not None else None,
             filtered=self._filter if matches else "",
         )
-        problem = [words.problem_line(self._problem)] if self._problem else []
-        how_many = [line] if self._absence is None else []
-        self._said.say([*problem, *how_many, *self.index_lines()])
+        problem = [line(self._problem, "error")] if self._problem else []
+        how_many = [counts] if self._absence is None else []
+        self._count_caption.show([*problem, *how_many, *self.index_lines()])
 
     def index_lines(self) -> list[Line]:
-        """What of the files is not in the index, and the key for it; nothing where all is."""
+        """How many files are not indexed, and the key that indexes them; nothing where all are."""
         if self._absence is not None:
-            return words.absence_lines(self._absence)
-        files = self._desk.findings.by_code().get("untracked", 0)
-        return words.unindexed_lines(files, is_short=bool(self._resources))
+            return texts.absence_lines(self._absence)
+        files = self._host.findings.by_code().get("untracked", 0)
+        return texts.unindexed_lines(files, is_short=bool(self._resources))
 
     def _seek(self, name: str) -> None:
-        self._desk.backstage.read(
-            lambda store: store.listing().chunk_ids(name),
+        self._host.task_manager.read(
+            lambda store: store.listing.chunk_ids(name),
             partial(self._take_ids, name),
             group=f"files of {name}",
             urgent=True,
@@ -261,8 +257,8 @@ class BrowseTree(Vertical):
 
     def _fetch(self, ids: Sequence[int]) -> None:
         wanted = tuple(ids)
-        self._desk.backstage.read(
-            lambda store: store.listing().chunks(wanted), self._take_rows, group="", urgent=True
+        self._host.task_manager.read(
+            lambda store: store.listing.chunks(wanted), self._take_rows, group="", urgent=True
         )
 
     def _take_rows(self, found: "Mapping[int, ChunkRow]") -> None:
@@ -274,7 +270,7 @@ class BrowseTree(Vertical):
         if self.key in found:
             self.post_message(self.Pointed())
 
-    # Words of rows
+    # Labels of rows
 
     def _label(self, kind: Literal["r", "c"], key: str | int) -> Line | None:
         if isinstance(key, int):
@@ -283,31 +279,31 @@ class BrowseTree(Vertical):
                 return None
             index = self.model.index_of(key)
             resource = self.model.resource_of(index) if index is not None else ""
-            return words.chunk_row(row, resource, self._desk.findings.of_path(row.path))
-        return words.resource_row(
+            return texts.chunk_row(row, resource, self._host.findings.of_path(row.path))
+        return texts.resource_row(
             self._resources[key],
-            self._desk.findings.of_resource(key),
+            self._host.findings.of_resource(key),
             is_open=self.model.is_open(key),
             shown=self.model.count(key) if self.model.is_filtered else None,
             ascii_only=bool(getattr(self.app, "ascii", False)),
         )
 
     def findings_changed(self) -> None:
-        """Draw the marks of the rows anew."""
+        """Draw the findings of the rows again."""
         self.rows.loaded(0, len(self.model))
         if self._filtering is None:
-            self._say_count()
+            self._show_count()
 
     # Opening and closing
 
     @on(VirtualRows.Chosen)
     def _chosen(self, event: VirtualRows.Chosen) -> None:
         event.stop()
-        key = event.key
-        if isinstance(key, tuple) and key[0] == "r":
-            self.toggle(str(key[1]))
-        else:
-            self.post_message(self.Chosen())
+        match event.key:
+            case ("r", str(name)):
+                self.toggle(name)
+            case _:
+                self.post_message(self.Chosen())
 
     def toggle(self, name: str) -> None:
         """Open a resource, or close it."""
@@ -319,11 +315,11 @@ class BrowseTree(Vertical):
 
     def open(self) -> bool:
         """Open the resource under the cursor; False where that is none, or is open."""
-        key = self.key
-        if not isinstance(key, tuple) or key[0] != "r" or self.model.is_open(str(key[1])):
-            return False
-        self.toggle(str(key[1]))
-        return True
+        match self.key:
+            case ("r", str(name)) if not self.model.is_open(name):
+                self.toggle(name)
+                return True
+        return False
 
     def close(self) -> None:
         """Close the resource under the cursor, or go up to it."""
@@ -350,10 +346,10 @@ class BrowseTree(Vertical):
         self.rows.changed()
 
     def open_path(self, path: str) -> None:
-        """Put the cursor on a file, its resource opened; nowhere where it is not in the catalog."""
+        """Put the cursor on a file, its resource opened, if the catalog has it."""
         self._wanted_path = path
         arrive = partial(self._arrive, path, self.target)
-        self._desk.backstage.read(
+        self._host.task_manager.read(
             lambda store: _place(store, path),
             arrive,
             group="place",
@@ -364,69 +360,56 @@ class BrowseTree(Vertical):
     def _arrive(
         self, path: str, before: Target | None, found: "tuple[str, int, array[int]] | None"
     ) -> None:
-        self._go_to(found)
+        while found is not None:
+            name, file, ids = found
+            is_open = self.model.open(name, ids)
+            self.rows.changed()
+            if (is_open and self.rows.move_to(file)) or not self.model.is_filtered:
+                break
+            # The filter hides it.
+            self.show_all()
+        if found is None or self._is_whole:
+            self._wanted_path = ""
         left_on = before if found is None else self.target
         self.post_message(self.Arrived(path, left_on=left_on))
 
-    def _go_to(self, found: "tuple[str, int, array[int]] | None") -> None:
-        if found is None:
-            self._wanted_path = ""
-            return
-        name, file, ids = found
-        if not self.model.open(name, ids) and self.model.is_filtered:
-            self.show_all()
-            self.model.open(name, ids)
-        self.rows.changed()
-        if not self.rows.move_to(file) and self.model.is_filtered:
-            self.show_all()
-            self.model.open(name, ids)
-            self.rows.changed()
-            self.rows.move_to(file)
-        if self._is_whole:
-            self._wanted_path = ""
-
     # The filter
-
-    @property
-    def filter(self) -> str:
-        """What is shown only; "" for everything."""
-        return self._filter
 
     def begin_filter(self) -> None:
         """Let a filter be typed."""
-        self._input.add_class("-open")
+        self.input.add_class("-open")
         # At once: the next key may be here already.
-        self.screen.set_focus(self._input)
+        self.screen.set_focus(self.input)
 
     @property
     def is_typing(self) -> bool:
         """Whether the filter has the focus."""
-        return self._input.is_typing
+        return self.input.is_typing
 
     def set_filter(self, text: str) -> None:
-        """Show only what a filter lets through."""
-        with self._input.prevent(Input.Changed):
-            self._input.value = text
-        self._input.set_class(bool(text), "-open")
+        """Show only what matches a filter."""
+        with self.input.prevent(Input.Changed):
+            self.input.value = text
+        self.input.set_class(bool(text), "-open")
         self._filter = text
         self._ask_filter()
 
     def show_all(self, *, back: bool = False) -> None:
-        """Take the filter away.
+        """Clear the filter.
 
         Args:
             back: Whether the cursor returns to what it was on before, as it does in any case
                 where the filter left nothing.
         """
         self._problem = ""
-        self._filter_said()
-        with self._input.prevent(Input.Changed):
-            self._input.value = ""
-        self._input.remove_class("-open")
+        self._end_filtering()
+        with self.input.prevent(Input.Changed):
+            self.input.value = ""
+        self.input.remove_class("-open")
         self._filter = ""
         if self.model.is_filtered:
             self._unfilter(back=back)
-        self._say_count()
+        self._show_count()
 
     def _unfilter(self, *, back: bool) -> None:
         key, path = self.key, self.path
@@ -460,8 +443,11 @@ class BrowseTree(Vertical):
             self._take_matches("", None)
             return
         if self._filtering is None:
-            self._filtering = self.set_timer(FILTER_SAID_S, self._say_filtering)
-        self._desk.backstage.read(
+            self._filtering = self.set_timer(
+                FILTERING_S,
+                lambda: self._count_caption.show([texts.filtering_line(self._filter)]),
+            )
+        self._host.task_manager.read(
             lambda store: _matches(store, text),
             partial(self._take_matches, text),
             group="filter",
@@ -472,7 +458,7 @@ class BrowseTree(Vertical):
         if text != self._filter:
             return
         self._problem = ""
-        self._filter_said()
+        self._end_filtering()
         if found is not None:
             if not self.model.is_filtered:
                 self._unfiltered_key = self.key
@@ -480,31 +466,27 @@ class BrowseTree(Vertical):
             self.rows.changed()
         elif self.model.is_filtered:
             self._unfilter(back=True)
-        self._say_count()
+        self._show_count()
         self.post_message(self.Pointed())
 
     def _bad_filter(self, error: FilestoreError) -> None:
         self._problem = error.message
-        self._filter_said()
-        self._say_count()
+        self._end_filtering()
+        self._show_count()
 
-    def _say_filtering(self) -> None:
-        if self._filtering is not None:
-            self._said.say([words.filtering_line(self._filter)])
-
-    def _filter_said(self) -> None:
-        """The answer is there, or nobody waits for it."""
+    def _end_filtering(self) -> None:
+        """The answer is there, or not wanted any more."""
         if self._filtering is not None:
             self._filtering.stop()
             self._filtering = None
 
-    # The store is another
+    # The store changed
 
     def store_changed(self) -> None:
-        """Read everything anew; what is open stays open, the cursor where it is."""
+        """Read everything again; what is open stays open, the cursor where it is."""
         path, text = self.path, self._filter
         opened = self.model.opened[:MOST_REOPENED]
-        self._desk.backstage.read(
+        self._host.task_manager.read(
             lambda store: _renewed(store, opened, path, text),
             self._renew,
             group="resources",
@@ -526,7 +508,7 @@ class BrowseTree(Vertical):
         if is_on_file and renewed.place is not None and renewed.place[1] != key:
             self.rows.move_to(renewed.place[1])
         self._count()
-        self._say_count()
+        self._show_count()
         self.post_message(self.Pointed())
 
     # What is kept
@@ -543,20 +525,20 @@ class BrowseTree(Vertical):
         self._filter = text
 
 
-def _place(store: Store, path: str) -> "tuple[str, int, array[int]] | None":
-    listing = store.listing()
+def _place(store: InspectedStore, path: str) -> "tuple[str, int, array[int]] | None":
+    listing = store.listing
     place = listing.place_of(path)
     return None if place is None else (*place, listing.chunk_ids(place[0]))
 
 
-def _matches(store: Store, text: str) -> "Mapping[str, array[int]]":
-    from filestore import Wanted
+def _matches(store: InspectedStore, text: str) -> "Mapping[str, array[int]]":
+    from filestore.browse import Wanted
 
-    return store.listing().matching(Wanted.parse(text))
+    return store.listing.matching(Wanted.parse(text))
 
 
-def _renewed(store: Store, opened: Sequence[str], path: str, text: str) -> Renewed:
-    listing = store.listing()
+def _renewed(store: InspectedStore, opened: Sequence[str], path: str, text: str) -> Renewed:
+    listing = store.listing
     resources = listing.resources()
     there = {row.resource for row in resources}
     return Renewed(

@@ -7,40 +7,34 @@ from typing import TYPE_CHECKING, Final
 from textual.timer import Timer
 
 from filestore import FilestoreError, Finding
-from tui.backstage import Handlers, Job
-from tui.desk import Desk
-from tui.model.findings import key_of
+from filestore.browse import is_chunked
+from tui.formatting.findings import evidence_lines, finding_lines, neighbour_lines, problem_lines
+from tui.formatting.lines import Line
+from tui.state.finding_index import key_of
+from tui.views.context import ViewContext
 from tui.widgets.text import TextPane
-from tui.words.findings import (
-    evidence_lines,
-    finding_lines,
-    neighbour_lines,
-    problem_lines,
-)
-from tui.words.lines import Line
+from tui.workers import Handlers, Job
 
 if TYPE_CHECKING:
-    from filestore import Evidence, Neighbour
+    from filestore.browse import Evidence, Neighbour
 
 FOLLOW_S: Final = 0.03
-"""How long the cursor rests before evidence is looked for."""
+"""How long the cursor rests before evidence is read."""
 NEIGHBOURS_S: Final = 0.25
-"""How long until neighbours are: they may cost an embedding."""
+"""How long until neighbours are asked for: they may cost an embedding."""
 NEIGHBOURS: Final = 5
-_TOUCHED: Final = ("vector-", "bit-rot", "model-drift", "map-mismatch")
-"""Codes, or their beginnings, of vectors that may be wrong though the text is the same."""
 
 
-class Following:
-    """Has a pane show the evidence of one finding: asked of the store, never worked out here."""
+class EvidenceLoader:
+    """Shows the evidence of one finding in a pane, as the store gives it."""
 
-    def __init__(self, desk: Desk, pane: TextPane) -> None:
-        self._desk = desk
+    def __init__(self, host: ViewContext, pane: TextPane) -> None:
+        self._host = host
         self._pane = pane
         self._finding: Finding | None = None
         self._evidence: Evidence | None = None
-        self._then: Sequence[Neighbour] | None = None
-        self._now: Sequence[Neighbour] | None = None
+        self._neighbours: dict[bool, Sequence[Neighbour]] = {}
+        """By the stored vector at False, by the present text at True."""
         self._problems: list[FilestoreError] = []
         self._timer: Timer | None = None
         self._sought = ""
@@ -50,8 +44,8 @@ class Following:
         self._sought = text
         self._pane.find(text)
 
-    def say(self, lines: Sequence[Line], *, key: str) -> None:
-        """Show words that are about no single finding."""
+    def show(self, lines: Sequence[Line], *, key: str) -> None:
+        """Show lines about no single finding."""
         self._begin(None)
         self._pane.show(lines, key=key)
 
@@ -60,10 +54,10 @@ class Following:
         if self._finding is not None and key_of(self._finding) == key_of(finding):
             return
         self._begin(finding)
-        self._timer = self._pane.set_timer(FOLLOW_S, self._rested)
+        self._timer = self._pane.set_timer(FOLLOW_S, self._read)
 
     def again(self) -> None:
-        """Look for the same evidence again: the store may have changed."""
+        """Read the same evidence again: the store may have changed."""
         if self._evidence is not None:
             self._read()
 
@@ -71,18 +65,16 @@ class Following:
         if self._timer is not None:
             self._timer.stop()
         self._finding = finding
-        self._evidence = self._then = self._now = None
+        self._evidence = None
+        self._neighbours = {}
         self._problems = []
         self._timer = None
-
-    def _rested(self) -> None:
-        self._draw()
-        self._read()
 
     def _read(self) -> None:
         finding = self._finding
         if finding is not None:
-            self._desk.backstage.read(
+            self._draw()
+            self._host.task_manager.read(
                 lambda store: store.evidence(finding),
                 partial(self._take, finding),
                 group="evidence",
@@ -95,9 +87,13 @@ class Following:
             return
         before, self._evidence = self._evidence, evidence
         self._draw()
-        if before is None or _hashes(before) != _hashes(evidence):
+        is_same = before is not None and (before.indexed_hash, before.disk_hash) == (
+            evidence.indexed_hash,
+            evidence.disk_hash,
+        )
+        if not is_same:
             self._problems = []
-            if finding.path.startswith("chunked/") and finding.path.endswith(".md"):
+            if is_chunked(finding.path) and finding.path.endswith(".md"):
                 self._timer = self._pane.set_timer(NEIGHBOURS_S, self._ask_neighbours)
 
     def _missed(self, finding: Finding, error: FilestoreError) -> None:
@@ -109,7 +105,7 @@ class Following:
     # Neighbours
 
     def _ask_neighbours(self) -> None:
-        self._then = self._now = None
+        self._neighbours = {}
         if self._evidence is not None and self._evidence.indexed_hash:
             self._ask(now=False)
         if self._is_compared:
@@ -122,7 +118,7 @@ class Following:
         return (
             found is not None
             and bool(found.disk_hash)
-            and (found.disk_hash != found.indexed_hash or found.finding.code.startswith(_TOUCHED))
+            and (found.disk_hash != found.indexed_hash or found.finding.meaning.vector_in_doubt)
         )
 
     def _ask(self, *, now: bool) -> None:
@@ -132,7 +128,7 @@ class Following:
         # Nothing is indexed under the name that a moved file has now.
         path = finding.other if finding.code == "moved" and not now else finding.path
         arguments = {"path": path, "count": NEIGHBOURS, "now": now}
-        self._desk.backstage.ask(
+        self._host.task_manager.ask(
             Job(name="neighbours", arguments=arguments),
             Handlers(
                 then=partial(self._take_neighbours, finding, now),
@@ -143,10 +139,7 @@ class Following:
 
     def _take_neighbours(self, finding: Finding, now: bool, found: "Sequence[Neighbour]") -> None:
         if finding is self._finding:
-            if now:
-                self._now = found
-            else:
-                self._then = found
+            self._neighbours[now] = found
             self._draw()
 
     def _draw(self) -> None:
@@ -155,13 +148,11 @@ class Following:
             return
         known = self._evidence
         lines = finding_lines(finding) if known is None else evidence_lines(known)
-        if self._then is not None or self._now is not None:
-            lines += neighbour_lines(self._then, self._now, compared=self._is_compared)
+        if self._neighbours:
+            lines += neighbour_lines(
+                self._neighbours.get(False), self._neighbours.get(True), compared=self._is_compared
+            )
         for problem in self._problems:
             lines += problem_lines(problem)
         self._pane.show(lines, key=str(key_of(finding)))
         self._pane.find(self._sought)
-
-
-def _hashes(evidence: "Evidence") -> tuple[str, str]:
-    return evidence.indexed_hash, evidence.disk_hash

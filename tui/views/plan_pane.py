@@ -1,48 +1,42 @@
 """A plan on the screen: its steps with a box each, beside them what one does."""
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.message import Message
 from textual.timer import Timer
 
-from filestore import Left, Step
-from tui.model.plan_choice import StepKey
-from tui.model.plan_rows import BatchRows, Kind, PlanRows
+from filestore import Step
+from filestore.browse import Left
+from tui.formatting.lines import Line, line
+from tui.formatting.plans import kind_lines, left_lines, step_lines
+from tui.state.plan_rows import Kind, PlanRows
+from tui.state.rows import Listed
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import TextPane
-from tui.words.lines import Line, line
-from tui.words.plans import kind_lines, left_lines, step_lines
 
 PREVIEW_S: Final = 0.03
 """After the cursor came to rest."""
 
 
 class PlanPane(Horizontal):
-    """Steps to choose from. Instead of one, words may be shown: a report, a refusal."""
+    """Steps to choose from; marking one chooses it. A report or an error may be shown instead."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "mark", show=False)]
 
-    class Moved(Message):
-        """The cursor came to another row."""
-
-    class Toggled(Message):
-        """Other steps are chosen than before."""
-
-    class Read(Message):
-        """A step is to be read."""
-
-    def __init__(self, said: Sequence[Line], *, id: str) -> None:
+    def __init__(self, message: Sequence[Line], *, id: str) -> None:
         super().__init__(id=id)
         self.plan_rows: PlanRows | None = None
-        self._said = said
+        self._message = message
         self._resting: Timer | None = None
-        self.steps = VirtualRows(id="plan-rows", marked_with=self._chosen_with)
-        self.text = TextPane(id="plan-detail")
+        self.steps = VirtualRows(
+            id="plan-rows",
+            marked_with=lambda key: self.plan_rows.chosen_with(key) if self.plan_rows else (),
+        )
+        self.text = TextPane(id="plan-detail", classes="beside")
 
     def compose(self) -> ComposeResult:
         """The steps, and what one does."""
@@ -50,39 +44,39 @@ class PlanPane(Horizontal):
         yield self.text
 
     def on_mount(self) -> None:
-        """Say what can be done here."""
+        """Show the first message."""
         self._show_detail()
 
-    def show(self, rows: PlanRows, said: Sequence[Line]) -> None:
+    def show(self, rows: PlanRows, message: Sequence[Line]) -> None:
         """List the steps of a plan, the cursor staying on its step, or on the first one.
 
         Args:
             rows: The steps.
-            said: Shown where there are none.
+            message: Shown where there are none.
         """
         at = self.steps.cursor_key
         if at is None or rows.index_of(at) is None:
             at = rows.first_step()
-        self.plan_rows, self._said = rows, said
+        self.plan_rows, self._message = rows, message
         self.steps.marks = rows.chosen
         self.steps.show(rows, at=at)
         self._show_detail()
 
-    def clear(self, said: Sequence[Line]) -> None:
-        """List nothing, and say why."""
+    def clear(self, message: Sequence[Line]) -> None:
+        """List nothing, and show why."""
         self.plan_rows = None
         self.steps.marks = set()
-        self.steps.show(BatchRows(()))
-        self.tell(said)
+        self.steps.show(Listed())
+        self.show_message(message)
 
-    def tell(self, lines: Sequence[Line]) -> None:
-        """Say something in place of the step under the cursor, until it moves."""
-        self._said = lines
-        self._show_said()
+    def show_message(self, lines: Sequence[Line]) -> None:
+        """Show a message in place of the step, until the cursor moves."""
+        self._message = lines
+        self.text.show(lines, key="message")
 
     @property
     def current(self) -> Step | Left | None:
-        """What is under the cursor; None for a heading, and for nothing."""
+        """What is under the cursor; None for a heading or an empty list."""
         key = self.steps.cursor_key
         return self.plan_rows.at(key) if self.plan_rows is not None and key is not None else None
 
@@ -101,56 +95,43 @@ class PlanPane(Horizontal):
         if at is not None:
             self.steps.move_to(at)
 
-    def _chosen_with(self, key: Hashable) -> Collection[StepKey]:
-        return self.plan_rows.chosen_with(key) if self.plan_rows is not None else ()
-
     @on(VirtualRows.Highlighted)
-    def _row_changed(self, event: VirtualRows.Highlighted) -> None:
-        event.stop()
+    def _row_changed(self) -> None:
         if self._resting is not None:
             self._resting.stop()
         self._resting = self.set_timer(PREVIEW_S, self._show_detail)
-        self.post_message(self.Moved())
 
     @on(VirtualRows.Marked)
     def _marks_changed(self, event: VirtualRows.Marked) -> None:
-        event.stop()
         if self.plan_rows is None or event.marks is not self.plan_rows.chosen:
+            event.stop()
             return
         self.plan_rows.recount_by(event.added, event.removed)
-        event.rows.loaded(0, len(self.plan_rows))
+        self.steps.loaded(0, len(self.plan_rows))
         self._show_detail()
-        self.post_message(self.Toggled())
 
     @on(VirtualRows.Chosen)
     def _row_entered(self, event: VirtualRows.Chosen) -> None:
-        event.stop()
         if isinstance(event.key, Kind) and self.plan_rows is not None:
+            event.stop()
             name = event.key.name
             self.plan_rows.set_open(name, is_open=not self.plan_rows.is_open(name))
-            event.rows.changed()
-        else:
-            self.post_message(self.Read())
-
-    def _show_said(self) -> None:
-        self.text.show(self._said, key="said")
+            self.steps.changed()
 
     def _show_detail(self) -> None:
-        key = self.steps.cursor_key
-        if self.plan_rows is None or key is None:
-            self._show_said()
+        rows, key = self.plan_rows, self.steps.cursor_key
+        if rows is None or key is None:
+            self.text.show(self._message, key="message")
+            return
+        found, plan = rows.at(key), rows.plan
+        kind = key.name if isinstance(key, Kind) else ""
+        if isinstance(found, Left):
+            lines = left_lines(found)
+        elif isinstance(found, Step):
+            number = rows.number_of(found.key)
+            lines = step_lines(found, number=number, total=len(plan.steps), model=plan.model)
+        elif rows.steps_of(kind):
+            lines = kind_lines(kind, rows.steps_of(kind), chosen=rows.chosen_of(kind))
         else:
-            self.text.show(_lines_of(self.plan_rows, key), key=repr(key))
-
-
-def _lines_of(rows: PlanRows, key: Hashable) -> Sequence[Line]:
-    found, plan = rows.at(key), rows.plan
-    if isinstance(found, Left):
-        return left_lines(found)
-    if isinstance(found, Step):
-        number = rows.number_of(found.key)
-        return step_lines(found, number=number, total=len(plan.steps), model=plan.model)
-    kind = key.name if isinstance(key, Kind) else ""
-    if not rows.steps_of(kind):
-        return [line("what no step mends; each one says what you can do", "title")]
-    return kind_lines(kind, rows.steps_of(kind), chosen=rows.chosen_of(kind))
+            lines = [line("what no step repairs; each one says what you can do", "title")]
+        self.text.show(lines, key=repr(key))

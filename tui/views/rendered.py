@@ -1,7 +1,7 @@
 """Markdown drawn for a width, away from the screen's thread.
 
-Rich's Markdown makes lines; a text is drawn part by part, so that what nobody waits for any more
-can be left. One rule: whatever Markdown turns into characters is made safe after that too: an
+Rich's Markdown makes lines; a text is drawn part by part, so that it can be
+cancelled. One rule: whatever Markdown turns into characters is made safe after that too: an
 entity is a control character only once it is parsed.
 """
 
@@ -17,7 +17,7 @@ from rich.text import Text
 from rich.theme import Theme
 from textual.strip import Strip
 
-from filestore import safe_text
+from filestore.browse import safe_text
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -55,7 +55,7 @@ _STYLES: Final = Theme(
 def rendered(
     text: str, width: int, *, wanted: Callable[[], bool], ascii_only: bool = False
 ) -> list[Strip] | None:
-    """A Markdown text as lines of a width; None where it is wanted no more.
+    """A Markdown text as lines of a width; None once it is not wanted any more.
 
     Args:
         text: As it is in the file.
@@ -83,17 +83,13 @@ def rendered(
             return None
         if strips:
             strips.append(Strip.blank(0))
-        strips += _drawn(console, part)
+        try:
+            lines = console.render_lines(_Safe(part, hyperlinks=False), pad=False)
+        except (AssertionError, IndexError, KeyError, RecursionError) as error:
+            # Rich fails on a few texts; they are shown as plain text.
+            raise ValueError(f"cannot be drawn as Markdown: {error!r}") from error
+        strips += [Strip(line) for line in lines]
     return strips
-
-
-def _drawn(console: Console, text: str) -> Iterable[Strip]:
-    try:
-        lines = console.render_lines(_Safe(text, hyperlinks=False), pad=False)
-    except (AssertionError, IndexError, KeyError, RecursionError) as error:
-        # Rich draws nearly every text; what it trips over is shown as it is written.
-        raise ValueError(f"cannot be drawn as Markdown: {error!r}") from error
-    return [Strip(line) for line in lines]
 
 
 def parts(text: str) -> list[str]:
@@ -126,7 +122,7 @@ def _fenced(fence: str, run: str, line: str) -> str:
 
 
 class _Code(TextElement):
-    """Code as it is written: what colours it could take long over some texts."""
+    """Code without highlighting, which is slow for some texts."""
 
     style_name = "markdown.code_block"
 

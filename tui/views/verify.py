@@ -13,9 +13,19 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import CODES, UsageError
-from tui.desk import Desk, View
-from tui.modals.choosing import Choice, ChoiceScreen
-from tui.model.finding_rows import (
+from filestore.browse import is_chunked
+from tui.actions.context import MOST_PATHS, ActionContext, Place
+from tui.formatting.findings import (
+    LEVELS,
+    SEVERITY,
+    counts_line,
+    empty_lines,
+    filters_line,
+    group_evidence_lines,
+    not_checked_line,
+)
+from tui.formatting.lines import Span, line
+from tui.state.finding_rows import (
     ORDERS,
     SEVERITIES,
     Filter,
@@ -25,26 +35,17 @@ from tui.model.finding_rows import (
     matcher,
     worst_first,
 )
-from tui.situations import MOST_PATHS, Place, Situation
-from tui.views.evidence import Following
-from tui.views.verifying import Verifying
+from tui.views.context import View, ViewContext
+from tui.views.evidence import EvidenceLoader
+from tui.views.modals.choosing import Choice, ChoiceScreen
+from tui.views.verifying import VerifyRun
 from tui.widgets.caption import Caption
 from tui.widgets.field import Field
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import TextPane
-from tui.words.findings import (
-    SEVERITY,
-    counts_line,
-    empty_lines,
-    filters_line,
-    group_evidence_lines,
-    not_checked_line,
-)
-from tui.words.levels import LEVELS
-from tui.words.lines import Span, line
 
 TYPING_S: Final = 0.06
-"""How long typing pauses before the filter is taken up."""
+"""How long typing pauses before the filter is applied."""
 DRAWING_S: Final = 0.2
 """How often progress is drawn."""
 _ALL: Final = "all codes"
@@ -64,110 +65,103 @@ class VerifyView(View):
     VerifyView { layout: vertical; height: 1fr; }
     VerifyView #verify-panes { height: 1fr; }
     VerifyView #findings { width: 1fr; height: 1fr; }
-    VerifyView #evidence { width: 1fr; height: 1fr; border-left: solid $panel; padding: 0 1; }
+    VerifyView #evidence { width: 1fr; height: 1fr; }
     VerifyView #finding-filter { display: none; height: 1; border: none; padding: 0 1; }
     VerifyView #finding-filter.open { display: block; }
-    VerifyView #evidence:focus { border-left: thick $primary; }
-    .-ascii VerifyView #evidence { border-left: ascii $panel; }
-    .-ascii VerifyView #evidence:focus { border-left: ascii $primary; }
     .-narrow VerifyView #evidence { display: none; }
     .-narrow VerifyView.-evidence #evidence { display: block; }
     .-narrow VerifyView.-evidence #findings { display: none; }
     """
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self._rows = FindingRows(desk.findings)
-        self._verifying = Verifying(desk)
-        self._following: Following
+    def __init__(self, host: ViewContext) -> None:
+        super().__init__(host)
+        self._rows = FindingRows(host.findings)
+        self._verifying = VerifyRun(host)
+        self._head = Caption(id="verify-head")
+        self._box = Field(id="finding-filter", placeholder="text, !text to exclude, ~expression")
+        self.list = VirtualRows(id="findings", marked_with=self._rows.members)
+        self.evidence = TextPane(id="evidence", classes="beside")
+        self._following = EvidenceLoader(host, self.evidence)
         self._drawing: Timer | None = None
         self._typing: Timer | None = None
         self._is_stale = False
         self._is_working_out = False
         self._mistake = ""
-        """Why the filter as it was typed last cannot be used."""
+        """Why the filter cannot be used as typed."""
         self._seen = -1
-        """Of `Findings.reshaped`, when evidence was last looked for."""
+        """Value of `Findings.reshaped` when the evidence was last read."""
 
     def compose(self) -> ComposeResult:
-        """What was looked at and found, the filter, the list, the evidence."""
-        yield Caption(id="verify-head")
-        yield Field(id="finding-filter", placeholder="words, !words to leave out, ~expression")
+        """The last check, the filter, the list, the evidence."""
+        yield self._head
+        yield self._box
         with Horizontal(id="verify-panes"):
-            yield VirtualRows(id="findings", marked_with=self._rows.members)
-            yield TextPane(id="evidence")
+            yield self.list
+            yield self.evidence
 
     def on_mount(self) -> None:
         """Show what is known."""
-        self._following = Following(self.desk, self.evidence)
         self._rows.ascii_only = self.list.is_ascii
-        self.list.marks = self.desk.findings.marked
+        self.list.marks = self.host.findings.marked
         self.list.show(self._rows)
         self._drawing = self.set_interval(DRAWING_S, self._draw_progress, pause=True)
         self.call_after_refresh(self._take_up)
 
-    @property
-    def list(self) -> VirtualRows:
-        """The findings."""
-        return self.query_one("#findings", VirtualRows)
-
-    @property
-    def evidence(self) -> TextPane:
-        """What shows the finding under the cursor."""
-        return self.query_one("#evidence", TextPane)
-
     # What the frame asks
 
-    def situation(self) -> Situation:
+    def action_context(self) -> ActionContext:
         """What is under the cursor, or marked."""
         key = self._cursor
         under = self._rows.finding(key) if key is not None and len(key) > 1 else None
+        path = under.path if under is not None else ""
+        # The sidecar and folders are not for editing.
+        is_editable = not path.startswith(".sidecar") and path != "chunked"
         codes, paths = self._meant()
-        level = self.desk.findings.looked.level
-        return Situation(
+        level = self.host.findings.coverage.level
+        return ActionContext(
             place="verify",
-            path=_openable(under.path) if under is not None else "",
+            path=path if is_editable else "",
             code=under.code if under is not None else "",
-            level=level if level in {one.name for one in LEVELS} else "fast",
+            level=level if level in LEVELS else "fast",
             codes=codes,
             paths=paths,
         )
 
     def _meant(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Codes and paths of what is marked, or under the cursor; whole codes need no paths."""
-        marked = self.desk.findings.marked
+        marked = self.host.findings.marked
         if not marked:
             key = self._cursor
             if key is None:
                 return (), ()
             return (key[0],), (key[1],) if len(key) > 1 and key[1] else ()
         codes = self._rows.marked_codes()
-        known = self.desk.findings.by_code()
+        known = self.host.findings.by_code()
         if len(marked) == sum(known[code] for code in codes):
             return codes, ()
-        # Whoever sees one too many knows that these are not all; sorting a million is for nobody.
+        # One more than a command line may name is enough to tell that there are too many.
         paths = (key[1] for key in marked if key[1])
         return codes, tuple(sorted(set(islice(paths, MOST_PATHS + 1))))
 
     def entered(self) -> None:
-        """Take up what came meanwhile, and be ready for keys."""
+        """Show what came meanwhile, and focus the list."""
         if self._is_stale:
             self.findings_changed()
         self._focus_list()
 
     def store_changed(self) -> None:
-        """Evidence may be another one now."""
+        """Read the evidence again."""
         if self.is_mounted:
             self._following.again()
 
     def findings_changed(self) -> None:
-        """Show them as they are now; the cursor stays on what it is on."""
+        """Show the findings as they are now; the cursor stays where it is."""
         self._is_stale = not (self.is_mounted and self.display)
         if self._is_stale:
             return
         self._take_up()
-        if self._seen != self.desk.findings.reshaped:
-            self._seen = self.desk.findings.reshaped
+        if self._seen != self.host.findings.reshaped:
+            self._seen = self.host.findings.reshaped
             self._following.again()
 
     def saved(self) -> Mapping[str, Any]:
@@ -193,7 +187,7 @@ class VerifyView(View):
             shown = replace(shown, code=saved["code"])
         self._filter(shown)
 
-    # Verifying
+    # VerifyRun
 
     def verify(self, level: str) -> None:
         """Begin to verify, and show what is found as it is found."""
@@ -216,18 +210,11 @@ class VerifyView(View):
 
     def do_level(self) -> None:
         """Ask how thoroughly."""
-        choices = [
-            Choice(name=level.name, title=level.name, about=f"{level.reads}; {level.costs}")
-            for level in LEVELS
-        ]
-        at = self.desk.findings.looked.level
+        choices = [Choice(name=name, title=name, about=about) for name, about in LEVELS.items()]
         self.app.push_screen(
-            ChoiceScreen("Verify how thoroughly?", choices, at=at), self._take_level
+            ChoiceScreen("Verify how thoroughly?", choices, at=self.host.findings.coverage.level),
+            lambda level: self.verify(level) if level is not None else None,
         )
-
-    def _take_level(self, level: str | None) -> None:
-        if level is not None:
-            self.verify(level)
 
     def do_severity(self) -> None:
         """Go on to the next choice of severities."""
@@ -237,19 +224,21 @@ class VerifyView(View):
 
     def do_codes(self) -> None:
         """Ask which code is to be shown."""
-        known = self.desk.findings.by_code()
+        known = self.host.findings.by_code()
         choices = [Choice(name=_ALL, title=_ALL)]
         for code in worst_first(known):
             sign, word, _ = SEVERITY[CODES[code].severity]
             about = f"{known[code]:,}  {CODES[code].severity} {sign} {word}"
             choices.append(Choice(name=code, title=code, about=about))
-        self.app.push_screen(
-            ChoiceScreen("Show which code?", choices, at=self._rows.filter.code), self._take_code
-        )
 
-    def _take_code(self, code: str | None) -> None:
-        if code is not None:
-            self._filter(replace(self._rows.filter, code="" if code == _ALL else code))
+        def take(code: str | None) -> None:
+            """Show the chosen code, or all of them."""
+            if code is not None:
+                self._filter(replace(self._rows.filter, code="" if code == _ALL else code))
+
+        self.app.push_screen(
+            ChoiceScreen("Show which code?", choices, at=self._rows.filter.code), take
+        )
 
     def do_sort(self) -> None:
         """Go on to the next order."""
@@ -278,37 +267,37 @@ class VerifyView(View):
             self.list.move_to((key[0],))
 
     def do_plan(self) -> None:
-        """Have a plan made for what is marked, or for what is under the cursor."""
-        findings = self.desk.findings
+        """Plan a repair of what is marked, or of what is under the cursor."""
+        findings = self.host.findings
         meant = findings.marked_findings()
         if not meant and self._cursor is not None:
             found = map(findings.get, self._rows.members(self._cursor))
             meant = [one for one in found if one is not None]
-        self.desk.plan(meant)
+        self.host.plan(meant)
 
     def do_side(self) -> None:
         """Show both sides of what is under the cursor."""
         finding = self._rows.finding(self._cursor)
         if finding is not None:
-            self.desk.choose_side(finding)
+            self.host.choose_side(finding)
 
     def do_show_file(self) -> None:
         """Show the file in Browse."""
-        path = self.situation().path
-        if path.startswith("chunked/"):
-            self.desk.open_path(path)
+        path = self.action_context().path
+        if is_chunked(path):
+            self.host.open_path(path)
         else:
-            self.desk.say("Browse shows the files below chunked/ only", severity="warning")
+            self.host.notify("Browse shows the files below chunked/ only", severity="warning")
 
     def do_back(self) -> None:
-        """Leave the evidence; then the marks, the filter, one after the other."""
+        """Leave the evidence; then clear the marks; then the filter."""
         shown = self._rows.filter
         if self._box.has_focus:
             self._leave_box(text="")
         elif self.evidence.has_focus:
             self._focus_list()
-        elif self.desk.findings.marked:
-            self.desk.findings.marked.clear()
+        elif self.host.findings.marked:
+            self.host.findings.marked.clear()
             self._rows.recount()
             self._take_up()
         elif shown.text or self._box.has_class("open"):
@@ -323,10 +312,6 @@ class VerifyView(View):
         self._box.add_class("open")
         self._box.value = self._rows.filter.text
         self._box.focus()
-
-    @property
-    def _box(self) -> Input:
-        return self.query_one("#finding-filter", Input)
 
     @on(Input.Changed, "#finding-filter")
     def _typed(self) -> None:
@@ -351,7 +336,7 @@ class VerifyView(View):
         try:
             matcher(shown.text)
         except UsageError as error:
-            # Half an expression is no mistake while it is typed: what was shown stays.
+            # Half an expression is no error while it is typed: the rows stay as they are.
             self._mistake = error.message
             self._draw()
             return
@@ -364,7 +349,7 @@ class VerifyView(View):
 
     @property
     def _cursor(self) -> RowKey | None:
-        key = self.list.cursor_key if self.is_mounted else None
+        key = self.list.cursor_key
         return key if isinstance(key, tuple) else None
 
     @on(VirtualRows.Highlighted)
@@ -372,7 +357,7 @@ class VerifyView(View):
         key = self._cursor
         self._rows.held = key[0] if key is not None and len(key) > 1 else ""
         self._show_evidence()
-        self.desk.situation_changed()
+        self.host.context_changed()
 
     @on(VirtualRows.Chosen)
     def _chosen(self, event: VirtualRows.Chosen) -> None:
@@ -392,12 +377,21 @@ class VerifyView(View):
         # How many are marked stands in the rows of the groups.
         self.list.forget_drawn()
         self._draw()
-        self.desk.situation_changed()
+        self.host.context_changed()
 
     def _take_up(self) -> None:
-        """Show rows, marks and head as they are now; very many rows once they are worked out."""
+        """Show rows, marks and head as they are now; very many rows once they are computed."""
         if self._rows.is_much:
-            self._work_out()
+            # Compute the rows in another thread, one draft at a time.
+            if not self._is_working_out:
+                self._is_working_out = True
+                draft = self._rows.draft()
+                self.host.task_manager.read(
+                    lambda _: draft.worked_out(),
+                    self._worked_out,
+                    group="finding rows",
+                    failed=lambda _: self._worked_out(draft.worked_out()),
+                )
         else:
             self._rows.refresh()
         if not self.is_mounted:
@@ -406,18 +400,6 @@ class VerifyView(View):
         self._draw()
         if self._cursor is None:
             self._show_evidence()
-
-    def _work_out(self) -> None:
-        """Have the rows worked out aside, one draft after the other."""
-        if not self._is_working_out:
-            self._is_working_out = True
-            draft = self._rows.draft()
-            self.desk.backstage.read(
-                lambda _: draft.worked_out(),
-                self._worked_out,
-                group="finding rows",
-                failed=lambda _: self._worked_out(draft.worked_out()),
-            )
 
     def _worked_out(self, grouped: Grouped) -> None:
         self._is_working_out = False
@@ -428,13 +410,13 @@ class VerifyView(View):
         key = self._cursor
         finding = self._rows.finding(key)
         if key is None or finding is None:
-            looked = self.desk.findings.looked
-            is_known = bool(looked.level) and not looked.is_running and not looked.was_stopped
-            is_filtered = len(self.desk.findings) > 0
-            self._following.say(empty_lines(is_filtered=is_filtered, is_known=is_known), key="")
+            coverage = self.host.findings.coverage
+            is_known = bool(coverage.level) and not coverage.is_running and not coverage.was_stopped
+            is_filtered = len(self.host.findings) > 0
+            self._following.show(empty_lines(is_filtered=is_filtered, is_known=is_known), key="")
         elif len(key) == 1:
             members = len(self._rows.members(key))
-            self._following.say(group_evidence_lines(finding, members), key=key[0])
+            self._following.show(group_evidence_lines(finding, members), key=key[0])
         else:
             self._following.follow(finding)
 
@@ -470,22 +452,17 @@ class VerifyView(View):
     def _draw(self) -> None:
         if not self.is_mounted:
             return
-        findings, shown = self.desk.findings, self._rows.filter
+        findings, shown = self.host.findings, self._rows.filter
         counts = counts_line(findings.by_severity(), marked=len(findings.marked))
         order = Span(f"by {self._rows.order}", "quiet")
         if self.evidence.has_focus:
             order = Span("reading the evidence: esc goes back", "key")
         head = [self._verifying.line(), (*counts, order)]
-        if not findings.looked.is_running:
-            head.append(not_checked_line(findings.looked.level, findings.looked.not_checked))
+        if not findings.coverage.is_running:
+            head.append(not_checked_line(findings.coverage.level, findings.coverage.not_checked))
         if self._mistake:
             head.append(line(self._mistake, "warning"))
         elif not shown.is_all:
             shown_here = self._rows.shown
             head.append(filters_line(shown.text, shown.severities, shown.code, shown=shown_here))
-        self.query_one("#verify-head", Caption).say(head)
-
-
-def _openable(path: str) -> str:
-    """A path that an editor can open; the sidecar and folders are not for editing."""
-    return "" if path.startswith(".sidecar") or path == "chunked" else path
+        self._head.show(head)

@@ -5,41 +5,42 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from filestore import FilestoreError, Finding, is_clean
-from tui.backstage import Handlers, Job, Task
-from tui.desk import Desk
-from tui.model.findings import Looked, Told
-from tui.words.findings import looked_line
-from tui.words.lines import Line, Span
-from tui.words.progress import duration, progress_line
+from filestore import FilestoreError, Finding
+from filestore.browse import is_clean
+from tui.formatting.findings import looked_line
+from tui.formatting.lines import Line, Span
+from tui.formatting.progress import duration
+from tui.state.finding_index import FindingIndex
+from tui.state.findings import Coverage
+from tui.views.context import ViewContext
+from tui.workers import Handlers, Job, Task
 
 if TYPE_CHECKING:
     from filestore import Checked
 
 
-class Verifying:
+class VerifyRun:
     """Has the store verified, and the findings follow as they come. One run at a time."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, host: ViewContext) -> None:
+        self._host = host
         self._run: Task | None = None
         self._level = ""
         self._has_begun = False
 
     @property
     def is_running(self) -> bool:
-        """Whether one is under way, or waits for its turn."""
+        """Whether one is running, or waits for its turn."""
         return self._run is not None and not self._run.is_over
 
     def begin(self, level: str) -> None:
-        """Verify, unless that is under way."""
+        """Verify, unless that is running."""
         if self._run is not None and not self._run.is_over:
-            self._desk.say(f"{self._run.title} is under way: x stops it", severity="warning")
+            self._host.notify(f"{self._run.title} is running: x stops it", severity="warning")
             return
-        command = f"filestore {self._desk.store_option}verify --level {level}"
-        self._desk.note(command)
+        self._host.note(f"filestore {self._host.store_option}verify --level {level}")
         self._level, self._has_begun = level, False
-        self._run = self._desk.backstage.work(
+        self._run = self._host.task_manager.work(
             Job(name="verify", arguments={"level": level}),
             Handlers(
                 then=self._verified,
@@ -48,7 +49,6 @@ class Verifying:
                 stopped=self._broken_off,
             ),
             title=f"verify ({level})",
-            command=command,
             writes=False,
         )
 
@@ -60,66 +60,63 @@ class Verifying:
     def _start(self) -> None:
         if not self._has_begun:
             self._has_begun = True
-            self._desk.findings.begin(self._level)
-            self._desk.findings_changed()
+            self._host.findings.begin(self._level)
+            self._host.findings_changed()
 
     def _found(self, found: Sequence[Finding]) -> None:
         self._start()
-        self._desk.findings.add(found)
-        self._desk.findings_changed()
+        self._host.findings.add(found)
+        self._host.findings_changed()
 
     def _verified(self, checked: "Checked") -> None:
         # Which warnings were accepted stands in the settings of the store.
-        self._desk.backstage.read(
+        self._host.task_manager.read(
             lambda store: (
-                Told.of(checked.findings),
+                FindingIndex.of(checked.findings),
                 is_clean(checked.findings, store.settings.accepted),
             ),
             partial(self._end, checked),
             group="",
             failed=lambda _: self._end(
-                checked, (Told.of(checked.findings), is_clean(checked.findings))
+                checked, (FindingIndex.of(checked.findings), is_clean(checked.findings))
             ),
             urgent=True,
         )
 
-    def _end(self, checked: "Checked", found: tuple[Told, bool]) -> None:
+    def _end(self, checked: "Checked", found: tuple[FindingIndex, bool]) -> None:
         self._has_begun = True
-        looked = Looked(
+        coverage = Coverage(
             level=checked.level,
             at=_now(),
             checked=checked.checked,
             not_checked=checked.not_checked,
         )
-        self._desk.findings.replace(found[0], looked, clean=found[1])
-        self._desk.findings_changed()
+        self._host.findings.replace(found[0], coverage, clean=found[1])
+        self._host.findings_changed()
 
     def _broken_off(self, error: FilestoreError | None = None) -> None:
         self._start()
         why = "the rest, since it was stopped" if error is None else "the rest, since it failed"
-        self._desk.findings.stop(at=_now(), why=why)
-        self._desk.findings_changed()
+        self._host.findings.stop(at=_now(), why=why)
+        self._host.findings_changed()
         if error is not None:
-            self._desk.fail(error)
+            self._host.fail(error)
 
     def line(self) -> Line:
-        """How far it is; else what was looked at last, and what came of it."""
-        run, findings = self._run, self._desk.findings
+        """Its progress; else the last check and its result."""
+        run, findings = self._run, self._host.findings
         if run is not None and not run.is_over:
-            elapsed_s = time.monotonic() - run.started_s
-            stage = f"{run.title}  {run.stage or 'beginning'}"
-            said = progress_line(stage, done=run.done, total=run.total, elapsed_s=elapsed_s)
-            # Without an end in sight, time that passes is what shows that it goes on.
-            passed = () if run.total else (Span(f"  {duration(elapsed_s)}", "quiet"),)
-            return (*said, *passed, Span("  x stops", "key"))
-        looked = findings.looked
+            # Without a total, the time that has passed shows that it goes on.
+            passed = () if run.total else (Span(f"  {duration(run.elapsed_s)}", "quiet"),)
+            return (*run.progress(title=run.title), *passed, Span("  x stops", "key"))
+        coverage = findings.coverage
         return looked_line(
-            looked.level,
-            at=looked.at,
+            coverage.level,
+            at=coverage.at,
             found=len(findings),
             clean=findings.clean,
-            was_stopped=looked.was_stopped,
-            again=looked.again,
+            was_stopped=coverage.was_stopped,
+            again=coverage.again,
         )
 
 

@@ -1,4 +1,4 @@
-"""A line of words, some of which can be pressed: the head and the foot of the screen."""
+"""A line of items, some of which can be clicked: the header and the footer."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,39 +8,38 @@ from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
 
+from tui.formatting.lines import Line, Span, plain
 from tui.widgets.cells import cells, fitted, strip
 from tui.widgets.styles import Drawn
-from tui.words.lines import Line, Span, plain
 
 GAP: Final = 2
 """Columns between two items."""
 LEAST: Final = 8
-"""Columns in which words on the right still say something."""
+"""The least columns for the text on the right."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """Some words of a bar."""
+    """An item of a bar."""
 
     line: Line
     press: str = ""
-    """What `Bar.Pressed` tells when somebody clicks on it; "" for words that only say something."""
+    """Sent with `Bar.Pressed` on a click; "" for plain text."""
     gives_way: int = 0
     """Where there is no room for all, the items with the highest number go first; those with 0
     only where there is no room for them, from the right."""
 
 
 class Bar(Drawn, can_focus=False):
-    """Items from the left, and words that keep to the right, cut where the items need the room."""
+    """Items on the left, text on the right, cut where the items need the room."""
 
     DEFAULT_CSS: ClassVar[str] = "Bar { height: 1; width: 100%; overflow: hidden; }"
 
+    @dataclass
     class Pressed(Message):
-        """Somebody clicked on an item."""
+        """An item was clicked."""
 
-        def __init__(self, press: str) -> None:
-            super().__init__()
-            self.press = press
+        press: str
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -48,7 +47,7 @@ class Bar(Drawn, can_focus=False):
         self._right: Line = ()
 
     def show(self, left: Sequence[Item], right: Line = ()) -> None:
-        """Show items from the left and words on the right."""
+        """Show items on the left and text on the right."""
         left = [replace(item, line=self.written(item.line)) for item in left]
         right = self.written(right)
         if (self._left, self._right) != (left, right):
@@ -57,11 +56,11 @@ class Bar(Drawn, can_focus=False):
 
     @property
     def plain(self) -> str:
-        """All its words, also those that found no room."""
+        """All its text, also what did not fit."""
         return "  ".join(plain([one]) for one in [*(item.line for item in self._left), self._right])
 
     def render_line(self, y: int) -> Strip:
-        """Draw it: the items that fit before the words on the right."""
+        """Draw it: the items that fit before the text on the right."""
         width = self.size.width
         line: Line = ()
         end = 0
@@ -84,7 +83,7 @@ class Bar(Drawn, can_focus=False):
             at = last + GAP
 
     def _kept(self) -> list[Item]:
-        """The items that do not give way."""
+        """The items for which there is room."""
         kept = list(self._left)
         while True:
             needed = sum(cells(item.line) + GAP for item in kept) + cells(self._right)
@@ -94,7 +93,7 @@ class Bar(Drawn, can_focus=False):
             kept.remove(first)
 
     def on_click(self, event: Click) -> None:
-        """Tell which item was clicked on."""
+        """Post which item was clicked."""
         for first, last, item in self._placed():
             if first <= event.x < last and item.press:
                 self.post_message(self.Pressed(item.press))

@@ -1,12 +1,12 @@
-"""A few lines of words above or below something else, cut where they do not fit."""
+"""A few lines above or below something else, cut where they do not fit."""
 
 from collections.abc import Sequence
 
 from textual.strip import Strip
 
+from tui.formatting.lines import Line, plain
 from tui.widgets.cells import fitted, strip
 from tui.widgets.styles import Drawn
-from tui.words.lines import Line, plain
 
 
 class Caption(Drawn, can_focus=False):
@@ -15,7 +15,7 @@ class Caption(Drawn, can_focus=False):
     DEFAULT_CSS = "Caption { height: 1; overflow: hidden; }"
 
     def __init__(self, *, id: str | None = None, most: int = 4) -> None:
-        """Nothing is said yet.
+        """Nothing is shown yet.
 
         Args:
             id: Of the widget.
@@ -28,11 +28,11 @@ class Caption(Drawn, can_focus=False):
 
     @property
     def plain(self) -> str:
-        """Its words."""
+        """Its text."""
         return plain(self._lines)
 
-    def say(self, lines: Sequence[Line]) -> None:
-        """Show these lines, and as much room as they need."""
+    def show(self, lines: Sequence[Line]) -> None:
+        """Show these lines, in as much room as they need."""
         if lines == self._lines:
             return
         if len(lines) != len(self._lines):

@@ -1,6 +1,6 @@
-"""Lines of words cut, wrapped and drawn by the cells that they take on the screen. Pure.
+"""Lines cut, wrapped and drawn by the cells that they take on the screen. Pure.
 
-One rule: what is drawn is exactly as wide as it was asked to be, whatever the characters.
+One rule: what is drawn has exactly the width asked for, whatever the characters.
 """
 
 from array import array
@@ -13,15 +13,15 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.words.lines import Line, Role, Span
+from tui.formatting.lines import Line, Role, Span
 
 SIGNS: Final = str.maketrans({"…": "...", "·": "-", "–": "-", "×": "x", "●": "*"})
-"""What stands for signs of our own words where there is nothing but ASCII."""
+"""ASCII in place of our own symbols."""
 TAB: Final = "    "
 PLAIN: Final = Style.null()
 _SIGNS_OF_DIFFS: Final = ("+", "-")
 _MOST_CODES: Final = 8
-"""Characters that are looked at for a cell: what is piled higher is cut."""
+"""Characters considered for one cell; more combining marks are cut."""
 
 
 def cells(line: Line) -> int:
@@ -30,19 +30,17 @@ def cells(line: Line) -> int:
 
 
 def in_ascii(line: Line) -> Line:
-    """A line without signs that are not ASCII; what plays the part of text stays as it is."""
+    """A line without signs that are not ASCII; spans with the role text stay as they are."""
     return tuple(
-        span if span.role == "text" or span.text.isascii() else Span(_signed(span), span.role)
+        span
+        if span.role == "text" or span.text.isascii()
+        else Span(span.text.translate(SIGNS), span.role)
         for span in line
     )
 
 
-def _signed(span: Span) -> str:
-    return span.text.translate(SIGNS)
-
-
 def hanging(line: Line) -> int:
-    """How far in the rest of a line stands: below its words, not below its label or its sign."""
+    """The hanging indent of a line: below its text, not below its label or sign."""
     if len(line) < 2:
         return 0
     first = _flat(line[0].text)
@@ -72,7 +70,7 @@ def strip(line: Line, width: int, style_of: Callable[[Role], Style], rest: Style
     Args:
         line: No wider than the width.
         width: Of what is given.
-        style_of: How its words look.
+        style_of: Its style.
         rest: How what is left beside it looks; None for like the widget.
     """
     drawn = [Segment(_flat(span.text), style_of(span.role)) for span in line if span.text]
@@ -166,12 +164,12 @@ class Wrapping:
         return len(self.text(line))
 
     def row(self, row: int) -> Line:
-        """The words of a row."""
+        """The text of a row."""
         line, start = self.begins(row)
         return tuple(cut_out(self.lines[line], start, self.ends(row)))
 
     def text(self, line: int) -> str:
-        """The words of a whole line."""
+        """The text of a whole line."""
         spans = self.lines[line]
         if len(spans) == 1:
             return spans[0].text
@@ -224,14 +222,10 @@ def _fitting(text: str, start: int, width: int) -> int:
         # Some take no cell at all.
         window = text[start : start + width * _MOST_CODES]
     if "\t" in window:
-        return _fitting_with_tabs(window, width)
+        size = 0
+        for number, character in enumerate(window):
+            size += len(TAB) if character == "\t" else cell_len(character)
+            if size > width:
+                return max(number, 1)
+        return len(window)
     return max(len(chop_cells(window, width)[0]), 1) if cell_len(window) > width else len(window)
-
-
-def _fitting_with_tabs(window: str, width: int) -> int:
-    size = 0
-    for number, character in enumerate(window):
-        size += len(TAB) if character == "\t" else cell_len(character)
-        if size > width:
-            return max(number, 1)
-    return len(window)

@@ -1,16 +1,16 @@
-"""What is marked in a list, and the range that is being drawn in it. Pure."""
+"""The marked rows of a list, and the range being marked. Pure."""
 
 from collections.abc import Collection, Hashable, Iterable
 from typing import Any
 
 
 class Marking:
-    """Marked keys, in a set that others may hold, too."""
+    """Marked keys, in a set that may be shared."""
 
     def __init__(self) -> None:
         self.keys: set[Any] = set()
         self.begun_at: Hashable | None = None
-        """The key that a range begins at; None while none is drawn."""
+        """Where the range begins; None while there is none."""
         self._ranged: set[Hashable] = set()
         self._added: list[Any] = []
         self._removed: list[Any] = []
@@ -41,12 +41,12 @@ class Marking:
             self.add(keys)
 
     def begin(self, key: Hashable) -> None:
-        """Draw a range from here on."""
+        """Begin a range here."""
         self.end()
         self.begun_at = key
 
     def extend(self, keys: Collection[Hashable]) -> None:
-        """Have the range be these keys; what was marked before it stays so."""
+        """Make the range these keys; what was marked before stays marked."""
         left = self._ranged.difference(keys)
         self.remove(left)
         came = {key for key in keys if key not in self.keys}
@@ -59,7 +59,7 @@ class Marking:
         self._ranged = set()
 
     def drop(self) -> bool:
-        """Take back the range, or without one everything; whether there was any of it."""
+        """Clear the range, or without one all marks; whether there was any."""
         if self.begun_at is not None:
             self.remove(self._ranged)
             self.end()

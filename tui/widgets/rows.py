@@ -1,49 +1,32 @@
-"""Rows, however many: a list that draws what is in sight and keeps its place.
+"""A list of any number of rows that draws what is in sight and keeps its place.
 
-Only rows in sight, and some beside them, are ever asked for. One rule: rows are known by their
-keys; a number is what a key stands at now.
+Only rows in sight, and some beside them, are fetched. One rule: a row is identified by its key; its
+number is only where it is now.
 """
 
 from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from rich.style import Style
 from textual import events
 from textual.actions import SkipAction
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from tui.model.rows import Rows
+from tui.formatting.lines import Line, Span, count
+from tui.state.rows import Listed, Rows
 from tui.widgets.cells import PLAIN, fitted, strip
 from tui.widgets.marking import Marking
-from tui.widgets.styles import Drawn, Styles
-from tui.words.lines import Line, Role, Span, count
+from tui.widgets.styles import Drawn
 
-MOVES: Final[tuple[tuple[str, str, str], ...]] = (
-    ("up,k", "up", "one row up"),
-    ("down,j", "down", "one row down"),
-    ("pageup", "page(-1)", "a page up"),
-    ("pagedown", "page(1)", "a page down"),
-    ("ctrl+u", "half_page(-1)", "half a page up"),
-    ("ctrl+d", "half_page(1)", "half a page down"),
-    ("home,g", "first", "to the first row"),
-    ("end,G", "last", "to the last row"),
-    ("enter", "choose", "open the row"),
-    ("space", "mark", "mark the row, or unmark it"),
-    ("v", "range", "begin a range of marks, and end it"),
-    ("shift+up", "extend(-1)", "draw the range up"),
-    ("shift+down", "extend(1)", "draw the range down"),
-    ("a", "mark_all", "mark all rows shown"),
-    ("escape", "unmark", "take the range back, or all marks"),
-)
-"""Keys, action and help of what every list does by itself."""
 MOST_MARKED: Final = 50_000
-"""Rows that are marked by one key; more, and the key would keep the screen waiting."""
+"""Rows that one key press may mark; more would block the screen."""
 _REACH: Final = 64
-"""Rows each side of the cursor that are remembered, to find its place when it goes away."""
+"""Rows each side of the cursor that are remembered, to find its place when its row goes."""
 _KEPT: Final = 512
 """Rows kept drawn."""
 _BOLD: Final = Style(bold=True)
@@ -53,44 +36,49 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
     """A list over `Rows`. Moving, marking and the mouse are its own; what rows mean is not."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(keys, action, help, show=False) for keys, action, help in MOVES
+        ("up,k", "move(-1)", "one row up"),
+        ("down,j", "move(1)", "one row down"),
+        ("pageup", "page(-1)", "a page up"),
+        ("pagedown", "page(1)", "a page down"),
+        ("ctrl+u", "page(-0.5)", "half a page up"),
+        ("ctrl+d", "page(0.5)", "half a page down"),
+        ("home,g", "first", "to the first row"),
+        ("end,G", "last", "to the last row"),
+        ("enter", "choose", "open the row"),
+        ("space", "mark", "mark the row, or unmark it"),
+        ("v", "range", "begin a range of marks, and end it"),
+        ("shift+up", "extend(-1)", "extend the range up"),
+        ("shift+down", "extend(1)", "extend the range down"),
+        ("a", "mark_all", "mark all rows shown"),
+        ("escape", "unmark", "clear the range, or all marks"),
     ]
 
+    @dataclass
     class Highlighted(Message):
         """The cursor came to another row."""
 
-        def __init__(self, rows: "VirtualRows", key: Hashable | None) -> None:
-            super().__init__()
-            self.rows = rows
-            self.key = key
+        key: Hashable | None
 
+    @dataclass
     class Chosen(Message):
         """Enter, or a double click, on a row."""
 
-        def __init__(self, rows: "VirtualRows", key: Hashable) -> None:
-            super().__init__()
-            self.rows = rows
-            self.key = key
+        key: Hashable
 
+    @dataclass
     class Marked(Message):
         """Other rows are marked than before."""
 
-        def __init__(
-            self, rows: "VirtualRows", added: Sequence[Any], removed: Sequence[Any]
-        ) -> None:
-            super().__init__()
-            self.rows = rows
-            self.marks = rows.marks
-            """The set that it is about."""
-            self.added = added
-            """Keys that were not marked before."""
-            self.removed = removed
+        marks: set[Any]
+        """The set of all marked keys."""
+        added: Sequence[Any]
+        """Keys that were not marked before."""
+        removed: Sequence[Any]
 
     def __init__(
         self,
         *,
         id: str | None = None,
-        classes: str | None = None,
         marking: bool = True,
         marked_with: Callable[[Hashable], Collection[Hashable]] | None = None,
     ) -> None:
@@ -98,25 +86,29 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
         Args:
             id: As of every widget.
-            classes: As of every widget.
             marking: Whether rows can be marked at all.
             marked_with: Gives the keys that are marked with a row: of a heading those below it,
                 none for a row that cannot be marked. None: each row by itself.
         """
-        super().__init__(id=id, classes=classes)
-        self._rows: Rows = _Nothing()
+        super().__init__(id=id)
+        self._rows: Rows = Listed()
         self._is_waiting = False
-        """For a screen, with what `show` was given."""
+        """Whether `show` was called before there was a screen."""
         self._first_at: Hashable | None = None
         self._cursor = 0
         self._key: Hashable | None = None
         self._beside = _Beside()
         self._can_mark = marking
-        self._marked_with = marked_with or _alone
+        self._marked_with = marked_with or (lambda key: (key,))
         self._marking = Marking()
         self._strips: LRUCache[tuple[Hashable, int, int, bool], Strip] = LRUCache(_KEPT)
         self._wanted: tuple[int, int] | None = None
-        self._place = _Place()
+        self._top = 0
+        """The first row in sight, as a person chose it last; sizes come and go."""
+        self._follows_cursor = True
+        """Whether the cursor was in sight then."""
+        self._height = 0
+        """Of the list then."""
         self._width = 0
 
     # What is shown
@@ -130,11 +122,6 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
     def cursor_key(self) -> Hashable | None:
         """Of the row under the cursor; None in an empty list."""
         return self._key
-
-    @property
-    def cursor_index(self) -> int | None:
-        """The number of the row under the cursor; None in an empty list."""
-        return None if self._key is None else self._cursor
 
     @property
     def marks(self) -> set[Any]:
@@ -162,9 +149,9 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         self._put(index or 0, self._place_for(index or 0))
 
     def changed(self) -> None:
-        """Rows came, went or moved: cursor and line of the screen stay with the row they are on.
+        """Rows came, went or moved: the cursor stays on its row, and the row on its line.
 
-        Where that went, the cursor takes the row that took its place.
+        Where the row is gone, the cursor goes to the one that took its place.
         """
         if not self.is_attached:
             return
@@ -177,7 +164,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
             self._draw_range()
 
     def loaded(self, first: int, last: int) -> None:
-        """The words of rows came that were not there before."""
+        """Rows were fetched."""
         self.forget_drawn()
         top = self.scroll_offset.y
         first, last = max(first, top), min(last, top + self.page)
@@ -216,7 +203,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         return drawn
 
     def forget_drawn(self) -> None:
-        """Draw every row anew the next time."""
+        """Redraw every row the next time."""
         self._strips.clear()
 
     def _drawn(self, line: Line | None, has_cursor: int, *, marked: bool) -> Strip:
@@ -229,7 +216,8 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         palette = self.palette
         looks = (palette.of, palette.on_resting, palette.on_cursor)[has_cursor]
         rest = (None, palette.on_resting("text"), palette.cursor)[has_cursor]
-        return strip(line, self._width, _bold(looks) if marked else looks, rest)
+        look = (lambda role: looks(role) + _BOLD) if marked else looks
+        return strip(line, self._width, look, rest)
 
     def _is_marked(self, key: Hashable) -> bool:
         marks = self._marking.keys
@@ -247,24 +235,23 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
     def on_resize(self) -> None:
         """Keep the first line, or the cursor where it would go out of sight."""
-        top = self._place.top
-        top = self._in_sight(self._cursor, top) if self._place.follows else top
+        top = self._in_sight(self._cursor, self._top) if self._follows_cursor else self._top
         self.scroll_to(y=top, force=True)
-        self._place.height = self.page
+        self._height = self.page
         self._want()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Ask for the rows that came in sight."""
         super().watch_scroll_y(old_value, new_value)
         top = self.scroll_offset.y
-        if self._place.height == self.page:
+        if self._height == self.page:
             self._rest_at(top)
         self._want()
 
     def _rest_at(self, top: int) -> None:
-        """Take this as what a person chose to see, for when the size changes."""
-        self._place.top = top
-        self._place.follows = top <= self._cursor < top + self.page
+        """Remember the place for when the size changes."""
+        self._top = top
+        self._follows_cursor = top <= self._cursor < top + self.page
 
     def _measure(self) -> None:
         self.virtual_size = Size(0, len(self._rows))
@@ -289,7 +276,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         self._scroll(self._in_sight(index, self.scroll_offset.y if top is None else top))
         self.refresh_lines(before)
         self.refresh_lines(index)
-        self._tell()
+        self._post_cursor()
         if self._marking.begun_at is not None:
             self._draw_range()
 
@@ -298,21 +285,21 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         self._cursor = min(max(index, 0), max(len(self._rows) - 1, 0))
         self._scroll(top)
         self.refresh()
-        self._tell()
+        self._post_cursor()
         self._want()
 
     def _scroll(self, top: int) -> None:
         self.scroll_to(y=top, force=True)
-        # Before it has a size it cannot tell what is in sight.
+        # Before the layout, nothing is in sight yet.
         self._rest_at(self.scroll_offset.y)
 
-    def _tell(self) -> None:
-        """Take the key under the cursor, and tell it where it is another one."""
+    def _post_cursor(self) -> None:
+        """Take the key under the cursor, and post it if it changed."""
         key = self._rows.key(self._cursor) if len(self._rows) else None
         self._beside.remember(self._rows, self._cursor)
         if key != self._key:
             self._key = key
-            self.post_message(self.Highlighted(self, key))
+            self.post_message(self.Highlighted(key))
 
     def _want(self) -> None:
         """Have the rows in sight fetched, and a page each side."""
@@ -324,21 +311,14 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
     # Keys
 
-    def action_up(self) -> None:
-        """One row up."""
-        self._move(self._cursor - 1)
+    def action_move(self, rows: int) -> None:
+        """Go some rows up or down."""
+        self._move(self._cursor + rows)
 
-    def action_down(self) -> None:
-        """One row down."""
-        self._move(self._cursor + 1)
-
-    def action_page(self, direction: int) -> None:
-        """A page up or down; the cursor stays on its line of the screen."""
-        self._leap(direction * self.page)
-
-    def action_half_page(self, direction: int) -> None:
-        """Half a page up or down."""
-        self._leap(direction * max(self.page // 2, 1))
+    def action_page(self, pages: float) -> None:
+        """Go some pages up or down; the cursor stays on its line of the screen."""
+        rows = self.lines_of(pages)
+        self._move(self._cursor + rows, self.scroll_offset.y + rows)
 
     def action_first(self) -> None:
         """To the first row."""
@@ -351,14 +331,13 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
     def action_choose(self) -> None:
         """Choose the row under the cursor."""
         if self._key is not None:
-            self.post_message(self.Chosen(self, self._key))
+            self.post_message(self.Chosen(self._key))
 
     def action_mark(self) -> None:
         """Mark the row or unmark it, and go to the next one."""
-        keys = self._markable()
-        self._marking.toggle(keys)
+        self._marking.toggle(self._markable())
         self._marks_changed()
-        self.action_down()
+        self.action_move(1)
 
     def action_range(self) -> None:
         """Begin a range of marks at the cursor, or end it."""
@@ -391,9 +370,6 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
             raise SkipAction
         self._marks_changed()
 
-    def _leap(self, rows: int) -> None:
-        self._move(self._cursor + rows, self.scroll_offset.y + rows)
-
     def _markable(self) -> Collection[Hashable]:
         """What is marked with the row under the cursor; the key goes on where nothing can be."""
         if not self._can_mark or self._key is None:
@@ -418,13 +394,13 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
     def _is_too_much(self, rows: int) -> bool:
         if rows <= MOST_MARKED:
             return False
-        limit = f"{count(rows, 'row')} are too many to mark; at most {MOST_MARKED:,} are."
+        limit = f"cannot mark {count(rows, 'row')}: at most {MOST_MARKED:,}"
         self.notify(limit, severity="warning", markup=False)
         return True
 
     def _marks_changed(self) -> None:
         self.refresh()
-        self.post_message(self.Marked(self, *self._marking.changes()))
+        self.post_message(self.Marked(self.marks, *self._marking.changes()))
 
     # Mouse
 
@@ -439,38 +415,6 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
             self._move(index)
             if event.chain == 2:
                 self.action_choose()
-
-
-class _Nothing:
-    """No rows."""
-
-    def __len__(self) -> int:
-        return 0
-
-    def row(self, index: int) -> Line | None:
-        raise IndexError(index)
-
-    def key(self, index: int) -> Hashable:
-        raise IndexError(index)
-
-    def index_of(self, key: Hashable) -> int | None:
-        return None
-
-    def want(self, first: int, last: int) -> None:
-        pass
-
-
-class _Place:
-    """What a person chose to see last; sizes come and go."""
-
-    __slots__ = ("follows", "height", "top")
-
-    def __init__(self) -> None:
-        self.top = 0
-        self.follows = True
-        """Whether the cursor was in sight."""
-        self.height = 0
-        """Of the list, when it was chosen; a scroll at another one is nobody's choice."""
 
 
 class _Beside:
@@ -493,14 +437,3 @@ class _Beside:
             if index is not None:
                 return index
         return min(cursor, max(len(rows) - 1, 0))
-
-
-def _alone(key: Hashable) -> Collection[Hashable]:
-    return (key,)
-
-
-def _bold(looks: Styles) -> Styles:
-    def bold(role: Role) -> Style:
-        return looks(role) + _BOLD
-
-    return bold

@@ -1,12 +1,12 @@
-"""How the parts that words play look: colours of the theme, or shape alone where there are none.
+"""The styles of roles: colours of the theme, or shape alone without colours.
 
-A theme may say otherwise for any role with its variables ``role-<role>`` (a colour) and
+A theme may override any role with its variables ``role-<role>`` (a colour) and
 ``role-<role>-style`` ("bold", "underline" …). The styles are made once for a theme and background;
 component classes, which Textual works out for each widget with each change of focus, would cost
-three milliseconds a widget. One rule: without colours, what must be told apart differs in shape.
+three milliseconds a widget. One rule: without colours, what must be distinguished differs in shape.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -17,13 +17,13 @@ from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
 
+from tui.formatting.lines import Line, Role
 from tui.widgets.cells import in_ascii
-from tui.words.lines import Line, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """How a role looks where the theme does not say."""
+    """The style of a role without one in the theme."""
 
     color: str = "$text"
     """A colour, or a variable of the theme."""
@@ -49,7 +49,7 @@ LOOKS: Final[dict[Role, Look]] = {
     "added": Look(color="$text-success"),
     "removed": Look(color="$text-error", mono="underline"),
     "hunk": Look(color="$text-primary", style="bold", mono="bold"),
-    # Told apart also by the colour-blind (Okabe and Ito); their black is the colour of text.
+    # Distinct for the colour-blind, too (Okabe and Ito); their black is the colour of text.
     "hue0": Look(),
     "hue1": Look(color="#e69f00"),
     "hue2": Look(color="#56b4e9"),
@@ -137,15 +137,12 @@ class Palette:
 
 
 def _readable(color: Color, background: Color) -> Color:
-    while _contrast(color, background) < _LEAST_CONTRAST:
+    """A colour of enough contrast, by the ratio of WCAG 2."""
+    while True:
+        darker, lighter = sorted((_luminance(color), _luminance(background)))
+        if (lighter + 0.05) / (darker + 0.05) >= _LEAST_CONTRAST:
+            return color
         color = color.blend(background.get_contrast_text(1.0), _NUDGE)
-    return color
-
-
-def _contrast(color: Color, background: Color) -> float:
-    """The contrast ratio of WCAG 2."""
-    lighter, darker = sorted((_luminance(color), _luminance(background)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
 
 
 def _luminance(color: Color) -> float:
@@ -211,13 +208,17 @@ class Drawn(ScrollView):
 
     @property
     def ellipsis(self) -> str:
-        """What stands for words that found no room."""
+        """In place of text that does not fit."""
         return "..." if self.is_ascii else "…"
 
     @property
     def page(self) -> int:
         """How many lines are in sight, at least one."""
         return max(self.scrollable_content_region.height, 1)
+
+    def lines_of(self, pages: float) -> int:
+        """How many lines to move for some pages, or a part of one: at least one line."""
+        return int(pages * self.page) or (1 if pages > 0 else -1)
 
     def scroll_to(self, x: float | None = None, y: float | None = None, **options: Any) -> None:
         """Scroll at once, whatever is asked: a moving list cannot be read."""
@@ -235,8 +236,4 @@ class Drawn(ScrollView):
         return [drawn.apply_style(base) for drawn in super().render_lines(crop)]
 
     def forget_drawn(self) -> None:
-        """Draw everything anew the next time; to be extended by who keeps what was drawn."""
-
-
-Styles = Callable[[Role], Style]
-"""How roles look somewhere."""
+        """Redraw everything the next time; a subclass that caches extends it."""

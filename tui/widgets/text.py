@@ -1,7 +1,7 @@
 """Text to read: wrapped, scrolled and searched, drawn a line at a time.
 
 A long text is wrapped a slice at a time, so that its first screen is there at once. One rule: the
-place is a character of the text, not a row of the screen, so that it survives another width.
+place is a character of the text, not a row of the screen, so that a resize keeps it.
 """
 
 import re
@@ -13,32 +13,19 @@ from typing import ClassVar, Final
 from rich.segment import Segment
 from rich.style import Style
 from textual.actions import SkipAction
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.timer import Timer
 
+from tui.formatting.lines import Line
 from tui.widgets.cells import PLAIN, TAB, Wrapping, hanging
 from tui.widgets.styles import Drawn
-from tui.words.lines import Line
 
-READS: Final[tuple[tuple[str, str, str], ...]] = (
-    ("up,k", "scroll(-1)", "one line up"),
-    ("down,j", "scroll(1)", "one line down"),
-    ("pageup", "page(-1)", "a page up"),
-    ("pagedown", "page(1)", "a page down"),
-    ("ctrl+u", "half_page(-1)", "half a page up"),
-    ("ctrl+d", "half_page(1)", "half a page down"),
-    ("home,g", "first", "to the beginning"),
-    ("end,G", "last", "to the end"),
-    ("n", "match(1)", "to the next match"),
-    ("N", "match(-1)", "to the match before"),
-)
-"""Keys, action and help of what every text does by itself."""
 _SLICE: Final = 100
 """Rows that are wrapped between two looks at the clock."""
 _WORK_S: Final = 0.005
-"""How long text is wrapped at once; characters of some scripts take twenty times as long."""
+"""How long text is wrapped at once; some scripts take twenty times as long."""
 _PAUSE_S: Final = 0.01
 """Between slices, for keys."""
 
@@ -47,11 +34,20 @@ Match = tuple[int, int, int]
 
 
 class TextPane(Drawn, can_focus=True, inherit_bindings=False):
-    """Lines of words, wrapped to its width; `n` and `N` go through what is searched in it."""
+    """Lines, wrapped to its width; `n` and `N` go through what is searched in it."""
 
     DEFAULT_CSS: ClassVar[str] = "TextPane { scrollbar-gutter: stable; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(keys, action, help, show=False) for keys, action, help in READS
+        ("up,k", "scroll(-1)", "one line up"),
+        ("down,j", "scroll(1)", "one line down"),
+        ("pageup", "page(-1)", "a page up"),
+        ("pagedown", "page(1)", "a page down"),
+        ("ctrl+u", "page(-0.5)", "half a page up"),
+        ("ctrl+d", "page(0.5)", "half a page down"),
+        ("home,g", "first", "to the beginning"),
+        ("end,G", "last", "to the end"),
+        ("n", "match(1)", "to the next match"),
+        ("N", "match(-1)", "to the match before"),
     ]
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -61,9 +57,9 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         self._strips: Sequence[Strip] | None = None
         self._wrapping: Wrapping | None = None
         self._anchor = (0, 0)
-        """The line and character that a person chose to see first."""
+        """The first line and character in sight, as the user chose them."""
         self._is_held = False
-        """While a scroll is no choice of anybody's."""
+        """Set during a scroll that is not a choice of the user."""
         self._follows_end = False
         self._going_on: Timer | None = None
         self._sought = ""
@@ -93,7 +89,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
     def find(self, text: str) -> int:
         """Show where a text stands, without regard to case; returns how often. "" for none.
 
-        A text that is new here is gone to, unless it is in sight.
+        The first match of a new text is scrolled to, unless it is in sight.
         """
         is_new = text != self._sought
         self._sought = text
@@ -114,7 +110,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
             self._anchor = (0, 0)
             self._sought = ""
         elif (strips is None) != (self._strips is None):
-            # Drawn and as it was written, it has other lines; how far down is all that is known.
+            # Markdown and plain text have different lines: keep the share that is above.
             before = len(self._strips if self._strips is not None else self._lines)
             after = len(strips if strips is not None else lines)
             self._anchor = (self._anchor[0] * after // max(before, 1), 0)
@@ -133,7 +129,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
     # Rows
 
     def _lay(self) -> None:
-        """Wrap what is needed now, and put the place on the first row."""
+        """Wrap what is needed now, and scroll to the place."""
         if self._going_on is not None:
             self._going_on.stop()
         width = self.text_width
@@ -186,7 +182,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
             self._lay()
 
     def on_resize(self) -> None:
-        """Wrap anew where the width is another one."""
+        """Wrap again where the width changed."""
         if self._wrapping is None or self._wrapping.width != max(self.text_width, 2):
             self._lay()
 
@@ -230,20 +226,18 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
                 begins, ends = max(begins, at), min(ends, end)
                 if begins < ends:
                     yield Segment(text[done - at : begins - at], style)
-                    yield Segment(text[begins - at : ends - at], self._match_style(number))
+                    look = self.style_of("match")
+                    if number == self._current:
+                        look = self.palette.cursor + Style(underline=True)
+                    yield Segment(text[begins - at : ends - at], look)
                     done = ends
             yield Segment(text[done - at :], style)
             at = end
 
-    def _match_style(self, number: int) -> Style:
-        if number == self._current:
-            return self.palette.cursor + Style(underline=True)
-        return self.style_of("match")
-
     # Place
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Take it as what a person chose to see, where it is."""
+        """Remember the place, where the user scrolled."""
         super().watch_scroll_y(old_value, new_value)
         wrapping = self._wrapping
         is_settled = wrapping is None or wrapping.width == max(self.text_width, 2)
@@ -264,13 +258,9 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         self._follows_end = False
         self.scroll_to(y=self.scroll_offset.y + rows, force=True)
 
-    def action_page(self, direction: int) -> None:
-        """Go a page up or down."""
-        self.action_scroll(direction * self.page)
-
-    def action_half_page(self, direction: int) -> None:
-        """Go half a page up or down."""
-        self.action_scroll(direction * max(self.page // 2, 1))
+    def action_page(self, pages: float) -> None:
+        """Go some pages up or down."""
+        self.action_scroll(self.lines_of(pages))
 
     def action_first(self) -> None:
         """Go to the beginning."""
@@ -299,17 +289,13 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         self._matches = []
         if self._sought:
             pattern = re.compile(re.escape(self._sought), re.IGNORECASE)
-            for number, text in enumerate(self._texts()):
+            if self._strips is not None:
+                texts: Iterable[str] = (strip.text for strip in self._strips)
+            else:
+                texts = ("".join(span.text for span in line) for line in self._lines)
+            for number, text in enumerate(texts):
                 for found in pattern.finditer(text):
                     self._matches.append((number, found.start(), found.end()))
-
-    def _texts(self) -> Iterable[str]:
-        if self._strips is not None:
-            return (strip.text for strip in self._strips)
-        return (
-            line[0].text if len(line) == 1 else "".join(span.text for span in line)
-            for line in self._lines
-        )
 
     def _match_in_sight(self) -> int:
         """The number of the first match that is not above what is in sight."""
@@ -319,11 +305,8 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         self._current = number % len(self._matches)
         line, start, _ = self._matches[self._current]
         row, top = self._row_of(line, start), self.scroll_offset.y
-        self._measure_again()
+        # More was wrapped on the way to the match.
+        self.virtual_size = Size(0, self._rows())
         if not top <= row < top + self.page:
             self.action_scroll(row - self.page // 2 - top)
         self.refresh()
-
-    def _measure_again(self) -> None:
-        """Take the height of what was wrapped on the way to a match."""
-        self.virtual_size = Size(0, self._rows())

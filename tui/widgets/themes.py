@@ -1,6 +1,6 @@
 """The colours: dark, light, two for the colour-blind, and one without any.
 
-Severity is told by letter, sign and word everywhere; colours only help the eye. For the
+Severity is shown by letter, sign and word everywhere; colours only help the eye. For the
 colour-blind it runs from blue to orange, the axis that red-green blindness leaves, in hues near
 those of Okabe and Ito (Color Universal Design, 2008), and errors and warnings differ in lightness.
 """
@@ -68,6 +68,6 @@ def first_theme(environment: Mapping[str, str], saved: str) -> str:
         return MONO
     if saved in {theme.name for theme in THEMES}:
         return saved
-    # Terminals that say so give foreground;background, 7 and 15 being light ones.
+    # COLORFGBG is foreground;background; 7 and 15 are light.
     background = environment.get("COLORFGBG", "").rpartition(";")[2]
     return LIGHT if background in ("7", "15") else DARK

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from filestore.core.safe_text import safe_text
 from filestore.extract.base import ExtractionError
-from filestore.safe_text import safe_text
 
 MAX_PARTS: Final = 10_000
 _MIB: Final = 2**20
@@ -99,27 +99,24 @@ class Archive:
         if found is None:
             raise damaged(self.name, f"a part {shown(part)}", "none")
         packed = self.data[found.start : found.start + found.packed_bytes]
-        content = packed if found.method == zipfile.ZIP_STORED else self._inflate(part, packed)
+        content = packed
+        if found.method != zipfile.ZIP_STORED:
+            unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+            try:
+                content = unpacker.decompress(packed, found.size_bytes + 1)
+            except zlib.error as error:
+                raise damaged(self.name, f"compressed data in {shown(part)}", str(error)) from error
+            if len(content) > found.size_bytes:
+                raise refused(
+                    self.name,
+                    f"its directory says that {shown(part)} unpacks to {found.size_bytes:,} bytes,"
+                    " but there are more",
+                )
         if len(content) != found.size_bytes or zlib.crc32(content) != found.checksum:
             raise damaged(
                 self.name,
                 f"{found.size_bytes:,} bytes with the recorded checksum in {shown(part)}",
                 "others",
-            )
-        return content
-
-    def _inflate(self, part: str, packed: bytes) -> bytes:
-        size_bytes = self.parts[part].size_bytes
-        unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
-        try:
-            content = unpacker.decompress(packed, size_bytes + 1)
-        except zlib.error as error:
-            raise damaged(self.name, f"compressed data in {shown(part)}", str(error)) from error
-        if len(content) > size_bytes:
-            raise refused(
-                self.name,
-                f"its directory says that {shown(part)} unpacks to {size_bytes:,} bytes,"
-                " but there are more",
             )
         return content
 

@@ -7,7 +7,6 @@ rule: a document that cannot be converted still gives its text.
 
 import io
 import re
-import zipfile
 from typing import Any, Final
 
 from filestore.extract._office.archive import Archive, open_archive
@@ -22,19 +21,23 @@ from filestore.extract._office.docx_body import (
     prepare,
 )
 from filestore.extract._office.package import (
+    OFFICE,
+    PACKAGE,
     main_part,
     properties,
     related_part,
     relationships,
+    serialized,
+    written_links,
     xml_root,
+    zipped,
 )
 from filestore.extract.base import Document, Extractor, document_text, empty_error
 from filestore.extract.html_markdown import markdown, tidy
 
 _EXPECTED: Final = "a Word document (.docx)"
-_OFFICE: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _W: Final = f"{{{WORD}}}"
-_RELATIONSHIP_ID: Final = f"{{{_OFFICE}}}id"
+_RELATIONSHIP_ID: Final = f"{{{OFFICE}}}id"
 
 _CONVERTED_DEPTH: Final = 80
 """Of elements: mammoth takes six stack frames for each, of the thousand Python allows."""
@@ -48,7 +51,6 @@ class DocxExtractor(Extractor):
 
     name = "docx"
     version = 1
-    suffixes = frozenset({".docx"})
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
@@ -86,13 +88,24 @@ class DocxExtractor(Extractor):
 def _converted(root: Any, archive: Archive, part: str) -> str | None:
     """The Markdown of a prepared body; None where it cannot be converted."""
     import mammoth
+    from lxml import etree
 
-    if _depth(root) > _CONVERTED_DEPTH:
+    depth = deepest = 0
+    for event, _ in etree.iterwalk(root, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        deepest = max(deepest, depth)
+    if deepest > _CONVERTED_DEPTH:
         return None
     try:
+        lines = [f"p.{LEVEL}{level} => h{level}:fresh" for level in range(1, MAX_HEADING + 1)]
+        lines += [f"p.{LISTING} => pre:separator('\\n')", f"p.{CITED} => blockquote > p:fresh"]
+        for level in range(1, _LIST_LEVELS + 1):
+            outer = "ul|ol > li > " * (level - 1)
+            lines.append(f"p:unordered-list({level}) => {outer}ul > li:fresh")
+            lines.append(f"p:ordered-list({level}) => {outer}ol > li:fresh")
         page = mammoth.convert_to_html(
             _package(root, archive, part),
-            style_map=_style_map(),
+            style_map="\n".join(lines),
             include_default_style_map=False,
             include_embedded_style_map=False,
             external_file_access=False,
@@ -108,59 +121,24 @@ _INTERRUPTED: Final = re.compile(f"<ol><li>{NUMBER.pattern}")
 _TICKED: Final = re.compile('<input (?:type="checkbox" checked|checked="checked" type)[^>]*>')
 
 
-def _depth(root: Any) -> int:
-    from lxml import etree
-
-    depth = deepest = 0
-    for event, _ in etree.iterwalk(root, events=("start", "end")):
-        depth += 1 if event == "start" else -1
-        deepest = max(deepest, depth)
-    return deepest
-
-
-def _style_map() -> str:
-    lines = [f"p.{LEVEL}{level} => h{level}:fresh" for level in range(1, MAX_HEADING + 1)]
-    lines += [f"p.{LISTING} => pre:separator('\\n')", f"p.{CITED} => blockquote > p:fresh"]
-    for level in range(1, _LIST_LEVELS + 1):
-        outer = "ul|ol > li > " * (level - 1)
-        lines.append(f"p:unordered-list({level}) => {outer}ul > li:fresh")
-        lines.append(f"p:ordered-list({level}) => {outer}ol > li:fresh")
-    return "\n".join(lines)
-
-
-_PACKAGE: Final = "http://schemas.openxmlformats.org/package/2006"
-_CONTENT_TYPES: Final = f'<Types xmlns="{_PACKAGE}/content-types"/>'
-_ROOT_LINKS: Final = (
-    f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="rId1"'
-    f' Type="{_OFFICE}/officeDocument" Target="word/document.xml"/></Relationships>'
-)
+_CONTENT_TYPES: Final = f'<Types xmlns="{PACKAGE}/content-types"/>'
 
 
 def _package(root: Any, archive: Archive, part: str) -> io.BytesIO:
     """The least that mammoth reads: the body, its links out of the file, and its lists."""
-    from lxml import etree
-
-    links = etree.Element("Relationships", nsmap={None: f"{_PACKAGE}/relationships"})
     targets = {link.id: link.target for link in relationships(archive, part) if link.external}
-    for link_id, target in targets.items():
-        values = {"Id": link_id, "Type": f"{_OFFICE}/hyperlink", "Target": target}
-        etree.SubElement(links, f"{{{_PACKAGE}/relationships}}Relationship", values)
+    links = [(link, "hyperlink", target, True) for link, target in targets.items()]
     for element in root.iter(f"{_W}hyperlink"):
         if element.get(_RELATIONSHIP_ID) not in targets:
             element.attrib.pop(_RELATIONSHIP_ID, None)
     contents = {
         "[Content_Types].xml": _CONTENT_TYPES.encode(),
-        "_rels/.rels": _ROOT_LINKS.encode(),
-        "word/document.xml": etree.tostring(root, encoding="utf-8"),
-        "word/_rels/document.xml.rels": etree.tostring(links, encoding="utf-8"),
+        "_rels/.rels": written_links([("rId1", "officeDocument", "word/document.xml", False)]),
+        "word/document.xml": serialized(root),
+        "word/_rels/document.xml.rels": written_links(links),
         **_lists(archive, part),
     }
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as container:
-        for name, content in contents.items():
-            container.writestr(zipfile.ZipInfo(name), content)
-    packed.seek(0)
-    return packed
+    return zipped(contents)
 
 
 def _lists(archive: Archive, part: str) -> dict[str, bytes]:
@@ -184,6 +162,6 @@ def _lists(archive: Archive, part: str) -> dict[str, bytes]:
         if number.find(f"{_W}abstractNumId[@{_W}val]") is None:
             numbering.remove(number)
     return {
-        "word/numbering.xml": etree.tostring(numbering, encoding="utf-8"),
-        "word/styles.xml": etree.tostring(styles, encoding="utf-8"),
+        "word/numbering.xml": serialized(numbering),
+        "word/styles.xml": serialized(styles),
     }

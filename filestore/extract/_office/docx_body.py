@@ -61,7 +61,19 @@ def prepare(root: Any, archive: Archive, part: str) -> str:
     Raises:
         ExtractionError: A part that goes with it is damaged.
     """
-    styles = _styles(archive, part)
+    found = related_part(archive, part, "styles")
+    elements = xml_root(archive, found).iterfind(f"{_W}style") if found else ()
+    styles = {
+        element.get(f"{_W}styleId", ""): _Style(
+            name=_value(element, "name") or "",
+            parent=_value(element, "basedOn") or "",
+            level=_value(element, f"pPr/{_W}outlineLvl"),
+            number=element.find(f"{_W}pPr/{_W}numPr"),
+            bold=_is_on(element.find(f"{_W}rPr/{_W}b")),
+            italic=_is_on(element.find(f"{_W}rPr/{_W}i")),
+        )
+        for element in elements
+    }
     _clean(root)
     _lift_text_boxes(root)
     title = _title(root, styles)
@@ -69,7 +81,17 @@ def prepare(root: Any, archive: Archive, part: str) -> str:
     _count_items(root, archive, part)
     _shape_runs(root, styles)
     _square_tables(root)
-    _place_notes(root, archive, part)
+    # Puts each note and comment after the block that refers to it, but not into a list.
+    notes = _Notes(texts=_note_texts(archive, part))
+    body = root.find(f"{_W}body")
+    waiting: list[Any] = []
+    for block in () if body is None else list(body):
+        waiting += _take_notes(block, notes)
+        following = block.getnext()
+        if waiting and not (_is_item(block) and following is not None and _is_item(following)):
+            for note in reversed(waiting):
+                block.addnext(note)
+            waiting = []
     _drop_looks(root)
     return title
 
@@ -90,8 +112,9 @@ def _clean(root: Any) -> None:
     choose_alternatives(root)
     for element in _all(root, "sdt"):
         if element.getparent().tag != f"{_W}p":  # within a paragraph it may be a box to tick
-            contents = () if _is_contents(element) else element.findall(f"{_W}sdtContent/*")
-            unwrap(element, contents)
+            gallery = element.find(f"{_W}sdtPr/{_W}docPartObj/{_W}docPartGallery")
+            is_contents = gallery is not None and gallery.get(f"{_W}val") == "Table of Contents"
+            unwrap(element, () if is_contents else element.findall(f"{_W}sdtContent/*"))
     for element in _all(root, *_WRAPPERS):
         if element.getparent().tag not in _MARKS:
             unwrap(element, element)
@@ -105,11 +128,6 @@ def _clean(root: Any) -> None:
 
 def _all(root: Any, *names: str) -> list[Any]:
     return list(root.iter(*(_W + name for name in names)))
-
-
-def _is_contents(element: Any) -> bool:
-    gallery = element.find(f"{_W}sdtPr/{_W}docPartObj/{_W}docPartGallery")
-    return gallery is not None and gallery.get(f"{_W}val") == "Table of Contents"
 
 
 def _replace_with_text(element: Any, text: str) -> None:
@@ -131,18 +149,14 @@ def _lift_text_boxes(root: Any) -> None:
                 paragraph.addnext(child)
     for picture in _all(root, "drawing", "pict", "object"):
         if picture.getparent() is not None:
-            note = _described(picture)
+            notes: dict[str, None] = {}
+            for element in picture.iter():
+                if local_name(element) in {"docPr", "cNvPr"}:
+                    notes[picture_note(element.get("descr") or element.get("title") or "")] = None
+                elif local_name(element) == "shape":
+                    notes[picture_note(element.get("alt") or "")] = None
+            note = " ".join(filter(None, notes))
             _replace_with_text(picture, f" {note} " if note else "")
-
-
-def _described(picture: Any) -> str:
-    notes: dict[str, None] = {}
-    for element in picture.iter():
-        if local_name(element) in {"docPr", "cNvPr"}:
-            notes[picture_note(element.get("descr") or element.get("title") or "")] = None
-        elif local_name(element) == "shape":
-            notes[picture_note(element.get("alt") or "")] = None
-    return " ".join(filter(None, notes))
 
 
 # ---- styles --------------------------------------------------------------------------------------
@@ -158,23 +172,6 @@ class _Style:
     """Its `numPr`; None where the parent says it."""
     bold: bool
     italic: bool
-
-
-def _styles(archive: Archive, part: str) -> dict[str, _Style]:
-    found = related_part(archive, part, "styles")
-    elements = xml_root(archive, found).iterfind(f"{_W}style") if found else ()
-    return {element.get(f"{_W}styleId", ""): _style(element) for element in elements}
-
-
-def _style(element: Any) -> _Style:
-    return _Style(
-        name=_value(element, "name") or "",
-        parent=_value(element, "basedOn") or "",
-        level=_value(element, f"pPr/{_W}outlineLvl"),
-        number=element.find(f"{_W}pPr/{_W}numPr"),
-        bold=_is_on(element.find(f"{_W}rPr/{_W}b")),
-        italic=_is_on(element.find(f"{_W}rPr/{_W}i")),
-    )
 
 
 def _value(element: Any, path: str) -> str | None:
@@ -235,7 +232,7 @@ def _title(root: Any, styles: Mapping[str, _Style]) -> str:
 
 
 def _shape_paragraphs(root: Any, styles: Mapping[str, _Style]) -> None:
-    """Leaves of all styles those that mammoth is told of."""
+    """Leaves of all styles those in the style map of mammoth."""
     for paragraph in _all(root, "p"):
         style_id = _value(paragraph, f"pPr/{_W}pStyle") or ""
         chain = list(_chain(styles, style_id))
@@ -246,7 +243,11 @@ def _shape_paragraphs(root: Any, styles: Mapping[str, _Style]) -> None:
         level = _heading_level(paragraph, style_id, chain)
         if level is not None:
             _set_style(paragraph, f"{LEVEL}{min(level, MAX_HEADING)}")
-            _make_plain(paragraph)
+            # A heading is bold as it is.
+            for look in paragraph.iter(f"{_W}rPr"):
+                for plain in ("b", "i", "rStyle"):
+                    for element in look.findall(_W + plain):
+                        look.remove(element)
         elif name in _CODE or name in _QUOTE:
             _set_style(paragraph, LISTING if name in _CODE else CITED)
         else:
@@ -266,14 +267,6 @@ def _set_style(paragraph: Any, style_id: str) -> None:
     for old in (*layout.findall(f"{_W}pStyle"), *layout.findall(f"{_W}numPr")):
         layout.remove(old)
     layout.insert(0, layout.makeelement(f"{_W}pStyle", {f"{_W}val": style_id}))
-
-
-def _make_plain(paragraph: Any) -> None:
-    """Takes bold and italic off a heading, which is bold as it is."""
-    for look in paragraph.iter(f"{_W}rPr"):
-        for name in ("b", "i", "rStyle"):
-            for element in look.findall(_W + name):
-                look.remove(element)
 
 
 def _number(paragraph: Any, style_id: str, chain: list[_Style]) -> None:
@@ -382,20 +375,6 @@ _NOTE_KINDS: Final = {
     "endnoteReference": "endnote",
     "commentReference": "comment",
 }
-
-
-def _place_notes(root: Any, archive: Archive, part: str) -> None:
-    """Puts each note and comment after the block that refers to it, but not into a list."""
-    notes = _Notes(texts=_note_texts(archive, part))
-    body = root.find(f"{_W}body")
-    waiting: list[Any] = []
-    for block in () if body is None else list(body):
-        waiting += _take_notes(block, notes)
-        following = block.getnext()
-        if waiting and not (_is_item(block) and following is not None and _is_item(following)):
-            for note in reversed(waiting):
-                block.addnext(note)
-            waiting = []
 
 
 def _is_item(block: Any) -> bool:

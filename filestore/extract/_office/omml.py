@@ -74,7 +74,11 @@ def _with_properties(
         degree = single.get("deg", "")
         return rf"\sqrt[{degree}]{{{inner}}}" if degree else rf"\sqrt{{{inner}}}"
     if kind == "nary":
-        return f"{_operator(element, single)} {inner}"
+        # A sum or an integral with its limits.
+        sign = _setting(element, "chr", "∫")
+        limits = (("_", single.get("sub", "")), ("^", single.get("sup", "")))
+        operator = _OPERATORS.get(sign, sign) + "".join(f"{at}{{{of}}}" for at, of in limits if of)
+        return f"{operator} {inner}"
     if kind == "d":
         opening = _setting(element, "begChr", "(").translate(_ESCAPED)
         closing = _setting(element, "endChr", ")").translate(_ESCAPED)
@@ -90,13 +94,6 @@ def _with_properties(
     rows = _NEW_ROW.join(parts.get("mr" if kind == "m" else "e", []))
     names = {"m": "matrix", "eqArr": "aligned"}
     return rf"\begin{{{names[kind]}}} {rows} \end{{{names[kind]}}}" if kind in names else ""
-
-
-def _operator(element: Any, parts: Mapping[str, str]) -> str:
-    """A sum or an integral with its limits."""
-    sign = _setting(element, "chr", "∫")
-    limits = (("_", parts.get("sub", "")), ("^", parts.get("sup", "")))
-    return _OPERATORS.get(sign, sign) + "".join(f"{at}{{{of}}}" for at, of in limits if of)
 
 
 def _setting(element: Any, name: str, usual: str) -> str:

@@ -5,16 +5,21 @@ follows relationships, and reads the properties of a document. What stands in th
 extractors. One rule: an XML part is looked at before any parser sees it.
 """
 
+import io
 import posixpath
 import re
-from collections.abc import Iterable
+import zipfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
+from filestore.core.safe_text import safe_text
 from filestore.extract._office.archive import Archive, damaged, refused, shown
 from filestore.extract.base import json_value
-from filestore.safe_text import safe_text
+
+OFFICE: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE: Final = "http://schemas.openxmlformats.org/package/2006"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +64,6 @@ def xml_root(archive: Archive, part: str) -> Any:
         remove_comments=True,
         remove_pis=True,
     )
-    try:
-        return etree.fromstring(_xml_text(archive, part).encode("utf-8", "replace"), parser)
-    except etree.XMLSyntaxError as error:
-        problem = safe_text(str(error), keep_newlines=False)
-        raise damaged(archive.name, f"well-formed XML in {shown(part)}", problem) from error
-
-
-def _xml_text(archive: Archive, part: str) -> str:
     content = archive.read(part)
     encoding = "utf-16" if content[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
     try:
@@ -79,20 +76,20 @@ def _xml_text(archive: Archive, part: str) -> str:
             f"{shown(part)} has a document type or entity definition, which no office program"
             " writes and which can be made to expand without end",
         )
-    return _transitional(_XML_DECLARATION.sub("", text, count=1))
+    text = _XML_DECLARATION.sub("", text, count=1)
+    if "http://purl.oclc.org/ooxml/" in text:
+        text = _STRICT.sub(_transitional, text)
+    try:
+        return etree.fromstring(text.encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError as error:
+        problem = safe_text(str(error), keep_newlines=False)
+        raise damaged(archive.name, f"well-formed XML in {shown(part)}", problem) from error
 
 
-def _transitional(text: str) -> str:
-    """The names of the strict form of ISO/IEC 29500 as the libraries know them."""
-    if "http://purl.oclc.org/ooxml/" not in text:
-        return text
-    return _STRICT.sub(
-        lambda found: (
-            f"{found[1]}http://schemas.openxmlformats.org/{found[2]}/2006/"
-            f"{_TRANSITIONAL_WORDS.get(found[3], found[3])}"
-        ),
-        text,
-    )
+def _transitional(found: re.Match[str]) -> str:
+    """The name of a namespace of the strict form of ISO/IEC 29500 as the libraries know it."""
+    word = _TRANSITIONAL_WORDS.get(found[3], found[3])
+    return f"{found[1]}http://schemas.openxmlformats.org/{found[2]}/2006/{word}"
 
 
 def local_name(element: Any) -> str:
@@ -115,11 +112,10 @@ def choose_alternatives(root: Any) -> None:
     """Leaves of what is there in several forms the newest that has something to read in it."""
     for element in list(root.iter(f"{_MC}AlternateContent")):
         forms = (*element.findall(f"{_MC}Choice"), *element.findall(f"{_MC}Fallback"))
-        unwrap(element, next(filter(_is_readable, forms), ()))
-
-
-def _is_readable(form: Any) -> bool:
-    return any(local_name(element) in _READABLE for element in form.iter())
+        readable = (
+            form for form in forms if any(local_name(inner) in _READABLE for inner in form.iter())
+        )
+        unwrap(element, next(readable, ()))
 
 
 # ---- parts and their relationships ---------------------------------------------------------------
@@ -219,7 +215,7 @@ _NO_TITLE: Final = re.compile(
     r"|(?:word )?document ?\d*|presentation ?\d*|template|.*\.(?:docx?|pptx?|dotx?|potx?|odt|odp)",
     re.I,
 )
-"""What programs write as the title when nobody gave one."""
+"""What programs write as the title where none was given."""
 
 
 def properties(archive: Archive) -> dict[str, Any]:
@@ -248,7 +244,7 @@ def properties(archive: Archive) -> dict[str, Any]:
 
 
 def picture_note(description: str) -> str:
-    """The text that stands for a picture; empty where nobody described it."""
+    """The text that stands for a picture; empty where it has no description."""
     first, *rest = description.strip().splitlines() or [""]
     lines = (first, *(line for line in rest if not _MACHINE_MADE.match(line)))
     words = " ".join(" ".join(lines).split())
@@ -259,3 +255,36 @@ def picture_note(description: str) -> str:
 _MACHINE_MADE: Final = re.compile(r"\s*(?:AI[ -]|description automatically)", re.I)
 _MACHINE_MADE_END: Final = re.compile(r"\s*description automatically generated.*$", re.I)
 _PICTURE_NAME: Final = re.compile(r"(?:picture|image|grafik|bild) ?\d*|\S+\.[a-z]{3,4}", re.I)
+
+
+# ---- packages made anew --------------------------------------------------------------------------
+
+
+def zipped(contents: Mapping[str, bytes]) -> io.BytesIO:
+    """A package of some parts, for a library that reads office files."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as container:
+        for name, content in contents.items():
+            container.writestr(zipfile.ZipInfo(name), content)
+    packed.seek(0)
+    return packed
+
+
+def written_links(links: Iterable[tuple[str, str, str, bool]]) -> bytes:
+    """The relationships of a part: id, kind, target, and whether that is external."""
+    from lxml import etree
+
+    space = f"{PACKAGE}/relationships"
+    root = etree.Element(f"{{{space}}}Relationships", nsmap={None: space})
+    for link_id, kind, target, external in links:
+        values = {"Id": link_id, "Type": f"{OFFICE}/{kind}", "Target": target}
+        values |= {"TargetMode": "External"} if external else {}
+        etree.SubElement(root, f"{{{space}}}Relationship", values)
+    return serialized(root)
+
+
+def serialized(root: Any) -> bytes:
+    """A part as bytes."""
+    from lxml import etree
+
+    return bytes(etree.tostring(root, encoding="utf-8", xml_declaration=True))

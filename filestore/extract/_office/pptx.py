@@ -8,23 +8,28 @@ a shape that cannot be read costs itself, and is counted.
 
 import io
 import re
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
+from itertools import accumulate
 from typing import Any, Final
 
 from filestore.extract._office.archive import Archive, damaged, open_archive
 from filestore.extract._office.omml import equation
 from filestore.extract._office.package import (
+    OFFICE,
+    PACKAGE,
     choose_alternatives,
     local_name,
     main_part,
     picture_note,
     properties,
     relationships,
+    serialized,
+    written_links,
     xml_root,
+    zipped,
 )
 from filestore.extract.base import Document, Extractor, Page, document_text, empty_error
 from filestore.extract.html_markdown import markdown, tidy
@@ -35,8 +40,7 @@ _A: Final = f"{{{_DRAWING}/main}}"
 _C: Final = f"{{{_DRAWING}/chart}}"
 _DIAGRAM: Final = f"{{{_DRAWING}/diagram}}"
 _P: Final = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
-_OFFICE: Final = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_R: Final = f"{{{_OFFICE}}}"
+_R: Final = f"{{{OFFICE}}}"
 
 _GROUP_DEPTH: Final = 16
 _SAME_ROW: Final = 228_600
@@ -54,7 +58,6 @@ class PptxExtractor(Extractor):
 
     name = "pptx"
     version = 1
-    suffixes = frozenset({".pptx"})
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
@@ -71,15 +74,18 @@ class PptxExtractor(Extractor):
         sections = list(reader.sections())
         if not any(section.has_text for section in sections):
             raise empty_error(name, f"found {len(sections)} slides without any")
-        text, pages = _joined(sections)
+        starts = accumulate((len(section.text) + 1 for section in sections), initial=0)
         title = metadata.get("title") or next((s.title for s in sections if s.title), "")
         return Document(
-            text=document_text(text, name=name),
+            text=document_text("\n".join(section.text for section in sections), name=name),
             syntax="markdown",
             metadata=({"title": title} if title else {}) | metadata | reader.losses(),
             extractor=self.label,
             title=title,
-            pages=pages,
+            pages=tuple(
+                Page(start=start, number=section.number)
+                for section, start in zip(sections, starts, strict=False)
+            ),
         )
 
 
@@ -91,15 +97,6 @@ class _Section:
     title: str
     text: str
     has_text: bool
-
-
-def _joined(sections: Sequence[_Section]) -> tuple[str, tuple[Page, ...]]:
-    pages = []
-    start = 0
-    for section in sections:
-        pages.append(Page(start=start, number=section.number))
-        start += len(section.text) + 1
-    return "\n".join(section.text for section in sections), tuple(pages)
 
 
 # ---- the package python-pptx is given ------------------------------------------------------------
@@ -114,6 +111,10 @@ _TYPES: Final = {
     "chart": "application/vnd.openxmlformats-officedocument.drawingml.chart+xml",
     "diagramData": "application/vnd.openxmlformats-officedocument.drawingml.diagramData+xml",
 }
+_LINK_TYPE: Final = (
+    '<Default Extension="rels"'
+    ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+)
 _FOLLOWED: Final[Mapping[str, frozenset[str]]] = {
     "officeDocument": frozenset({"slide", "slideMaster"}),
     "slide": frozenset({"slideLayout", "notesSlide", "chart", "diagramData"}),
@@ -121,14 +122,12 @@ _FOLLOWED: Final[Mapping[str, frozenset[str]]] = {
 }
 """Which links of a part are kept; without those from slide to slide no chain of them is long."""
 
-_PACKAGE: Final = "http://schemas.openxmlformats.org/package/2006"
-
 
 def _package(archive: Archive, main: str) -> tuple[io.BytesIO, dict[str, str]]:
     """The parts that are read, under names of our own; and which names they had."""
     names = {main: "/ppt/part0.xml"}
     kinds = {main: "officeDocument"}
-    contents = {"_rels/.rels": _links([("rId1", "officeDocument", names[main], False)])}
+    contents = {"_rels/.rels": written_links([("rId1", "officeDocument", names[main], False)])}
     queue = [main]
     for part in queue:
         kept = []
@@ -143,56 +142,15 @@ def _package(archive: Archive, main: str) -> tuple[io.BytesIO, dict[str, str]]:
                 kept.append((link.id, link.kind, names[link.target], False))
         root = xml_root(archive, part)
         choose_alternatives(root)
-        contents[names[part][1:]] = _serialized(root)
-        contents[f"ppt/_rels/{names[part][5:]}.rels"] = _links(kept)
-    contents["[Content_Types].xml"] = _content_types({names[p]: kinds[p] for p in names})
-    return _zipped(contents), {name: part for part, name in names.items()}
-
-
-def _zipped(contents: Mapping[str, bytes]) -> io.BytesIO:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as container:
-        for name, content in contents.items():
-            container.writestr(zipfile.ZipInfo(name), content)
-    packed.seek(0)
-    return packed
-
-
-def _links(links: Iterable[tuple[str, str, str, bool]]) -> bytes:
-    from lxml import etree
-
-    space = f"{_PACKAGE}/relationships"
-    root = etree.Element(f"{{{space}}}Relationships", nsmap={None: space})
-    for link_id, kind, target, external in links:
-        values = {"Id": link_id, "Type": f"{_OFFICE}/{kind}", "Target": target}
-        values |= {"TargetMode": "External"} if external else {}
-        etree.SubElement(root, f"{{{space}}}Relationship", values)
-    return _serialized(root)
-
-
-def _content_types(kinds: Mapping[str, str]) -> bytes:
-    from lxml import etree
-
-    space = f"{_PACKAGE}/content-types"
-    root = etree.Element(f"{{{space}}}Types", nsmap={None: space})
-    etree.SubElement(
-        root,
-        f"{{{space}}}Default",
-        {
-            "Extension": "rels",
-            "ContentType": "application/vnd.openxmlformats-package.relationships+xml",
-        },
+        contents[names[part][1:]] = serialized(root)
+        contents[f"ppt/_rels/{names[part][5:]}.rels"] = written_links(kept)
+    overrides = (
+        f'<Override PartName="{name}" ContentType="{_TYPES[kinds[part]]}"/>'
+        for part, name in names.items()
     )
-    for name, kind in kinds.items():
-        values = {"PartName": name, "ContentType": _TYPES[kind]}
-        etree.SubElement(root, f"{{{space}}}Override", values)
-    return _serialized(root)
-
-
-def _serialized(root: Any) -> bytes:
-    from lxml import etree
-
-    return bytes(etree.tostring(root, encoding="utf-8", xml_declaration=True))
+    types = f'<Types xmlns="{PACKAGE}/content-types">{_LINK_TYPE}{"".join(overrides)}</Types>'
+    contents["[Content_Types].xml"] = types.encode()
+    return zipped(contents), {name: part for part, name in names.items()}
 
 
 @cache
@@ -235,36 +193,39 @@ class _Reader:
         """The slides in their order, without those that cannot be read."""
         for number, link in enumerate(self._links, 1):
             try:
-                yield self._section(self._deck.related_slide(link), number)
+                slide = self._deck.related_slide(link)
+                title_shape = slide.shapes.title
+                title = "" if title_shape is None else _plain_text(title_shape.element)
+                skipped = None if title_shape is None else title_shape.shape_id
+                shapes = [
+                    shape for shape in slide.shapes if title == "" or shape.shape_id != skipped
+                ]
+                body = "".join(self._pieces(shapes, slide, _GROUP_DEPTH))
+                notes = self._notes(slide)
+                hidden = slide.element.get("show") in {"0", "false"}
+                page = (
+                    f"<h2>{escape(title or f'Slide {number}')}</h2>"
+                    + ("<p>[Hidden slide]</p>" if hidden else "")
+                    + body
+                    + (f"<h3>Notes</h3>{notes}" if notes else "")
+                )
+                yield _Section(
+                    number=number,
+                    title=title,
+                    text=tidy(markdown(page)),
+                    has_text=bool(title or body or notes),
+                )
             except _malformed():
                 self._unread["unread_slides"] += 1
-
-    def _section(self, slide: Any, number: int) -> _Section:
-        title_shape = slide.shapes.title
-        title = "" if title_shape is None else _plain_text(title_shape.element)
-        skipped = None if title_shape is None else title_shape.shape_id
-        shapes = [shape for shape in slide.shapes if title == "" or shape.shape_id != skipped]
-        body = "".join(self._pieces(shapes, slide, _GROUP_DEPTH))
-        notes = self._notes(slide)
-        hidden = slide.element.get("show") in {"0", "false"}
-        page = (
-            f"<h2>{escape(title or f'Slide {number}')}</h2>"
-            + ("<p>[Hidden slide]</p>" if hidden else "")
-            + body
-            + (f"<h3>Notes</h3>{notes}" if notes else "")
-        )
-        return _Section(
-            number=number,
-            title=title,
-            text=tidy(markdown(page)),
-            has_text=bool(title or body or notes),
-        )
 
     def _notes(self, slide: Any) -> str:
         """What the speaker is to say; empty without any."""
         try:
             frame = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
-            return "" if frame is None else _lines_html(_lines(frame._txBody, frame.part, _notes))
+            if frame is None:
+                return ""
+            # Notes have no bullets but their own.
+            return _lines_html(_lines(frame._txBody, frame.part, lambda _level: iter(())))
         except _malformed():
             self._unread["unread_shapes"] += 1
             return ""
@@ -279,7 +240,8 @@ class _Reader:
                 yield piece
 
     def _shape(self, shape: Any, slide: Any, depth: int) -> str:
-        kind = _placeholder_kind(shape.element)
+        found = next(shape.element.iterfind(f"*/{_P}nvPr/{_P}ph"), None)
+        kind = "" if found is None else str(found.get("type", "obj"))
         if kind in _FURNITURE:
             return ""
         if hasattr(shape, "shapes"):
@@ -289,14 +251,20 @@ class _Reader:
         elif shape.has_chart:
             inner = _chart_html(self._part(shape.chart_part))
         elif shape.has_table:
-            inner = _table_html(shape.table)
+            inner = _rows_html(
+                ["" if one.is_spanned else _plain_text(one.text_frame._txBody) for one in row.cells]
+                for row in shape.table.rows
+            )
         elif shape.has_text_frame:
             styles = _list_styles(shape, slide, kind)
             lines = _lines(shape.text_frame._txBody, shape.part, styles)
             inner = _lines_html(lines)
         else:
             inner = self._diagram_html(shape)
-        return inner + _paragraph(picture_note(_description(shape.element)))
+        for looks in shape.element.iterfind(f"*/{_P}cNvPr"):
+            description = str(looks.get("descr") or looks.get("title") or "")
+            return inner + _paragraph(picture_note(description))
+        return inner
 
     def _diagram_html(self, shape: Any) -> str:
         """The entries of a SmartArt drawing; empty for any other shape."""
@@ -332,17 +300,6 @@ def _place(shape: Any) -> tuple[float, float]:
     except _malformed():
         return last, last
     return (last if top is None else float(top)), (last if left is None else float(left))
-
-
-def _placeholder_kind(element: Any) -> str:
-    """What a placeholder is for; empty for any other shape."""
-    found = next(element.iterfind(f"*/{_P}nvPr/{_P}ph"), None)
-    return "" if found is None else str(found.get("type", "obj"))
-
-
-def _description(element: Any) -> str:
-    found = next(element.iterfind(f"*/{_P}cNvPr"), None)
-    return "" if found is None else str(found.get("descr") or found.get("title") or "")
 
 
 def _paragraph(text: str) -> str:
@@ -407,11 +364,6 @@ def _bullet(candidates: Iterable[Any]) -> str:
         if names & {"buChar", "buBlip"}:
             return "ul"
     return ""
-
-
-def _notes(level: int) -> Iterator[Any]:
-    """Notes have no bullets but their own."""
-    return iter(())
 
 
 def _list_styles(shape: Any, slide: Any, kind: str) -> _Styles:
@@ -480,14 +432,6 @@ def _lines_html(lines: Sequence[_Line]) -> str:
 # ---- tables and charts ---------------------------------------------------------------------------
 
 
-def _table_html(table: Any) -> str:
-    rows = (
-        ["" if cell.is_spanned else _plain_text(cell.text_frame._txBody) for cell in row.cells]
-        for row in table.rows
-    )
-    return _rows_html(rows)
-
-
 def _rows_html(rows: Iterable[Sequence[str]]) -> str:
     cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
@@ -503,17 +447,13 @@ def _chart_html(root: Any) -> str:
         labels = _points(each, "cat", "xVal") | labels
     columns = [_points(each, "val", "yVal") for each in series]
     indexes = sorted({index for points in (labels, *columns) for index in points})
-    rows = [["", *(_series_name(each) for each in series)]]
+    names = [each.find(f"{_C}tx") for each in series]
+    rows = [["", *("" if name is None else _values(name) for name in names)]]
     for index in indexes[:_CHART_ROWS]:
         rows.append([labels.get(index, ""), *(points.get(index, "") for points in columns)])
     table = _rows_html(rows) if columns and indexes else ""
     more = len(indexes) - _CHART_ROWS
     return heading + table + (_paragraph(f"[{more} more points]") if more > 0 else "")
-
-
-def _series_name(series: Any) -> str:
-    found = series.find(f"{_C}tx")
-    return "" if found is None else _values(found)
 
 
 def _values(element: Any) -> str:

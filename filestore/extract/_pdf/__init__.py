@@ -1,7 +1,7 @@
 """PDF files: their text as Markdown, with headings from the outline and the places of pages.
 
 Puts the steps in order: read, take away what runs along the edges, find headings, put lines
-together. One rule: what is told comes from the file; where its text cannot be read, it says why.
+together. One rule: all metadata comes from the file; where its text cannot be read, it says why.
 """
 
 import re
@@ -48,7 +48,6 @@ class PdfExtractor(Extractor):
 
     name = "pdf"
     version = 1
-    suffixes = frozenset({".pdf"})
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
@@ -58,7 +57,15 @@ class PdfExtractor(Extractor):
             if not any(page.lines for page in pages):
                 raise _no_text_error(name, len(pages), pictures=has_pictures(document))
             outline = read_outline(document)
-            metadata = _metadata(document, len(pages), name)
+            values: dict[str, Any] = {"title": _checked_title(read_value(document, "Title"), name)}
+            for key, entry in (("author", "Author"), ("subject", "Subject")):
+                value = read_value(document, entry)
+                values[key] = "" if _NO_TITLE.fullmatch(value) else value
+            keywords = re.split(r"[,;]", read_value(document, "Keywords"))
+            values["keywords"] = [word.strip() for word in keywords if word.strip()]
+            values["date"] = iso_date(read_value(document, "CreationDate"))
+            values["page_count"] = len(pages)
+            metadata = {key: value for key, value in values.items() if value}
         pages = without_furniture(pages)
         measures = measure(pages)
         headings = find_headings(pages, outline, measures)
@@ -93,18 +100,6 @@ def _no_text_error(name: str, count: int, *, pictures: bool) -> ExtractionError:
         remedy="recognise its text first if it is drawn, for example: "
         "ocrmypdf --force-ocr in.pdf out.pdf; or leave it out",
     )
-
-
-def _metadata(document: Any, pages: int, name: str) -> dict[str, Any]:
-    """What the information dictionary says, as far as it says anything."""
-    values: dict[str, Any] = {"title": _checked_title(read_value(document, "Title"), name)}
-    for key, entry in (("author", "Author"), ("subject", "Subject")):
-        value = read_value(document, entry)
-        values[key] = "" if _NO_TITLE.fullmatch(value) else value
-    words = re.split(r"[,;]", read_value(document, "Keywords"))
-    values["keywords"] = [word.strip() for word in words if word.strip()]
-    values["date"] = iso_date(read_value(document, "CreationDate"))
-    return {key: value for key, value in values.items() if value} | {"page_count": pages}
 
 
 def _checked_title(title: str, name: str) -> str:

@@ -7,7 +7,7 @@ line stands in the same place of other pages, but for numbers. What merely repea
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -62,15 +62,12 @@ def without_furniture(pages: Sequence[PageLines]) -> list[PageLines]:
     for edge in edges:
         if edge in running or _is_lone_number(edge, pages[edge.page]):
             gone[edge.page].add(edge.position)
-    kept = [_without(page, gone[number]) for number, page in enumerate(pages)]
+    kept = list(pages)
+    for number, positions in gone.items():
+        lines = enumerate(pages[number].lines)
+        left = tuple(line for position, line in lines if position not in positions)
+        kept[number] = replace(pages[number], lines=left)
     return kept if any(page.lines for page in kept) else list(pages)
-
-
-def _without(page: PageLines, gone: Collection[int]) -> PageLines:
-    if not gone:
-        return page
-    kept = [line for position, line in enumerate(page.lines) if position not in gone]
-    return replace(page, lines=tuple(kept))
 
 
 def _edges(number: int, page: PageLines) -> list[_Edge]:
@@ -120,7 +117,7 @@ def _running(edges: Sequence[_Edge]) -> set[_Edge]:
     """The lines that recur in their place, and all others in a place where most lines do."""
     spread: defaultdict[tuple[tuple[bool, int], str], list[int]] = defaultdict(list)
     for edge in edges:
-        for slot in _near(edge.slot):
+        for slot in [(edge.slot[0], edge.slot[1] + offset) for offset in (-1, 0, 1)]:
             spread[slot, edge.key].append(edge.page)
     recurring = {edge for edge in edges if edge.apart and _recurs(edge, spread)}
     taken = Counter(edge.slot for edge in recurring)
@@ -131,10 +128,6 @@ def _running(edges: Sequence[_Edge]) -> set[_Edge]:
         if count >= _FEWEST and count >= _SLOT_SHARE * lines[slot]
     }
     return recurring | {edge for edge in edges if edge.apart and edge.slot in slots}
-
-
-def _near(slot: tuple[bool, int]) -> list[tuple[bool, int]]:
-    return [(slot[0], slot[1] + offset) for offset in (-1, 0, 1)]
 
 
 def _recurs(edge: _Edge, spread: Mapping[tuple[tuple[bool, int], str], Sequence[int]]) -> bool:

@@ -1,14 +1,14 @@
 """Which lines of a PDF are headings: by its outline, or by their size where it has none.
 
 One rule: a heading is a line that stands on the page; an entry of the outline that is nowhere on
-its page (a picture of a title, the name of a file) is left out, for it would say what nobody reads.
+its page (a picture of a title, the name of a file) is left out, for no reader sees it.
 """
 
 import re
 import string
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
@@ -34,7 +34,7 @@ _NUMBERING: Final = re.compile(
 )
 _NUMBERING_LENGTH: Final = 30  # characters: `Appendix XVIII.12.3: `
 _SIGNS: Final = string.punctuation + string.whitespace
-_TOLD_BY: Final = 3  # characters at its start that tell almost every line from a title
+_HEAD_LENGTH: Final = 3  # characters at its start that distinguish almost every line from a title
 _NO_TITLE: Final = re.compile(
     r"(?:tableof)?contents|inhalt(?:sverzeichnis)?|sommaire|índice|index|abstract|preface|vorwort"
     r"|introduction|einleitung|[a-z]*[0-9]+"
@@ -67,7 +67,16 @@ def find_headings(
     Returns:
         By page, and by the position of their first line.
     """
-    return _by_outline(pages, outline) or _by_size(pages, measures)
+    found: defaultdict[int, dict[int, Heading]] = defaultdict(dict)
+    by_page = sorted(outline, key=lambda entry: entry.page)
+    for page, group in groupby(by_page, key=lambda entry: entry.page):
+        left = [(entry, _keys(entry.title)) for entry in group]
+        # A destination may be the very end of the page before.
+        for number in (page, page + 1):
+            if left and 0 <= number < len(pages):
+                left = _match_all(left, pages[number].lines, found[number])
+    by_outline = {number: headings for number, headings in found.items() if headings}
+    return by_outline or _by_size(pages, measures)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,20 +86,6 @@ class _Place:
     position: int
     lines: int
     size: float
-
-
-def _by_outline(
-    pages: Sequence[PageLines], outline: Sequence[OutlineEntry]
-) -> dict[int, dict[int, Heading]]:
-    found: defaultdict[int, dict[int, Heading]] = defaultdict(dict)
-    by_page = sorted(outline, key=lambda entry: entry.page)
-    for page, group in groupby(by_page, key=lambda entry: entry.page):
-        left = [(entry, _keys(entry.title)) for entry in group]
-        # A destination may be the very end of the page before.
-        for number in (page, page + 1):
-            if left and 0 <= number < len(pages):
-                left = _match_all(left, pages[number].lines, found[number])
-    return {number: headings for number, headings in found.items() if headings}
 
 
 def _match_all(
@@ -104,7 +99,13 @@ def _match_all(
     missing: list[tuple[OutlineEntry, frozenset[str]]] = []
     after = -1
     for entry, keys in entries:
-        place = _best(keys, index, headings, after)
+        places = [one for key in sorted(keys) for one in index.get(key, ())]
+        # In the largest font below the title before it.
+        place = max(
+            (one for one in places if one.position not in headings),
+            key=lambda one: (one.position > after, one.size, one.lines == 1, -one.position),
+            default=None,
+        )
         if place is None:
             missing.append((entry, keys))
             continue
@@ -117,15 +118,18 @@ def _index(lines: Sequence[Line], wanted: frozenset[str]) -> dict[str, list[_Pla
     """Where on a page each of the wanted texts stands, as one line or as up to three."""
     index: defaultdict[str, list[_Place]] = defaultdict(list)
     longest = 2 * max(map(len, wanted)) + _NUMBERING_LENGTH
-    starts = frozenset(key[:length] for key in wanted for length in (1, _TOLD_BY))
+    starts = frozenset(key[:length] for key in wanted for length in (1, _HEAD_LENGTH))
     for position, line in enumerate(lines):
         if not _may_start(line.text, starts, longest):
             continue
         text = ""
         for count in range(1, min(_MOST_LINES, len(lines) - position) + 1):
             other = lines[position + count - 1]
-            if count > 1 and not _goes_on(lines[position + count - 2], other):
-                break
+            if count > 1:
+                # The next line of a heading; `Chapter 1` may stand far above its name.
+                above = lines[position + count - 2]
+                if above.bottom <= other.bottom or above.typewriter != other.typewriter:
+                    break
             text = f"{text} {other.text}" if text else other.text
             if len(text) > longest:
                 break
@@ -133,33 +137,25 @@ def _index(lines: Sequence[Line], wanted: frozenset[str]) -> dict[str, list[_Pla
             for key in keys & wanted:
                 index[key].append(_Place(position=position, lines=count, size=line.size))
             so_far = tuple(keys)
-            if not any(key.startswith(so_far) for key in wanted) and not _is_number(text):
+            if any(key.startswith(so_far) for key in wanted):
+                continue
+            if _NUMBERING.fullmatch(f"{text} ") is None:  # else the heading's number alone
                 break
     return index
 
 
 def _may_start(text: str, starts: frozenset[str], longest: int) -> bool:
-    """Whether a title may start here, told fast: almost every line is none."""
+    """Whether a title may start here; a quick check, as almost every line is none."""
     if len(text) > longest:
         return False
     # With one character more, for that may be an accent of the one before.
-    head = text.lstrip(_SIGNS)[: _TOLD_BY + 1]
+    head = text.lstrip(_SIGNS)[: _HEAD_LENGTH + 1]
     if not head or not head.isascii():
         return True
-    start = head[:_TOLD_BY]
-    if len(start) < _TOLD_BY or not start.isalnum():
+    start = head[:_HEAD_LENGTH]
+    if len(start) < _HEAD_LENGTH or not start.isalnum():
         start = head[0]
     return start.lower() in starts or _NUMBERING.match(f"{text[:_NUMBERING_LENGTH]} ") is not None
-
-
-def _goes_on(before: Line, line: Line) -> bool:
-    """Whether a line may be the next one of a heading; `Chapter 1` may stand far above its name."""
-    return before.bottom > line.bottom and before.typewriter == line.typewriter
-
-
-def _is_number(text: str) -> bool:
-    """Whether a line is nothing but the number of the heading below it."""
-    return _NUMBERING.fullmatch(f"{text} ") is not None
 
 
 def _keys(text: str) -> frozenset[str]:
@@ -176,23 +172,6 @@ def _key(text: str) -> str:
         text = unicodedata.normalize("NFKC", text)
     folded = text.casefold()
     return _NOT_WORD.sub("", folded) or "".join(folded.split())
-
-
-def _best(
-    keys: frozenset[str],
-    index: Mapping[str, Sequence[_Place]],
-    taken: Mapping[int, Heading],
-    after: int,
-) -> _Place | None:
-    """Where a title stands: in the largest font below the title before it."""
-    places = [
-        place for key in sorted(keys) for place in index.get(key, ()) if place.position not in taken
-    ]
-    return max(
-        places,
-        key=lambda place: (place.position > after, place.size, place.lines == 1, -place.position),
-        default=None,
-    )
 
 
 def _by_size(pages: Sequence[PageLines], measures: Measures) -> dict[int, dict[int, Heading]]:
@@ -238,8 +217,17 @@ def _large(
     position, before = 0, 0.0
     while position < len(lines):
         run = _run(lines, position)
-        size = run[0].size
-        if _is_large(run, measures) and not (first_page and size < _BELOW_TITLE * before):
+        first, size = run[0], run[0].size
+        if (
+            size >= _LARGER * measures.size
+            and len(run) <= _MOST_LINES
+            and sum(len(line.text) for line in run) <= _LONGEST
+            and not first.typewriter
+            and not is_bullet(first.text)
+            and any(_LETTERS.search(line.text) for line in run)
+            and not any(is_sparse(line, measures) for line in run)
+            and not (first_page and size < _BELOW_TITLE * before)
+        ):
             before = size
             yield position, run
         else:
@@ -257,19 +245,6 @@ def _run(lines: Sequence[Line], position: int) -> Sequence[Line]:
             break
         end += 1
     return lines[position:end]
-
-
-def _is_large(run: Sequence[Line], measures: Measures) -> bool:
-    first = run[0]
-    return (
-        first.size >= _LARGER * measures.size
-        and len(run) <= _MOST_LINES
-        and sum(len(line.text) for line in run) <= _LONGEST
-        and not first.typewriter
-        and not is_bullet(first.text)
-        and any(_LETTERS.search(line.text) for line in run)
-        and not any(is_sparse(line, measures) for line in run)
-    )
 
 
 def evident_title(

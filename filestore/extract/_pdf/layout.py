@@ -79,7 +79,7 @@ def without_bullet(text: str) -> str:
 def is_item(text: str) -> bool:
     """Whether a line starts an item of any list."""
     if text[0] not in _ITEM_STARTS and "." not in text[:6] and ")" not in text[:6]:
-        return False  # almost every line, told without a search
+        return False  # almost every line, without a search
     return is_bullet(text) or _NUMBERED.match(text) is not None
 
 
@@ -136,15 +136,13 @@ def _place(blocks: list[Block], line: Line, limit: float, measures: Measures, sp
         relation = _relation(last, line, limit, measures, sparse)
         flows = relation == "flow"
         # A line within a paragraph may be nothing but a long name in the font of code.
-        within = code and last.kind == "text" and flows and _aligned(last.lines[-1], line)
+        before = last.lines[-1]
+        aligned = abs(before.left - line.left) < 1 and not before.text.endswith(":")
+        within = code and last.kind == "text" and flows and aligned
         if relation != "gap" and (within or code == (last.kind == "code")):
             last.add(line, flows=flows)
             return
     blocks.append(Block(kind="code" if code else "text", lines=[line]))
-
-
-def _aligned(before: Line, line: Line) -> bool:
-    return abs(before.left - line.left) < 1 and not before.text.endswith(":")
 
 
 def _relation(block: Block, line: Line, limit: float, measures: Measures, sparse: int) -> Relation:
@@ -161,21 +159,14 @@ def _relation(block: Block, line: Line, limit: float, measures: Measures, sparse
     if sparse:
         # The first line of a paragraph beside a table looks like any other line of the table.
         return "line"
-    return _relation_of_text(block, line, limit)
-
-
-def _same_size(before: Line, line: Line) -> bool:
-    one, other = before.size, line.size
-    return one == other or abs(one - other) <= _SAME_SIZE * max(one, other)
-
-
-def _relation_of_text(block: Block, line: Line, limit: float) -> Relation:
     before = block.lines[-1]
     indent = line.left - before.left
     first = len(block.lines) == 1
     if is_item(line.text) and (is_bullet(line.text) or _may_start_item(block, line)):
         return "gap"
-    if indent > _INDENT * line.size and (not first or _is_whole_paragraph(before)):
+    if indent > _INDENT * line.size and (
+        not first or (_ends(_SENTENCE_END, before) and not is_item(before.text))
+    ):
         return "gap"
     if indent < -_INDENT * line.size and not first:
         return "gap"
@@ -184,9 +175,9 @@ def _relation_of_text(block: Block, line: Line, limit: float) -> Relation:
     return "flow"
 
 
-def _is_whole_paragraph(line: Line) -> bool:
-    """Whether a first line may be a paragraph of its own, if an indented one follows."""
-    return _ends(_SENTENCE_END, line) and not is_item(line.text)
+def _same_size(before: Line, line: Line) -> bool:
+    one, other = before.size, line.size
+    return one == other or abs(one - other) <= _SAME_SIZE * max(one, other)
 
 
 def _ends(end: re.Pattern[str], line: Line) -> bool:
@@ -195,15 +186,9 @@ def _ends(end: re.Pattern[str], line: Line) -> bool:
 
 def _may_start_item(block: Block, line: Line) -> bool:
     """Whether a number at the start of a line may be an item's, not a word of a sentence."""
-    started = next(
-        (
-            other
-            for other in block.lines[-_RECENT_LINES:]
-            if is_item(other.text) and other.left >= line.left - 1
-        ),
-        None,
-    )
-    return started is not None or _ends(_SENTENCE_END, block.lines[-1])
+    recent = block.lines[-_RECENT_LINES:]
+    started = any(is_item(other.text) and other.left >= line.left - 1 for other in recent)
+    return started or _ends(_SENTENCE_END, block.lines[-1])
 
 
 def _reaches(line: Line, limit: float, following: str) -> bool:
@@ -259,16 +244,24 @@ def flowing_on(blocks_of_pages: Iterable[Sequence[Block]]) -> Iterator[Block]:
     yield from held
 
 
-def _is_same_listing(block: Block, following: Block) -> bool:
-    """Whether code goes on at the top of the next page."""
-    both = block.kind == following.kind == "code"
-    return both and following.lines[0].page == block.lines[-1].page + 1
-
-
 def _goes_on(block: Block, following: Block) -> bool:
     if block.kind == "text" and block.full:
-        return _continues(block, following)
-    return _is_same_listing(block, following)
+        before, line = block.lines[-1], following.lines[0]
+        moved = line.page == before.page + 1 or (
+            line.page == before.page and line.bottom > before.bottom + 2 * line.size
+        )
+        if following.kind != "text" or not moved or is_item(line.text) or has_leader(line.text):
+            return False
+        if not _same_size(before, line):
+            return False
+        if before.hyphen:
+            return line.text[:1].isalpha()
+        if before.width < 2 * _NARROWEST * before.size or _ends(_FULL_SENTENCE_END, before):
+            return False
+        start = line.text.lstrip("“‘\"'(")[:1]
+        return start.islower() or (bool(start) and start.isalpha() and not start.isupper())
+    both = block.kind == following.kind == "code"
+    return both and following.lines[0].page == block.lines[-1].page + 1
 
 
 def _is_note(block: Block, paragraph: Block) -> bool:
@@ -282,21 +275,3 @@ def _is_note(block: Block, paragraph: Block) -> bool:
         and line.bottom < before.bottom
         and line.size < (1 - _SAME_SIZE) * before.size
     )
-
-
-def _continues(paragraph: Block, block: Block) -> bool:
-    """Whether a paragraph goes on at the top of the next page or column."""
-    before, line = paragraph.lines[-1], block.lines[0]
-    moved = line.page == before.page + 1 or (
-        line.page == before.page and line.bottom > before.bottom + 2 * line.size
-    )
-    if block.kind != "text" or not moved or is_item(line.text) or has_leader(line.text):
-        return False
-    if not _same_size(before, line):
-        return False
-    if before.hyphen:
-        return line.text[:1].isalpha()
-    if before.width < 2 * _NARROWEST * before.size or _ends(_FULL_SENTENCE_END, before):
-        return False
-    start = line.text.lstrip("“‘\"'(")[:1]
-    return start.islower() or (bool(start) and start.isalpha() and not start.isupper())

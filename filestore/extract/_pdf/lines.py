@@ -13,7 +13,7 @@ from statistics import median
 from typing import Final, NamedTuple
 
 DEFAULT_LEADING: Final = 1.2
-"""From one line to the next, in font sizes, where the document does not tell."""
+"""From one line to the next, in font sizes, where the document does not show it."""
 
 _LEADERS: Final = (". . . .", "....", "……", "… …", "· · · ·", "····", "______")
 _LEADER_RUN: Final = re.compile(
@@ -133,7 +133,7 @@ def is_sparse(line: Line, measures: Measures) -> bool:
 
 def has_leader(text: str) -> bool:
     """Whether dots lead the eye to a page number, as in a table of contents."""
-    # Almost every line has no part of one, which is told faster than that it has none as a whole.
+    # Almost every line has no part of one, which is quicker to see.
     dotted = "." in text and (".." in text or ". ." in text)
     if (
         not dotted
@@ -154,7 +154,13 @@ def joined_pieces(lines: Sequence[Line]) -> list[Line]:
     whole: list[Line] = []
     for line in lines:
         before = whole[-1] if whole else None
-        if before is None or not _is_next_piece(before, line):
+        size = max(before.size, line.size) if before else line.size
+        if (
+            before is None
+            or before.hyphen
+            or abs(before.bottom - line.bottom) >= _SAME_ROW * size
+            or not -0.3 * size <= line.left - before.right < 1.2 * size
+        ):
             whole.append(line)
             continue
         numbers = before.text[-1].isdigit() and line.text[0].isdigit()
@@ -162,15 +168,8 @@ def joined_pieces(lines: Sequence[Line]) -> list[Line]:
         whole[-1] = before._replace(
             text=f"{before.text}{space}{line.text}",
             right=line.right,
-            size=max(before.size, line.size),
+            size=size,
             typewriter=before.typewriter and line.typewriter,
             hyphen=line.hyphen,
         )
     return whole
-
-
-def _is_next_piece(before: Line, line: Line) -> bool:
-    size = before.size if before.size > line.size else line.size
-    if before.hyphen or abs(before.bottom - line.bottom) >= _SAME_ROW * size:
-        return False
-    return -0.3 * size <= line.left - before.right < 1.2 * size

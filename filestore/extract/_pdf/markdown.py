@@ -56,33 +56,25 @@ def to_markdown(blocks: Iterable[Block], words: Words) -> tuple[str, tuple[Page,
     before: Block | None = None
     for block in blocks:
         if before is not None:
-            output.write("\n" if _is_tight(before, block) else "\n\n")
+            both = before.kind == block.kind == "text"
+            tight = both and is_item(before.lines[0].text) and is_item(block.lines[0].text)
+            output.write("\n" if tight else "\n\n")
         if block.kind == "code":
             _write_code(output, block)
         else:
-            _write_text(output, block, words)
+            heading = block.kind == "heading"
+            start = 0
+            for end in range(1, len(block.lines) + 1):
+                if end < len(block.lines) and (heading or block.flows[end - 1]):
+                    continue
+                if start:
+                    output.write("\n")
+                mark = f"{'#' * block.level} " if heading else ""
+                _write_flow(output, block.lines[start:end], mark, words)
+                start = end
         before = block
     output.write("\n")
     return "".join(output.parts), tuple(output.pages)
-
-
-def _is_tight(before: Block, block: Block) -> bool:
-    """Whether two blocks are items of one list."""
-    both = before.kind == block.kind == "text"
-    return both and is_item(before.lines[0].text) and is_item(block.lines[0].text)
-
-
-def _write_text(output: _Output, block: Block, words: Words) -> None:
-    heading = block.kind == "heading"
-    start = 0
-    for end in range(1, len(block.lines) + 1):
-        if end < len(block.lines) and (heading or block.flows[end - 1]):
-            continue
-        if start:
-            output.write("\n")
-        mark = f"{'#' * block.level} " if heading else ""
-        _write_flow(output, block.lines[start:end], mark, words)
-        start = end
 
 
 def _write_flow(output: _Output, lines: Sequence[Line], mark: str, words: Words) -> None:
@@ -113,29 +105,23 @@ def _write_flow(output: _Output, lines: Sequence[Line], mark: str, words: Words)
 
 
 def _write_code(output: _Output, block: Block) -> None:
-    texts = _indented(block.lines)
+    """Writes lines with the white space before them that a PDF knows as a distance only."""
+    left = min(line.left for line in block.lines)
+    widest = max(block.lines, key=lambda line: len(line.text))
+    column = widest.width / max(1, len(widest.text))
+    texts: list[str] = []
+    for line in block.lines:
+        columns = round((line.left - left) / column) if column > 0.5 else 0
+        hyphen = "-" if line.hyphen else ""
+        texts.append(f"{' ' * min(columns, _DEEPEST_INDENT)}{line.text}{hyphen}")
     longest = max((len(run) for text in texts for run in _TICKS.findall(text)), default=0)
+    output.mark(block.lines[0])
     if len(texts) == 1 and not longest:
-        output.mark(block.lines[0])
         output.write(f"`{texts[0]}`")
         return
     fence = "`" * max(3, longest + 1)
-    output.mark(block.lines[0])
     output.write(f"{fence}\n")
     for line, text in zip(block.lines, texts, strict=True):
         output.mark(line)
         output.write(f"{text}\n")
     output.write(fence)
-
-
-def _indented(lines: Sequence[Line]) -> list[str]:
-    """The lines with the white space before them that a PDF knows as a distance only."""
-    left = min(line.left for line in lines)
-    longest = max(lines, key=lambda line: len(line.text))
-    column = longest.width / max(1, len(longest.text))
-    texts: list[str] = []
-    for line in lines:
-        columns = round((line.left - left) / column) if column > 0.5 else 0
-        hyphen = "-" if line.hyphen else ""
-        texts.append(f"{' ' * min(columns, _DEEPEST_INDENT)}{line.text}{hyphen}")
-    return texts

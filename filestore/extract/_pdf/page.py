@@ -95,7 +95,13 @@ class PageReader:
 
     def _lines(self, text_page: Any, text: str, number: int) -> Iterator[Line]:
         if not text.isascii() and _MANGLED.search(text):
-            text = self._unmangled(text_page, text)
+            characters = list(text)
+            for found in _MANGLED.finditer(text):
+                place = self._index_of(text_page, found.start())
+                code = self._code_of(text_page, place) if place >= 0 else 0
+                if 0xFFFF < code < 0x110000:
+                    characters[found.start()] = chr(code)
+            text = "".join(characters)
         start = 0
         for row in text.split("\r\n"):
             pieces = row.split(BROKEN)
@@ -106,16 +112,6 @@ class PageReader:
                 start += len(piece) + 1
             start += 1
 
-    def _unmangled(self, text_page: Any, text: str) -> str:
-        """The text with characters beyond 16 bits as they are."""
-        characters = list(text)
-        for found in _MANGLED.finditer(text):
-            place = self._index_of(text_page, found.start())
-            code = self._code_of(text_page, place) if place >= 0 else 0
-            if 0xFFFF < code < 0x110000:
-                characters[found.start()] = chr(code)
-        return "".join(characters)
-
     def _line(
         self, text_page: Any, piece: str, start: int, number: int, broken: bool
     ) -> Line | None:
@@ -125,7 +121,9 @@ class PageReader:
         begin = start + piece.index(text[0])
         half = len(text) // 2
         ends = begin, begin + len(text) - 1, begin + half + (text[half] == " ")
-        first, last, middle = ends if self._same_indexes else self._indexes(text_page, ends)
+        first, last, middle = (
+            ends if self._same_indexes else [self._index_of(text_page, place) for place in ends]
+        )
         mirrored = False
         if not text.isascii() or not text.isprintable():
             mirrored = _RIGHT_TO_LEFT.search(text) is not None
@@ -144,10 +142,6 @@ class PageReader:
             self._is_fixed(text_page, first) and self._is_fixed(text_page, last)
         )
         return Line(text, number, left, right, bottom, size, typewriter, broken)
-
-    def _indexes(self, text_page: Any, places: tuple[int, ...]) -> list[int]:
-        """Where characters of the text are among those of the page, some of which have no text."""
-        return [self._index_of(text_page, place) for place in places]
 
     def _logical(self, text_page: Any, first: int, last: int) -> str:
         """The characters of a line with right-to-left script in the order they are read in.

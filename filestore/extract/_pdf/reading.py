@@ -46,7 +46,13 @@ def opened(data: bytes, *, name: str) -> Iterator[Any]:
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
-        raise _opening_error(name, getattr(error, "err_code", None)) from error
+        if getattr(error, "err_code", None) in _PASSWORD_CODES:
+            raise ExtractionError(
+                f"{name} is encrypted: it opens with a password only",
+                remedy="save it without its password, "
+                "for example: qpdf --password=… --decrypt in.pdf out.pdf",
+            ) from error
+        raise damaged_error(name, "its pages cannot be found") from error
     try:
         if len(document) > MAX_PAGES:
             raise ExtractionError(
@@ -56,16 +62,6 @@ def opened(data: bytes, *, name: str) -> Iterator[Any]:
         yield document
     finally:
         document.close()
-
-
-def _opening_error(name: str, code: int | None) -> ExtractionError:
-    if code in _PASSWORD_CODES:
-        return ExtractionError(
-            f"{name} is encrypted: it opens with a password only",
-            remedy="save it without its password, "
-            "for example: qpdf --password=… --decrypt in.pdf out.pdf",
-        )
-    return damaged_error(name, "its pages cannot be found")
 
 
 def damaged_error(name: str, found: str) -> ExtractionError:

@@ -101,21 +101,11 @@ def joined(before: str, after: str, *, hyphen: bool, words: Words) -> str:
     token = before[-_LONGEST_TOKEN:].rpartition(" ")[2]
     if not token:
         return "- "
-    last = _LAST_WORD.search(token)
-    if last is None or not after[:1].islower():
+    last_word = _LAST_WORD.search(token)
+    if last_word is None or not after[:1].islower():
         return "-"
-    return _hyphen_within(token, last[0].casefold(), after[:_LONGEST_TOKEN].casefold(), words)
-
-
-def _is_within_address(before: str, after: str) -> bool:
-    """Whether a web address was broken after one of its signs."""
-    if before[-1:] not in _ADDRESS_SIGNS or not after[:1].isalnum():
-        return False
-    token = before[-_LONGEST_ADDRESS:].rpartition(" ")[2]
-    return "://" in token and (before[-1] != "." or after[0].islower())
-
-
-def _hyphen_within(token: str, last: str, after: str, words: Words) -> str:
+    last = last_word[0].casefold()
+    after = after[:_LONGEST_TOKEN].casefold()
     first = _first(_FIRST_WORD, after)
     if f"{last}{first}" in words.whole:
         return ""
@@ -128,6 +118,14 @@ def _hyphen_within(token: str, last: str, after: str, words: Words) -> str:
     if both and min(len(last), len(first)) >= _SHORTEST_PART:
         return "-"
     return "-" if last in words.whole and last in words.leading else ""
+
+
+def _is_within_address(before: str, after: str) -> bool:
+    """Whether a web address was broken after one of its signs."""
+    if before[-1:] not in _ADDRESS_SIGNS or not after[:1].isalnum():
+        return False
+    token = before[-_LONGEST_ADDRESS:].rpartition(" ")[2]
+    return "://" in token and (before[-1] != "." or after[0].islower())
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:

@@ -1,0 +1,280 @@
+"""The catalog as a screen turns its pages: resources, the files of one, those that a filter leaves.
+
+Reads no file of the tree. One rule: nothing here takes longer in a large store than what is seen
+of it, but for `Listing.counts` and `Listing.matching`, which go through it once a generation.
+"""
+
+import re
+import warnings
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Self
+
+from filestore.catalog import Catalog, CatalogPages, FileRow
+from filestore.chunks import reading_order
+from filestore.chunks.chunk_file import kind_of_name
+from filestore.chunks.observation import RECORD
+from filestore.chunks.reading_order import Ordered
+from filestore.config.layout import folded_path
+from filestore.core.errors import UsageError
+from filestore.core.paths import (
+    NO_PATH,
+    ChunkPath,
+    StorePath,
+    chunk_path,
+    is_chunked,
+    store_path,
+)
+from filestore.sidecar.session import Parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How large a store is."""
+
+    files: int
+    """Chunk files and records."""
+    chunks: int
+    """Chunk files, excluded ones included."""
+    resources: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceRow:
+    """One resource."""
+
+    resource: str
+    source: str
+    """What its record names; "" where that is not known."""
+    chunks: int
+    """Chunk files, excluded ones included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkRow:
+    """One chunk file, as the catalog knows it."""
+
+    id: int
+    path: StorePath
+    kind: str
+    """``chunk``, ``summary``, or "" where nothing tells it."""
+    edited: bool
+    """Whether its body differs from what was generated."""
+    withheld: str
+    """The code that keeps it out of answers, "" for none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the path of a file below `chunked/` must, or must not, have in it."""
+
+    text: str
+    """Upper and lower case are the same; "" is in every path."""
+    inverse: bool = False
+    regex: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """What ``words``, ``!words``, ``~regular expression`` and ``!~…`` mean.
+
+        Raises:
+            UsageError: The regular expression is none.
+        """
+        rest = text.removeprefix("!")
+        wanted = cls(text=rest.removeprefix("~"), inverse=rest != text, regex=rest.startswith("~"))
+        wanted._search()
+        return wanted
+
+    def places(self, joined: str) -> Sequence[int]:
+        """Which of some paths, separated by NUL, are wanted; counted from 0. Pure."""
+        every = range(joined.count("\0") + 1)
+        if not self.text:
+            return every
+        if self.regex:
+            search = self._search()
+            return [
+                place
+                for place, path in enumerate(joined.split("\0"))
+                if (search(path) is None) == self.inverse
+            ]
+        needle, folded = folded_path(self.text), folded_path(joined)
+        if needle not in folded:
+            return every if self.inverse else ()
+        return [
+            place
+            for place, path in enumerate(folded.split("\0"))
+            if (needle in path) != self.inverse
+        ]
+
+    def _search(self) -> Callable[[str], re.Match[str] | None]:
+        try:
+            with warnings.catch_warnings():
+                # What Python may read otherwise some day is no concern of who is still typing.
+                warnings.simplefilter("ignore")
+                return re.compile(self.text if self.regex else "", re.IGNORECASE).search
+        except (re.error, OverflowError, RecursionError) as error:
+            raise UsageError(
+                f"invalid regular expression: {self.text}: {error}",
+                remedy="without the ~ it is looked for as it stands",
+            ) from error
+
+
+class Listing:
+    """The pages of a store's catalog, as it is when they are asked for; one thread at a time."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._of: tuple[str, int] | None = None
+        """Identity and generation of the catalog that the following was read from."""
+        self._all: dict[str, Ordered] | None = None
+
+    @property
+    def generation(self) -> int:
+        """How many times the catalog was committed to."""
+        return self._parts.catalog().generation
+
+    def counts(self) -> Counts:
+        """How large the store is."""
+        with self._reading() as (catalog, pages):
+            files = catalog.file_count()
+            return Counts(
+                files=files,
+                chunks=files - pages.record_count(),
+                resources=pages.resource_count(),
+            )
+
+    def resources(self, after: str | None = None, limit: int | None = None) -> list[ResourceRow]:
+        """Resources, by name.
+
+        Args:
+            after: Only those behind this name.
+            limit: At most so many; None for all.
+        """
+        with self._reading() as (_, pages):
+            if limit is None or self._parts.settings.layout == "flat":
+                return _all_resources(pages, after, limit)
+            # A page of resources in the tree layout, where records lie in the folder of their
+            # own.
+            found: list[ResourceRow] = []
+            for name, files in pages.resource_sizes(after, limit):
+                records, source = pages.records_below(ChunkPath(name))
+                found.append(ResourceRow(resource=name, source=source, chunks=files - records))
+            return found
+
+    def chunk_ids(self, resource: str) -> "array[int]":
+        """The chunk files of a resource in reading order, by id; none for an unknown name."""
+        with self._reading() as (_, pages):
+            if self._all is not None:
+                found = self._all.get(resource)
+            else:
+                found = dict(self._ordered(pages, resource)).get(resource)
+        return found.ids() if found else array("q")
+
+    def chunks(self, ids: Sequence[int]) -> dict[int, ChunkRow]:
+        """What is known of some chunk files; unknown ids are left out."""
+        with self._reading() as (catalog, _):
+            return {one: _chunk_row(row) for one, row in catalog.files_by_id(ids).items()}
+
+    def matching(self, wanted: Wanted) -> "dict[str, array[int]]":
+        """The chunk files whose path below `chunked/` fits, resource by resource.
+
+        The first time after a commit every path is read, which the next times do without.
+
+        Returns:
+            Resource to ids in reading order; resources without a file that fits are left out.
+        """
+        with self._reading() as (_, pages):
+            if self._all is None:
+                self._all = dict(sorted(self._ordered(pages, None)))
+            every = self._all
+        found: dict[str, array[int]] = {}
+        for resource, ordered in every.items():
+            ids = array("q")
+            for block in ordered.blocks:
+                places = wanted.places(ordered.paths(block))
+                ids.extend(map(block.ids.__getitem__, places))
+            if ids:
+                found[resource] = ids
+        return found
+
+    def place_of(self, path: str) -> tuple[str, int] | None:
+        """The resource and the id of a chunk file; None where the catalog does not have it.
+
+        Args:
+            path: Relative to the store root.
+        """
+        below = chunk_path(StorePath(path))
+        with self._reading() as (catalog, _):
+            row = catalog.files([below]).get(below) if is_chunked(path) else None
+        return (row.resource, row.id) if row is not None and row.state != RECORD else None
+
+    def path_of_vector(self, vector: int) -> StorePath | None:
+        """A file that has the text of a vector, its body before a question; None for no such."""
+        with self._reading() as (_, pages):
+            path = pages.path_of_vector(vector)
+        return None if path is None else store_path(path)
+
+    def neighbours_in_order(self, path: str) -> tuple[StorePath, StorePath]:
+        """The files read before and after one of the same resource, "" at its ends.
+
+        Args:
+            path: Relative to the store root.
+        """
+        place = self.place_of(path)
+        if place is None:
+            return NO_PATH, NO_PATH
+        resource, identifier = place
+        ids = self.chunk_ids(resource)
+        at = ids.index(identifier)
+        beside = [ids[at - 1] if at else 0, ids[at + 1] if at + 1 < len(ids) else 0]
+        rows = self.chunks(beside)
+        before, after = (rows[one].path if one in rows else NO_PATH for one in beside)
+        return before, after
+
+    @contextmanager
+    def _reading(self) -> Iterator[tuple[Catalog, CatalogPages]]:
+        """The catalog in one generation; what was kept of another one is dropped."""
+        catalog = self._parts.catalog()
+        with catalog.snapshot():
+            now = (catalog.identity, catalog.generation)
+            if now != self._of:
+                self._of, self._all = now, None
+            yield catalog, CatalogPages(catalog)
+
+    def _ordered(self, pages: CatalogPages, resource: str | None) -> Iterator[tuple[str, Ordered]]:
+        """Name and files of one resource, or of all, in reading order."""
+        irregular: list[str] = []
+        for name, ids, paths, positions in pages.packed(resource):
+            plain = None if positions else reading_order.by_number(f"{name}/", ids, paths)
+            if plain is None:
+                irregular.append(name)
+            else:
+                yield name, plain
+        for name in irregular:
+            yield name, reading_order.by_key(pages.sortable(name))
+
+
+def _all_resources(pages: CatalogPages, after: str | None, limit: int | None) -> list[ResourceRow]:
+    """Resources in any layout: in the flat one a record without chunk files names one, too."""
+    sources, records = pages.record_sources(), pages.record_sizes()
+    sizes = dict.fromkeys(sources, 0) | dict(pages.resource_sizes(None, None))
+    rows = [
+        ResourceRow(
+            resource=name, source=sources.get(name, ""), chunks=files - records.get(name, 0)
+        )
+        for name, files in sorted(sizes.items())
+        if (after is None or name > after) and (name or files > records.get("", 0))
+    ]
+    return rows if limit is None else rows[:limit]
+
+
+def _chunk_row(row: FileRow) -> ChunkRow:
+    return ChunkRow(
+        id=row.id,
+        path=store_path(row.path),
+        kind=row.kind or kind_of_name(row.path) or "",
+        edited=row.edited,
+        withheld="" if row.state == RECORD else row.state,
+    )

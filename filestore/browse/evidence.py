@@ -1,0 +1,356 @@
+"""What there is to see of one finding: then and now, where exactly, where the last good text lies.
+
+Reads; changes nothing. One rule: whatever stands in a file's place, there is an answer.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from filestore.browse import evidence_notes
+from filestore.browse import raw_file as present_files
+from filestore.browse.raw_file import Present, moment
+from filestore.catalog import Catalog, FileRow, encode_path, queries
+from filestore.chunks import frontmatter, links, observe
+from filestore.chunks.observation import INDEXED, RECORD, Observation
+from filestore.config.layout import SIDECAR
+from filestore.core.diff import Difference, unified
+from filestore.core.errors import FilestoreError
+from filestore.core.findings import Finding
+from filestore.core.hashing import content_hash
+from filestore.core.paths import ChunkPath, chunk_path, is_chunked, store_path
+from filestore.core.safe_text import shown_path
+from filestore.fs.scan import STAT_BYTES, unpack_stat
+from filestore.git import repository
+from filestore.sidecar.session import Parts
+from filestore.verify import recorded_state
+
+if TYPE_CHECKING:
+    from filestore.embed.cache import EmbeddingCache
+
+_AROUND: Final = 3
+"""Lines of an excerpt on each side."""
+_LINE_CHARACTERS: Final = 400
+_NAMED: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What there is to see of one finding."""
+
+    finding: Finding
+    diff: str
+    """Unified, from what was indexed to what is on disk; for a file that a person edited, from
+    what was generated. Empty where there are no two texts that differ."""
+    diff_cut: bool
+    indexed_hash: str
+    """xxh3_128 of the bytes that were indexed, hexadecimal; "" where there are none."""
+    disk_hash: str
+    """Of the bytes on disk; "" for no file, or one that is not read."""
+    origin: str
+    """The hash of the body as generated; "" where nothing was."""
+    line: int
+    """1-based, in the file on disk: where it is wrong, else where it differs; 0 if unknown."""
+    column: int
+    excerpt: tuple[tuple[int, str], ...]
+    """Numbers and texts of the lines around that one."""
+    notes: tuple[str, ...]
+
+
+def evidence(parts: Parts, finding: Finding) -> Evidence:
+    """Gather what there is to see of a finding; never raises for what is gone or damaged."""
+    try:
+        catalog = parts.catalog()
+        with catalog.snapshot():
+            return _gathered(parts, finding, catalog)
+    except (FilestoreError, sqlite3.Error):
+        return _gathered(parts, finding, None)
+
+
+def _gathered(parts: Parts, finding: Finding, catalog: Catalog | None) -> Evidence:
+    if is_chunked(finding.path):
+        return _File(parts, finding, catalog).evidence()
+    return _other_evidence(parts, finding, catalog)
+
+
+def _other_evidence(parts: Parts, finding: Finding, catalog: Catalog | None) -> Evidence:
+    """Of a part of the sidecar, an original, the settings, or a whole folder."""
+    named = catalog.index_file() if catalog is not None else None
+    is_index = named is not None and finding.path == f"{SIDECAR}/{named.name}"
+    return Evidence(
+        finding=finding,
+        diff="",
+        diff_cut=False,
+        indexed_hash=named.hash if named is not None and is_index else "",
+        disk_hash="",
+        origin="",
+        line=0,
+        column=0,
+        excerpt=(),
+        notes=tuple(_other_notes(parts, finding, catalog)),
+    )
+
+
+def _other_notes(parts: Parts, finding: Finding, catalog: Catalog | None) -> Iterator[str]:
+    if finding.path.split("/")[0] == SIDECAR:
+        embeddings = _embeddings(parts)
+        yield from evidence_notes.of_sidecar(finding.path, parts.places, catalog, embeddings)
+        return
+    everywhere = _may_reach_sources(parts)
+    yield from evidence_notes.of_original(
+        finding.path, parts.places, catalog, everywhere=everywhere
+    )
+
+
+def _may_reach_sources(parts: Parts) -> bool:
+    from filestore.config.user_config import SOURCES, read_machine
+
+    try:
+        machine = read_machine(parts.configuration, os.environ)
+    except FilestoreError:
+        return False
+    return machine.trusts(parts.places.root, SOURCES)
+
+
+def _embeddings(parts: Parts) -> "EmbeddingCache | None":
+    try:
+        return parts.embeddings()
+    except (FilestoreError, sqlite3.Error):
+        return None
+
+
+class _File:
+    """One finding about a file of the tree, with what is known of it."""
+
+    def __init__(self, parts: Parts, finding: Finding, catalog: Catalog | None) -> None:
+        self._parts = parts
+        self._finding = finding
+        self._catalog = catalog
+        self._path = chunk_path(finding.path)
+        self._now = present_files.look(parts.places.chunked, self._path)
+        self._was = self._path
+        """Where the catalog has it: a moved file still stands there under its old name."""
+        self._row = self._known(self._was)
+        if self._row is None and is_chunked(finding.other):
+            self._was = chunk_path(finding.other)
+            self._row = self._known(self._was)
+
+    def evidence(self) -> Evidence:
+        """See `Evidence`."""
+        difference = self._difference
+        line, column = self._place()
+        return Evidence(
+            finding=self._finding,
+            diff=difference.text,
+            diff_cut=difference.cut,
+            indexed_hash=self._indexed_hash,
+            disk_hash=self._disk_hash,
+            origin=self._origin,
+            line=line,
+            column=column,
+            excerpt=excerpt(self._now.text, line) if self._now.is_text else (),
+            notes=tuple(self._notes()),
+        )
+
+    def _known(self, path: ChunkPath) -> FileRow | None:
+        return self._catalog.files([path]).get(path) if self._catalog else None
+
+    @cached_property
+    def _kept(self) -> bytes | None:
+        """The last good bytes that the catalog keeps."""
+        if self._catalog is None:
+            return None
+        if self._row is not None:
+            return self._catalog.record_data(self._was) or self._catalog.content(self._row.id)
+        gone = self._catalog.forgotten(self._was)
+        return gone.data if gone is not None else None
+
+    @property
+    def _indexed_hash(self) -> str:
+        if self._row is not None and self._row.state in (INDEXED, RECORD):
+            return self._row.file_hash.hex()
+        return content_hash(self._kept).hex() if self._kept is not None else ""
+
+    @property
+    def _disk_hash(self) -> str:
+        return content_hash(self._now.data).hex() if self._now.data is not None else ""
+
+    @cached_property
+    def _seen(self) -> Observation | None:
+        """What the bytes on disk mean."""
+        if self._now.data is None:
+            return None
+        seen = Observation(
+            path=self._path, values=(0, 0, 0, 0, 0), state=INDEXED, data=self._now.data
+        )
+        name = self._path.rpartition("/")[2]
+        observe.interpret(seen, name, layout=self._parts.settings.layout)
+        return seen
+
+    @property
+    def _origin(self) -> str:
+        if self._seen is not None and self._seen.chunk is not None:
+            return self._seen.chunk.origin or ""
+        return (self._row.origin if self._row is not None else None) or ""
+
+    @cached_property
+    def _difference(self) -> Difference:
+        before, label = self._before()
+        if before is None or not (self._now.is_text or self._now.is_gone):
+            return Difference()
+        path = shown_path(self._finding.path)
+        return unified(before, self._now.text, names=(f"{label}/{path}", f"on disk/{path}"))
+
+    def _before(self) -> tuple[str | None, str]:
+        """The text that what is on disk is held against, and what it is called."""
+        generated = self._generated() if self._finding.meaning.edited else None
+        if generated is not None:
+            return generated, "as generated"
+        if self._kept is None or not Present(data=self._kept).is_text:
+            return None, ""
+        return Present(data=self._kept).text, "indexed"
+
+    def _generated(self) -> str | None:
+        """The file on disk with the body that was generated, where that was kept."""
+        body = self._catalog.generated(self._origin) if self._catalog and self._origin else None
+        if body is None or self._now.data is None:
+            return None
+        try:
+            head = frontmatter.split(self._now.data).head
+        except FilestoreError:
+            return None
+        return Present(data=head + body).text
+
+    def _place(self) -> tuple[int, int]:
+        """Line and column on disk: of what is wrong with the file, else of what differs."""
+        seen = self._seen
+        if seen is None:
+            return 0, 0
+        if self._finding.code == "link-dangling":
+            return self._place_of_link(seen)
+        if seen.state not in (INDEXED, RECORD):
+            return seen.line, seen.column
+        return self._difference.line, 0
+
+    def _place_of_link(self, seen: Observation) -> tuple[int, int]:
+        dangling = self._catalog.dangling_links() if self._catalog else []
+        for link in dangling:
+            if recorded_state.dangling_link(link) == self._finding and seen.chunk:
+                at = links.offset_of(link.path, seen.chunk.body, link.target)
+                if at is not None:
+                    body = seen.data.decode("utf-8", "replace")
+                    return _line_and_column(body, len(body) - len(seen.chunk.body) + at)
+        return 0, 0
+
+    def _notes(self) -> Iterator[str]:
+        yield self._note_of_disk()
+        yield from self._notes_of_catalog()
+        yield self._note_of_answers()
+        yield from self._notes_of_git()
+        if self._row is None or self._catalog is None:
+            return
+        if self._finding.meaning.about == "vectors":
+            embeddings = _embeddings(self._parts)
+            yield from evidence_notes.of_vectors(self._row.id, self._catalog, embeddings)
+        if self._finding.code == "duplicate":
+            owners = self._catalog.files_of_vectors(self._catalog.parts_of(self._row.id))
+            files = {file for held in owners.values() for file, _ in held} - {self._row.id}
+            paths = sorted(self._catalog.indexed_paths(sorted(files)).values())
+            for path in paths[:_NAMED]:
+                yield f"a text in common: {shown_path(store_path(path))}"
+            if len(paths) > _NAMED:
+                yield f"and {len(paths) - _NAMED:,} more"
+
+    def _note_of_disk(self) -> str:
+        now = self._now
+        if now.is_gone:
+            return "on disk: there is no file"
+        stamp = f", written {moment(now.mtime_ns)}" if now.mtime_ns else ""
+        if now.data is None:
+            return f"on disk: {now.problem}{stamp}"
+        return f"on disk: {now.size_bytes:,} bytes{stamp}"
+
+    def _notes_of_catalog(self) -> Iterator[str]:
+        if self._catalog is None:
+            yield "the catalog cannot be read: what was indexed is not known"
+            return
+        row = self._row
+        if row is None and self._kept is None:
+            yield "the catalog does not know this file"
+            return
+        if row is not None:
+            name = f" as {shown_path(store_path(row.path))}" if row.path != self._path else ""
+            size, stamp = self._stat_then(row.path)
+            recorded = f": {size:,} bytes, written {moment(stamp)}" if stamp else ""
+            verb = "indexed" if row.state in (INDEXED, RECORD) else f"left out as {row.state}"
+            yield f"{verb}{name} at generation {row.generation}{recorded}"
+        if self._kept is None:
+            yield "the catalog keeps no text of it"
+        elif content_hash(self._kept).hex() != self._indexed_hash:
+            yield "the text that the catalog keeps of it is not the one that was recorded"
+        else:
+            yield f"the catalog keeps its last good text: {len(self._kept):,} bytes"
+
+    def _stat_then(self, path: ChunkPath) -> tuple[int, int]:
+        """Size and mtime_ns of a file as they were recorded; 0 where they are not known."""
+        assert self._catalog is not None
+        folder, _, name = encode_path(path).rpartition(b"/")
+        for packed, stats in queries.folder_stats(self._catalog, folder):
+            names = packed.split(b"\0")
+            if name in names:
+                place = names.index(name) * STAT_BYTES
+                size, stamp, *_ = unpack_stat(stats[place : place + STAT_BYTES])
+                return size, stamp
+        return 0, 0
+
+    def _note_of_answers(self) -> str:
+        if self._seen is not None and self._seen.state == RECORD:
+            return "a record is no answer; it says what a resource was made from"
+        if self._row is None or self._row.state != INDEXED:
+            return "search does not find it"
+        if self._now.is_gone:
+            return "search still finds it, and reports it as gone"
+        if self._seen is None or self._seen.state != INDEXED:
+            return "search excludes it in this state"
+        if self._indexed_hash == self._disk_hash:
+            return "search shows it as it was indexed"
+        return "search finds it by its indexed text, and marks the text on disk as edited"
+
+    def _notes_of_git(self) -> Iterator[str]:
+        root = self._parts.places.root
+        large = self._now.size_bytes > observe.MAX_CHUNK_BYTES
+        if large or repository.git_work_tree(root) is None:
+            return
+        committed = repository.last_commit(root, store_path(self._was))
+        if committed is None:
+            yield "git's HEAD does not have it"
+            return
+        seconds, data = committed
+        digest = content_hash(data).hex()
+        if digest == self._disk_hash:
+            what = "what is on disk"
+        else:
+            what = "what was indexed" if digest == self._indexed_hash else "another version"
+        when = moment(seconds * 1_000_000_000)
+        yield f"git's HEAD has {what}: {len(data):,} bytes, committed {when}"
+
+
+def excerpt(text: str, line: int) -> tuple[tuple[int, str], ...]:
+    """The lines around one, with their numbers, long ones cut; none where there is no such line."""
+    lines = text.removesuffix("\n").split("\n")
+    if not 1 <= line <= len(lines):
+        return ()
+    first, last = max(1, line - _AROUND), min(len(lines), line + _AROUND)
+    return tuple((number, _shortened(lines[number - 1])) for number in range(first, last + 1))
+
+
+def _shortened(line: str) -> str:
+    line = line.removesuffix("\r")
+    return line if len(line) <= _LINE_CHARACTERS else f"{line[: _LINE_CHARACTERS - 1]}…"
+
+
+def _line_and_column(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)

@@ -1,0 +1,187 @@
+"""What is known of a derived part, or of an original, in words for whoever looks at a finding.
+
+Reads the catalog and stats. One rule: nothing outside the store is looked at unless it may be.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from filestore.browse.raw_file import moment
+from filestore.catalog import Catalog, queries
+from filestore.config.layout import SIDECAR, Places
+from filestore.core.errors import FilestoreError
+from filestore.core.hashing import vector_id
+from filestore.fulltext import FulltextUnreadable
+from filestore.sidecar import fulltext_file, vector_file
+from filestore.verify.source_drift import Reachable
+
+if TYPE_CHECKING:
+    from filestore.embed.cache import EmbeddingCache
+
+_NAMED: Final = 8
+_FOLDER_FILES: Final = 10_000
+"""So many files of a folder are counted; no part has as many."""
+
+
+def of_sidecar(
+    path: str, places: Places, catalog: Catalog | None, embeddings: "EmbeddingCache | None"
+) -> Iterator[str]:
+    """Notes on a part of the sidecar.
+
+    Args:
+        path: As findings have it, ``.sidecar`` or below.
+        places: Where the store lies.
+        catalog: None where it cannot be read.
+        embeddings: None where they cannot be read.
+    """
+    name = path.removeprefix(SIDECAR).strip("/")
+    yield _on_disk(os.path.join(places.sidecar, name) if name else places.sidecar, path)
+    if name.endswith(vector_file.SUFFIX) or not name:
+        yield from _of_index(catalog)
+    if name.startswith("catalog") or not name:
+        yield _of_catalog(catalog)
+    if name.startswith("embeddings"):
+        yield from _of_embeddings(embeddings)
+    if name.startswith("fulltext"):
+        yield from _of_fulltext(places, catalog)
+    yield "it is derived: whatever becomes of it, it is made again from the files"
+
+
+def _on_disk(absolute: str, name: str) -> str:
+    try:
+        status = os.lstat(absolute)
+        if os.path.isdir(absolute) and not os.path.islink(absolute):
+            with os.scandir(absolute) as entries:
+                sizes = [
+                    entry.stat(follow_symlinks=False).st_size
+                    for entry, _ in zip(entries, range(_FOLDER_FILES), strict=False)
+                ]
+            return f"{name}: a folder with {_many(len(sizes), 'file')}, {sum(sizes):,} bytes"
+    except FileNotFoundError:
+        return f"{name}: it is not there"
+    except OSError as error:
+        return f"{name}: {error.strerror or error}"
+    return f"{name}: {status.st_size:,} bytes, written {moment(status.st_mtime_ns)}"
+
+
+def _of_index(catalog: Catalog | None) -> Iterator[str]:
+    named = catalog.index_file() if catalog is not None else None
+    if catalog is None or named is None:
+        yield "the catalog names no vector index"
+        return
+    described = vector_file.describe(catalog)
+    kind = f", {described.kind}, {_many(described.vectors, 'vector')}" if described else ""
+    yield (
+        f"the catalog names {named.name}: {named.size_bytes:,} bytes, hash {named.hash},"
+        f" of generation {named.generation}{kind}"
+    )
+    yield (
+        f"the catalog is at generation {catalog.generation}"
+        f" and counts {_many(catalog.count('vectors'), 'vector')};"
+        f" {catalog.delta_size():,} came or went since that file was written"
+    )
+
+
+def _of_catalog(catalog: Catalog | None) -> str:
+    if catalog is None:
+        return "the catalog cannot be read; no text is embedded twice when it is made again"
+    return (
+        f"the catalog is at generation {catalog.generation} and knows"
+        f" {_many(catalog.file_count(), 'file')}, {catalog.indexed_count():,} of them searchable"
+    )
+
+
+def _of_embeddings(embeddings: "EmbeddingCache | None") -> Iterator[str]:
+    if embeddings is None:
+        yield "the embeddings cannot be read; sound rows are kept, the rest is embedded again"
+        return
+    try:
+        for fingerprint, dimension in sorted(embeddings.fingerprints().items()):
+            held = _many(embeddings.count(fingerprint), "embedding")
+            yield f"it holds {held} of {fingerprint}, {dimension} numbers each"
+    except FilestoreError as error:
+        yield error.message
+
+
+def _of_fulltext(places: Places, catalog: Catalog | None) -> Iterator[str]:
+    try:
+        stamp = fulltext_file.own_stamp(places, catalog) if catalog is not None else None
+    except FulltextUnreadable as error:
+        yield error.message
+        return
+    if catalog is None or stamp is None:
+        yield "there is no full-text index of this catalog"
+        return
+    yield (
+        f"it reflects generation {stamp.generation} with {_many(stamp.documents, 'file')};"
+        f" the catalog is at generation {catalog.generation} with {catalog.indexed_count():,}"
+    )
+
+
+def of_vectors(file: int, catalog: Catalog, embeddings: "EmbeddingCache | None") -> Iterator[str]:
+    """Notes on the vectors of a file, part by part."""
+    ids = catalog.parts_of(file)
+    keys = catalog.keys_of_vectors(ids)
+    lengths = _lengths(list(keys.values()), catalog, embeddings)
+    for number, identifier in enumerate(ids[:_NAMED]):
+        part = f"question {number}" if number else "its text"
+        key = keys.get(identifier)
+        length = lengths.get(identifier)
+        if key is None or vector_id(key) != identifier:
+            stored = "no text of the catalog has this id"
+        elif length is None:
+            stored = "no sound embedding of it is stored"
+        else:
+            stored = f"its stored embedding has length {length:.6f}"
+        yield f"{part} is vector {identifier}: {stored}"
+    if len(ids) > _NAMED:
+        yield f"and {_many(len(ids) - _NAMED, 'more question')}"
+
+
+def _lengths(
+    keys: list[bytes], catalog: Catalog, embeddings: "EmbeddingCache | None"
+) -> dict[int, float]:
+    """Vector id to the length of its stored embedding, where there is a sound one."""
+    fingerprint = catalog.meta("fingerprint")
+    if embeddings is None or fingerprint is None or not keys:
+        return {}
+    import numpy
+
+    try:
+        vectors, found = embeddings.get(fingerprint, keys)
+    except FilestoreError:
+        return {}
+    with numpy.errstate(all="ignore"):
+        lengths = numpy.sqrt(numpy.einsum("ij,ij->i", vectors, vectors, dtype=numpy.float64))
+    sound = zip(keys, lengths.tolist(), found.tolist(), strict=True)
+    return {vector_id(key): length for key, length, is_sound in sound if is_sound}
+
+
+def of_original(
+    source: str, places: Places, catalog: Catalog | None, *, everywhere: bool
+) -> Iterator[str]:
+    """Notes on a file that is none of the tree: an original, the settings.
+
+    Args:
+        source: Relative to the store root.
+        places: Where the store lies.
+        catalog: None where it cannot be read.
+        everywhere: Whether the user allowed sources outside the work tree.
+    """
+    path = Reachable(places, everywhere=everywhere).path(source)
+    if path is None:
+        yield f"{source}: it lies outside the work tree and is not looked at"
+    else:
+        yield _on_disk(path, source)
+    if catalog is None:
+        return
+    for _, resource, document, digest in catalog.documents():
+        if document == source:
+            made = len(catalog.files_from([source])) or queries.generated_count(catalog, resource)
+            yield f"when it was added its bytes had {digest}"
+            yield f"made from it: {_many(made, 'chunk file')} of {resource or 'the store'}"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

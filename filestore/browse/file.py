@@ -1,0 +1,456 @@
+"""Looking at what a store holds: resources, chunks, one file and its record, a whole text."""
+
+import contextlib
+import math
+import os
+import sys
+import time
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow, UnknownResourceError
+from filestore.chunks import chunk_file, resource_record
+from filestore.chunks.observation import INDEXED, RECORD, Observation, why_excluded
+from filestore.chunks.observe import (
+    MAX_CHUNK_BYTES,
+    interpret_chunk,
+    is_record,
+    look_at,
+    observe_entry,
+)
+from filestore.chunks.reconstruct import Reconstruction, reconstruct
+from filestore.config.layout import Places
+from filestore.config.settings import Layout
+from filestore.core.errors import FilestoreError
+from filestore.core.findings import codes_where
+from filestore.core.hashing import content_hash
+from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of, is_below, store_path
+from filestore.core.schema import JsonObject
+from filestore.fs import disk
+from filestore.sidecar.session import Parts
+
+MOST_RAW_BYTES: Final = 1024 * 1024
+_LIST: Final = "'filestore ls RESOURCE' lists the chunks of a resource"
+
+
+class UnknownPathError(FilestoreError, KeyError):
+    """No file of the store has this path."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorFacts:
+    """One embedded text of a file, and its vector."""
+
+    part: int
+    """0 for headings and body, n for question n."""
+    id: int
+    embedded: bool
+    norm: float | None
+    """Length of the vector as it is stored; None where it is not, or is damaged."""
+    when: str
+    """When the model gave it, in local time: ``2026-11-20 14:03``; where that is not known, the
+    generation in which the file came into the catalog."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown(JsonObject):
+    """One chunk file with what the store knows of it."""
+
+    path: StorePath
+    frontmatter: dict[str, Any]
+    body: str
+    record: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """Everything known of one file: as it is on disk, and as the catalog has it."""
+
+    path: StorePath
+    frontmatter: Mapping[str, Any]
+    body: str
+    raw: str
+    """The file from its beginning; bytes that are not UTF-8 are replaced."""
+    raw_cut: bool
+    """Whether the file goes on beyond `raw`."""
+    problem: str
+    """Why it cannot be used as it is, "" if it can. Where it cannot even be parsed, `frontmatter`
+    is empty and `body` is `raw`."""
+    record: Mapping[str, Any]
+    """As `show` has it."""
+    source: str
+    pages: tuple[int, ...]
+    headings: tuple[str, ...]
+    questions: tuple[str, ...]
+    children: tuple[chunk_file.Child, ...]
+    """What a summary was made from."""
+    kind: str
+    """``chunk``, ``summary``, ``record``, or "" where that is unknown."""
+    hand_edited: bool
+    freshness: Literal["fresh", "edited", "not indexed"]
+    withheld: str
+    """The code under which the catalog excludes it from search, "" for none."""
+    vectors: tuple[VectorFacts, ...]
+    """Of the texts that were indexed, part by part."""
+    model: str
+    """The fingerprint of the model that the vectors are from, "" for none."""
+    file_hash: str
+    """Of the bytes as they are, hexadecimal; "" where they were not read."""
+    indexed_hash: str
+    """Of the bytes as they were indexed; "" where they never were."""
+    origin: str
+    """The hash of the body as generated; "" for a file written by hand."""
+    generation: int
+    """In which the file came into the catalog as it is there; 0 where it is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AboutResource:
+    """What is known of one resource."""
+
+    resource: str
+    source: str
+    """What its record names; "" without one."""
+    documents: tuple[tuple[str, Mapping[str, Any]], ...]
+    """Source of each document, and what it says about itself, in reading order."""
+    chunks: int
+    """Chunk files, excluded ones included."""
+    extractor: str
+    """Names and versions of what read the documents, separated by commas."""
+    chunker: str
+    record_path: StorePath
+    """`NO_PATH` without one."""
+
+
+def resource_named(catalog: Catalog, name: str, places: Places) -> str:
+    """The resource meant by a name: its own, its name without suffix, or its source.
+
+    Raises:
+        UnknownResourceError: None or several fit.
+    """
+    known = catalog.resources()
+    names = [resource for resource, _, _ in known]
+    wanted = name.rstrip("/")
+    if wanted in names:
+        return wanted
+    absolute = os.path.abspath(wanted)
+    fitting = sorted(
+        resource
+        for resource, source, _ in known
+        if resource
+        and (
+            os.path.splitext(resource)[0] == wanted
+            or (source and source == wanted)
+            or (source and os.path.normpath(os.path.join(places.root, source)) == absolute)
+            or os.path.join(places.chunked, resource) == absolute
+        )
+    )
+    if len(fitting) == 1:
+        return fitting[0]
+    detail = f"; it could be {', '.join(fitting)}" if fitting else ""
+    raise UnknownResourceError(
+        f"no resource {name!r}{detail}", remedy="'filestore ls' lists what is there"
+    )
+
+
+def chunks(catalog: Catalog, resource: str) -> list[dict[str, Any]]:
+    """The files of a resource in reading order, as the catalog knows them."""
+    rows = [row for row in catalog.files_of(resource) if row.state != RECORD]
+    rows.sort(key=lambda row: chunk_file.sort_key(row.position, row.path))
+    return [
+        {
+            "path": store_path(row.path),
+            "kind": row.kind or None,
+            "source": catalog.source_of(row),
+            "edited": row.edited,
+            "withheld": row.state or None,
+        }
+        for row in rows
+    ]
+
+
+def show(places: Places, catalog: Catalog, path: str) -> Shown:
+    """One chunk file as it is on disk, and what the catalog knows of it.
+
+    Raises:
+        UnknownPathError: There is no such file below `chunked/`.
+        FilestoreError: It cannot be read as a chunk.
+    """
+    relative = below_chunked(places, path)
+    try:
+        with disk.folder_at(places.chunked) as handle:
+            data, _ = disk.read_below(handle, relative, most=MAX_CHUNK_BYTES)
+    except disk.FileTooLargeError as error:
+        raise FilestoreError(
+            f"cannot show {path}: oversized, {error.message}",
+            remedy="cut it into smaller files, or move it out of chunked/",
+        ) from error
+    except OSError as error:
+        raise UnknownPathError(
+            f"cannot show {path}: {error.strerror or error}",
+            remedy=_LIST,
+        ) from error
+    chunk = chunk_file.parse(data)
+    row = catalog.files([relative]).get(relative)
+    return Shown(
+        path=store_path(relative),
+        frontmatter=dict(chunk.frontmatter),
+        body=chunk.body,
+        record=_record(
+            catalog, row, hand_edited=chunk_file.hand_edited(chunk), now=content_hash(data)
+        ),
+    )
+
+
+def _record(
+    catalog: Catalog, row: FileRow | None, *, hand_edited: bool, now: bytes
+) -> dict[str, Any]:
+    if row is None:
+        return {"indexed": False, "hand_edited": hand_edited}
+    source = catalog.source_of(row)
+    return {
+        "indexed": row.state == INDEXED,
+        "withheld": row.state or None,
+        "freshness": "fresh" if now == row.file_hash else "edited",
+        "resource": row.resource,
+        "kind": row.kind,
+        "source": source,
+        "document": _document(catalog, row.resource, source),
+        "hand_edited": hand_edited,
+        "vector_ids": catalog.parts_of(row.id),
+        "file_hash": row.file_hash.hex(),
+        "generation": row.generation,
+    }
+
+
+def about(parts: Parts, catalog: Catalog, path: str) -> About:
+    """Everything known of one file, whatever state it is in.
+
+    Args:
+        parts: The store's.
+        catalog: Inside a snapshot.
+        path: Relative to the store root, to `chunked/`, or absolute.
+
+    Raises:
+        UnknownPathError: There is no such file below `chunked/`.
+    """
+    relative = below_chunked(parts.places, path)
+    row = catalog.files([relative]).get(relative)
+    seen, raw = _seen(parts, relative)
+    chunk, text = _parsed(seen), raw[:MOST_RAW_BYTES].decode("utf-8", "replace")
+    edited = chunk_file.hand_edited(chunk) if chunk else row is not None and row.edited
+    record = _record(catalog, row, hand_edited=edited, now=seen.file_hash)
+    is_known = row is not None and row.state in (INDEXED, RECORD)
+    fingerprint = str(catalog.meta("fingerprint") or "")
+    return About(
+        path=store_path(relative),
+        frontmatter=dict(chunk.frontmatter) if chunk else {},
+        body=chunk.body if chunk else text,
+        raw=text,
+        raw_cut=len(raw) > MOST_RAW_BYTES,
+        problem="" if seen.state in (INDEXED, RECORD) else why_excluded(seen.state, seen.detail),
+        record=record,
+        source=_source(catalog, row, chunk),
+        pages=chunk.pages if chunk else (),
+        headings=chunk.headings if chunk else (),
+        questions=chunk.questions if chunk else (),
+        children=chunk.children if chunk else (),
+        kind=_kind(seen, chunk),
+        hand_edited=edited,
+        freshness=record["freshness"] if is_known else "not indexed",
+        withheld="" if row is None or is_known else row.state,
+        vectors=_vectors(parts, catalog, row, fingerprint),
+        model=fingerprint,
+        file_hash=seen.file_hash.hex(),
+        indexed_hash=row.file_hash.hex() if row else "",
+        origin=(chunk.origin if chunk else row.origin if row else None) or "",
+        generation=row.generation if row else 0,
+    )
+
+
+def _seen(parts: Parts, relative: ChunkPath) -> tuple[Observation, bytes]:
+    """A file as it is, and its first bytes, one more than are shown; none where it is no file."""
+    name = relative.rpartition("/")[2]
+    try:
+        with (
+            disk.folder_at(parts.places.chunked) as root,
+            disk.folder(root, folder_of(relative)) as handle,
+        ):
+            return _seen_at(handle, relative, name, parts.settings.layout)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UnknownPathError(f"no chunk file {relative!r}", remedy=_LIST) from error
+    except OSError as error:
+        return _unreadable(relative, error), b""
+
+
+def _seen_at(handle: int, path: ChunkPath, name: str, layout: Layout) -> tuple[Observation, bytes]:
+    try:
+        seen = observe_entry(handle, path, name, layout=layout)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        seen = _unreadable(path, error)
+    if seen.data:
+        return seen, seen.data[: MOST_RAW_BYTES + 1]
+    # Too large, or no chunk file: its beginning is shown, unless it is no regular file at all.
+    with contextlib.suppress(OSError):
+        return seen, disk.read_at(handle, name, limit=MOST_RAW_BYTES + 1)[0]
+    return seen, b""
+
+
+def _unreadable(path: ChunkPath, error: OSError) -> Observation:
+    detail = error.strerror or str(error)
+    return Observation(path=path, values=(0,) * 5, state="unreadable", detail=detail)
+
+
+def _parsed(seen: Observation) -> chunk_file.Chunk | None:
+    """What a file says, also where it is left out for what its body is."""
+    if seen.chunk is not None or seen.state not in codes_where(excluded="body"):
+        return seen.chunk
+    with contextlib.suppress(FilestoreError):
+        return chunk_file.parse(seen.data)
+    return None
+
+
+def _source(catalog: Catalog, row: FileRow | None, chunk: chunk_file.Chunk | None) -> str:
+    own = chunk.source if chunk else None
+    return own or (catalog.source_of(row) if row else None) or ""
+
+
+def _kind(seen: Observation, chunk: chunk_file.Chunk | None) -> str:
+    if seen.state == RECORD:
+        return RECORD
+    return (
+        (chunk.kind if chunk else None)
+        or chunk_file.kind_of_name(seen.path)
+        or ("chunk" if chunk else "")
+    )
+
+
+def _vectors(
+    parts: Parts, catalog: Catalog, row: FileRow | None, fingerprint: str
+) -> tuple[VectorFacts, ...]:
+    if row is None:
+        return ()
+    found = CatalogPages(catalog).vectors_of(row.id)
+    stored: Mapping[bytes, bytes] = {}
+    # Without the embeddings everything else is still worth telling.
+    with contextlib.suppress(FilestoreError):
+        embeddings = parts.embeddings() if found else None
+        if embeddings is not None:
+            stored = embeddings.raw(fingerprint, [key for _, _, key, _ in found])
+    return tuple(
+        VectorFacts(
+            part=part,
+            id=identifier,
+            embedded=embedded != 0,
+            norm=_norm(stored[key]) if key in stored else None,
+            when=_when(embedded) or f"generation {row.generation}",
+        )
+        for part, identifier, key, embedded in found
+    )
+
+
+def _when(seconds: int) -> str:
+    if seconds <= SOME_TIME:
+        return ""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+
+
+def _norm(vector: bytes) -> float:
+    """The length of a vector of little-endian float32; one vector is not worth loading numpy."""
+    numbers = array("f", vector)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return math.hypot(*numbers)
+
+
+def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource:
+    """What is known of one resource.
+
+    Raises:
+        UnknownResourceError: No resource has this name, or several could be meant.
+    """
+    pages = CatalogPages(catalog)
+    resource = name if pages.has_resource(name) else resource_named(catalog, name, places)
+    known = [resource_record.parse(data) for data in catalog.records_of(resource)]
+    documents = [document for record in known for document in record.documents]
+    paths = catalog.record_paths(resource)
+    return AboutResource(
+        resource=resource,
+        source=", ".join(record.source for record in known),
+        documents=tuple((one.source, dict(one.metadata)) for one in documents),
+        chunks=pages.chunk_count(resource),
+        extractor=_each_once([document.extractor for document in documents]),
+        chunker=_each_once([record.chunker for record in known]),
+        record_path=store_path(paths[0]) if paths else NO_PATH,
+    )
+
+
+def _each_once(texts: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(texts))
+
+
+def _document(catalog: Catalog, resource: str, source: str | None) -> dict[str, Any]:
+    """What the chunk's document says about itself."""
+    for data in catalog.records_of(resource):
+        for document in resource_record.parse(data).documents:
+            if document.source == source:
+                return dict(document.metadata)
+    return {}
+
+
+def below_chunked(places: Places, path: str) -> ChunkPath:
+    """A path as given by a person, relative to `chunked/`.
+
+    Raises:
+        UnknownPathError: It leads out of it.
+    """
+    candidates = (
+        os.path.join(places.root, path),
+        os.path.join(places.chunked, path),
+        os.path.abspath(path),
+    )
+    for candidate in candidates:
+        normal = os.path.normpath(candidate)
+        is_inside = is_below(normal, places.chunked) and normal != places.chunked
+        if is_inside and _may_be_there(normal):
+            return ChunkPath(os.path.relpath(normal, places.chunked))
+    raise UnknownPathError(f"no chunk file {path!r}", remedy=_LIST)
+
+
+def _may_be_there(path: str) -> bool:
+    """Whether something is at a path, or that cannot be known."""
+    try:
+        os.lstat(path)
+    except PermissionError:
+        return True
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def reconstruct_resource(
+    places: Places, catalog: Catalog, resource: str, layout: Layout
+) -> Reconstruction:
+    """The text of a resource from its files on disk, document after document."""
+    files = (row.path for row in catalog.files_of(resource))
+    paths = sorted(path for path in files if not is_record(path.rpartition("/")[2], layout))
+    found: list[tuple[StorePath, chunk_file.Chunk]] = []
+    problems: list[str] = []
+    for look in look_at(places, paths, layout):
+        if not isinstance(look, Observation):
+            problems.append(f"{store_path(look[0])}: {look[1].strerror or look[1]}")
+            continue
+        interpret_chunk(look)
+        if look.chunk is None:
+            problems.append(f"{store_path(look.path)}: left out, {look.state}")
+        elif (look.chunk.kind or chunk_file.kind_of_name(look.path)) != "summary":
+            found.append((store_path(look.path), look.chunk))
+    done = reconstruct(found)
+    return Reconstruction(text=done.text, chunks=done.chunks, warnings=(*problems, *done.warnings))

@@ -1,0 +1,420 @@
+"""Looking around among the vectors of a store: neighbours, a map, distributions.
+
+Reads the catalog, the embeddings and, for a text as it is now, one file. One rule: whatever rests
+on stored vectors works without their model.
+"""
+
+import os
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from filestore.browse.projection import (
+    Histogram,
+    cosine_edges,
+    histogram,
+    principal_plane,
+    size_edges,
+)
+from filestore.catalog import Catalog, decode_path, queries
+from filestore.chunks import chunk_file
+from filestore.chunks.observation import INDEXED, Observation
+from filestore.chunks.observe import look_at
+from filestore.core.errors import FilestoreError
+from filestore.core.hashing import embedding_key
+from filestore.core.paths import ChunkPath, StorePath, chunk_path, store_path
+from filestore.fs.scan import STAT_BYTES, unpack_names, unpack_stat
+from filestore.sidecar import vector_file
+from filestore.sidecar.session import Parts
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from filestore.embed.cache import EmbeddingCache
+    from filestore.index.base import VectorIndex
+
+MOST_POINTS: Final = 20_000
+"""Of a map; more would be drawn over each other."""
+MOST_COMPARED: Final = 1_000
+_COMPARED_WITH_ALL: Final = 250_000
+"""Up to so many vectors, comparing with every one is quicker than that many searches."""
+_DEEPEST: Final = 5_000
+"""So many nearest texts are looked through for files; more only tie."""
+_SPARE: Final = 8
+
+
+class NoVectorError(FilestoreError, LookupError):
+    """There is no vector to start from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """A file whose text is near another."""
+
+    path: StorePath
+    resource: str
+    cosine: float
+    """Of the nearest two of their texts."""
+    headings: tuple[str, ...]
+    """As they were indexed, and so are the pages."""
+    pages: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorMap:
+    """The bodies of a store as points; the fields but the last two are parallel."""
+
+    paths: tuple[StorePath, ...]
+    resources: tuple[str, ...]
+    xs: "array[float]"
+    ys: "array[float]"
+    total: int
+    """How many bodies there are, drawn or not."""
+    explained: tuple[float, float]
+    """The shares of all variance, 0 to 1, along x and along y."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Space:
+    """Whose vectors the catalog counts on, whether or not the model is here."""
+
+    fingerprint: str
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loaded:
+    """An index, and what it was opened of."""
+
+    catalog: Catalog
+    generation: int
+    index: "VectorIndex"
+
+
+class Explorer:
+    """Questions to the vectors of one store; one thread at a time. Closed with its store."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._loaded: _Loaded | None = None
+
+    def close(self) -> None:
+        """Let go of the index."""
+        self._loaded = None
+
+    def neighbours(self, path: str, count: int = 10, *, now: bool = False) -> tuple[Neighbour, ...]:
+        """The files whose texts are nearest to those of one file, nearest first, ties by path.
+
+        Args:
+            path: Relative to the store root.
+            count: At most so many.
+            now: Start from what the file says at this moment, embedded where that was not done yet,
+                instead of from what was indexed.
+
+        Raises:
+            NoVectorError: It is not indexed, not embedded, or cannot be read as a chunk.
+            CatalogMissingError: There is no catalog yet.
+            FilestoreError: The embeddings, or the model for a new text, cannot be had.
+        """
+        relative = chunk_path(StorePath(os.path.normpath(path)))
+        catalog = self._parts.catalog()
+        with catalog.snapshot():
+            space = self._space(catalog)
+            if space is None:
+                raise NoVectorError(
+                    f"{store_path(relative)} has no neighbours: nothing of this store is embedded",
+                    remedy="filestore sync",
+                )
+            if now:
+                vectors = self._present_vectors(relative, space)
+            else:
+                vectors = self._stored_vectors(relative, catalog, space)
+            near = self._nearest(vectors, relative, max(0, count), catalog, space)
+            return tuple(_neighbours(catalog, near))
+
+    def vector_map(self, most: int = MOST_POINTS) -> VectorMap:
+        """The store's bodies laid out in a plane; see `principal_plane`.
+
+        Args:
+            most: A fixed choice of so many is drawn where there are more.
+
+        Raises:
+            CatalogMissingError: There is no catalog yet.
+            FilestoreError: The embeddings cannot be read.
+        """
+        catalog = self._parts.catalog()
+        with catalog.snapshot():
+            rows, vectors = self._sampled(catalog, most)
+            plane = principal_plane(vectors)
+            return VectorMap(
+                paths=tuple(store_path(decode_path(path)) for _, _, path, _ in rows),
+                resources=tuple(resource for _, _, _, resource in rows),
+                xs=plane.xs,
+                ys=plane.ys,
+                total=catalog.indexed_count(),
+                explained=plane.explained,
+            )
+
+    def sizes(self, resource: str | None = None) -> Histogram:
+        """How large the chunk files are, by the stats that were recorded; opens none of them.
+
+        Args:
+            resource: Only of this one, by its name; None for all.
+
+        Raises:
+            CatalogMissingError: There is no catalog yet.
+        """
+        catalog = self._parts.catalog()
+        with catalog.snapshot():
+            found = _every_size(catalog) if resource is None else _sizes_of(catalog, resource)
+            sizes = list(found)
+        return histogram(sizes, size_edges(sizes), unit="bytes", total=len(sizes))
+
+    def similarities(self, most: int = MOST_COMPARED) -> Histogram:
+        """How near to each body the nearest text is that no file with this body has itself.
+
+        Args:
+            most: A fixed choice of so many bodies is looked at where there are more.
+
+        Raises:
+            CatalogMissingError: There is no catalog yet.
+            FilestoreError: The embeddings cannot be read.
+        """
+        catalog = self._parts.catalog()
+        with catalog.snapshot():
+            rows, vectors = self._sampled(catalog, most)
+            # Of files with one body in common only the first stands for it.
+            first = [place for place, row in enumerate(rows) if not _repeats(rows, place)]
+            ids = [rows[place][0] for place in first]
+            found = self._nearest_others(ids, vectors[first], catalog) if ids else []
+            total = catalog.indexed_count()
+        sampled = len(found) if len(rows) < total else 0
+        return histogram(found, cosine_edges(found), unit="cosine", total=total, sampled=sampled)
+
+    def _embeddings(self) -> "EmbeddingCache":
+        """The embeddings; where they cannot be read, what opening them says is raised."""
+        from filestore.embed.cache import EmbeddingCache
+
+        opened = self._parts.embeddings()
+        if opened is not None:
+            return opened
+        return EmbeddingCache.open(self._parts.places.embeddings, read_only=True)
+
+    def _space(self, catalog: Catalog) -> _Space | None:
+        """Whose vectors the catalog counts on; None where nothing was embedded."""
+        fingerprint = catalog.meta("fingerprint")
+        if fingerprint is None or not queries.has_embedded(catalog):
+            return None
+        dimension = self._embeddings().fingerprints().get(fingerprint)
+        if dimension is None:
+            raise _lost("the embeddings of this store")
+        return _Space(fingerprint=fingerprint, dimension=dimension)
+
+    def _stored_vectors(
+        self, path: ChunkPath, catalog: Catalog, space: _Space
+    ) -> "NDArray[float32]":
+        """The vectors of a file's texts, as far as they are embedded: (n, dimension)."""
+        row = catalog.files([path]).get(path)
+        ids = catalog.parts_of(row.id) if row is not None and row.state == INDEXED else []
+        if not ids:
+            raise NoVectorError(
+                f"{store_path(path)} is not indexed, so it has no vector",
+                remedy="filestore sync; 'filestore status' says why a file is left out",
+            )
+        keys = catalog.keys_of_vectors(ids)
+        vectors, found = self._embeddings().get(
+            space.fingerprint, [keys.get(one, b"") for one in ids]
+        )
+        if not found.any():
+            raise _lost(f"the vectors of {store_path(path)}")
+        return vectors[found]
+
+    def _present_vectors(self, path: ChunkPath, space: _Space) -> "NDArray[float32]":
+        """The vectors of what a file says now; what was embedded once is not embedded again."""
+        texts = self._present_texts(path)
+        keys = [embedding_key(text) for text in texts]
+        vectors, found = self._embeddings().get(space.fingerprint, keys)
+        if found.all():
+            return vectors
+        embedder = self._parts.model.embedder
+        if embedder is None or embedder.fingerprint != space.fingerprint:
+            raise self._parts.model.why_not
+        new = [text for text, is_known in zip(texts, found.tolist(), strict=True) if not is_known]
+        vectors = vectors.copy()
+        vectors[~found] = embedder.embed_documents(new)
+        return vectors
+
+    def _present_texts(self, path: ChunkPath) -> tuple[str, ...]:
+        looks = _looked_at(self._parts, path)
+        if isinstance(looks, Observation) and looks.texts:
+            return looks.texts
+        reason = looks if isinstance(looks, str) else looks.detail or looks.state
+        raise NoVectorError(
+            f"{store_path(path)} has no text to embed now: {reason}",
+            remedy="fix the file, or ask for the neighbours of what was indexed",
+        )
+
+    def _index(self, catalog: Catalog, space: _Space) -> "VectorIndex":
+        loaded, generation = self._loaded, catalog.generation
+        if loaded is None or loaded.catalog is not catalog or loaded.generation != generation:
+            index = vector_file.load_to_search(
+                self._parts.places, catalog, self._embeddings(), space
+            )
+            self._loaded = loaded = _Loaded(catalog=catalog, generation=generation, index=index)
+        return loaded.index
+
+    def _nearest(
+        self,
+        vectors: "NDArray[float32]",
+        path: ChunkPath,
+        count: int,
+        catalog: Catalog,
+        space: _Space,
+    ) -> list[tuple[ChunkPath, float]]:
+        """Paths and cosines of the files nearest to any of some vectors."""
+        index = self._index(catalog, space)
+        wanted = count + len(vectors) + _SPARE
+        while count:
+            rankings = [index.search(vector, wanted) for vector in vectors]
+            files = _best_files(catalog, rankings, path)
+            reached = (
+                max(ranking[-1][1] for ranking in rankings if ranking) if any(rankings) else -1.0
+            )
+            is_all = all(len(ranking) < wanted for ranking in rankings)
+            # The order among equals is ours only if none of them was left behind.
+            enough = len(files) >= count and files[count - 1][1] > reached
+            if is_all or enough or wanted >= _DEEPEST:
+                return files[:count]
+            wanted *= 4
+        return []
+
+    def _sampled(
+        self, catalog: Catalog, most: int
+    ) -> "tuple[list[tuple[int, bytes, bytes, str]], NDArray[float32]]":
+        """Id, key, path and resource of bodies, and their vectors, rows without one left out."""
+        import numpy
+
+        space = self._space(catalog)
+        if space is None:
+            return [], numpy.empty((0, 0), numpy.float32)
+        rows = queries.embedded_bodies(catalog, max(0, most))
+        vectors, found = self._embeddings().get(space.fingerprint, [row[1] for row in rows])
+        found = found & numpy.isfinite(vectors).all(axis=1)
+        if not found.all():
+            rows = [rows[place] for place in numpy.flatnonzero(found).tolist()]
+            vectors = vectors[found]
+        return [(row[0], row[1], row[2], row[3]) for row in rows], vectors
+
+    def _nearest_others(
+        self, ids: Sequence[int], vectors: "NDArray[float32]", catalog: Catalog
+    ) -> list[float]:
+        """For each body the cosine of the nearest text of other files, where there is one."""
+        space = self._space(catalog)
+        assert space is not None
+        kin = [queries.vectors_beside(catalog, identifier) for identifier in ids]
+        if catalog.count("vectors") <= _COMPARED_WITH_ALL:
+            source = vector_file.StoredVectors(catalog, self._embeddings(), space)
+            return _nearest_of_all(source, vectors, kin)
+        index, found = self._index(catalog, space), []
+        for vector, own in zip(vectors, kin, strict=True):
+            hits = index.search(vector, len(own) + 1)
+            found += [score for identifier, score in hits if identifier not in own][:1]
+        return found
+
+
+def _nearest_of_all(
+    source: vector_file.StoredVectors, vectors: "NDArray[float32]", kin: Sequence[set[int]]
+) -> list[float]:
+    """The same from the embeddings themselves, block by block."""
+    import numpy
+
+    best = numpy.full(len(vectors), -numpy.inf, numpy.float32)
+    owners: dict[int, list[int]] = {}
+    for place, own in enumerate(kin):
+        for identifier in own:
+            owners.setdefault(identifier, []).append(place)
+    for ids, block in source.blocks():
+        scores = vectors @ block.T
+        for column, identifier in enumerate(ids.tolist()):
+            if identifier in owners:
+                scores[owners[identifier], column] = -numpy.inf
+        best = numpy.maximum(best, scores.max(axis=1))
+    found: list[float] = best[numpy.isfinite(best)].tolist()
+    return found
+
+
+def _repeats(rows: Sequence[tuple[int, bytes, bytes, str]], place: int) -> bool:
+    return place > 0 and rows[place][0] == rows[place - 1][0]
+
+
+def _best_files(
+    catalog: Catalog, rankings: Sequence[Sequence[tuple[int, float]]], without: ChunkPath
+) -> list[tuple[ChunkPath, float]]:
+    """Each file but one with the cosine of its nearest text, nearest first, ties by path."""
+    scores: dict[int, float] = {}
+    for ranking in rankings:
+        for identifier, score in ranking:
+            scores[identifier] = max(score, scores.get(identifier, score))
+    best: dict[int, float] = {}
+    for identifier, files in catalog.files_of_vectors(list(scores)).items():
+        for file, _ in files:
+            best[file] = max(scores[identifier], best.get(file, scores[identifier]))
+    paths = catalog.indexed_paths(list(best))
+    named = [(path, best[file]) for file, path in paths.items() if path != without]
+    return sorted(named, key=lambda pair: (-pair[1], pair[0]))
+
+
+def _neighbours(catalog: Catalog, near: Sequence[tuple[ChunkPath, float]]) -> Iterator[Neighbour]:
+    rows = catalog.files([path for path, _ in near])
+    for path, cosine in near:
+        data = catalog.content(rows[path].id)
+        chunk = chunk_file.parse(data) if data is not None else None
+        yield Neighbour(
+            path=store_path(path),
+            resource=rows[path].resource,
+            cosine=cosine,
+            headings=chunk.headings if chunk else (),
+            pages=chunk.pages if chunk else (),
+        )
+
+
+def _every_size(catalog: Catalog) -> Iterator[int]:
+    # One folder at a time: all of them at once are a burden where files are a million.
+    for names, stats in queries.all_folder_stats(catalog):
+        values = array("q", stats)
+        fields = STAT_BYTES // values.itemsize
+        for name, size, inode in zip(
+            names.split(b"\0"), values[::fields], values[3::fields], strict=True
+        ):
+            if inode and name.endswith(b".md") and not name.startswith(b"."):
+                yield size
+
+
+def _sizes_of(catalog: Catalog, resource: str) -> Iterator[int]:
+    names: dict[bytes, set[str]] = {}
+    for path in queries.chunk_paths(catalog, resource):
+        folder, _, name = path.rpartition(b"/")
+        names.setdefault(folder, set()).add(decode_path(name))
+    for folder, wanted in names.items():
+        for packed, stats in queries.folder_stats(catalog, folder):
+            for place, held in enumerate(unpack_names(packed)):
+                entry = stats[place * STAT_BYTES : (place + 1) * STAT_BYTES]
+                if held in wanted and (values := unpack_stat(entry))[3]:
+                    yield values[0]
+
+
+def _looked_at(parts: Parts, path: ChunkPath) -> Observation | str:
+    """A file as it is, or why it cannot be looked at."""
+    try:
+        (look,) = look_at(parts.places, [path], parts.settings.layout)
+    except OSError as error:
+        return error.strerror or str(error)
+    return look if isinstance(look, Observation) else look[1].strerror or str(look[1])
+
+
+def _lost(what: str) -> NoVectorError:
+    return NoVectorError(
+        f"{what} are missing or damaged", remedy="'filestore sync --full' embeds what is lost again"
+    )

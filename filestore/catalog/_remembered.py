@@ -1,0 +1,274 @@
+"""What the catalog remembers of itself, held against its checksum, its form and its tables.
+
+A commit derives from what it reads here, so a forged value must never get a fresh
+checksum. One rule: cheap enough for every opening; whole large tables are for a verification.
+"""
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from filestore.core.hashing import content_hash
+
+AWAITED: Final = "awaited"
+"""Remembered where a part of a mass of missing files came back: the rest waits for a person."""
+CHECKSUM: Final = "checksum"
+"""Over all that is remembered, but for where originals lie: SQLite checks no data page."""
+LAST_FILE: Final = "last_file"
+"""The highest file id that was ever given: none is given twice."""
+LET_GO: Final = "let_go"
+"""Remembered where the last file was forgotten: it went on purpose, whatever git still has."""
+RESOLVED: Final = "resolved"
+"""Conflicts that a person resolved, as JSON."""
+ROWS: Final = "rows"
+"""How many rows each table had at the last commit, as JSON."""
+COUNTED: Final = (
+    "conflicts",
+    "dead",
+    "deleted",
+    "documents",
+    "facts",
+    "files",
+    "folders",
+    "forgotten",
+    "generated",
+    "index_delta",
+    "links",
+    "parts",
+    "record_facts",
+    "records",
+    "renamed",
+    "source_stats",
+    "vectors",
+)
+"""Not `contents`: it has the most bytes, and a row for every searchable file."""
+MOST: Final = 2**53
+"""No number of ours is larger; one that is was never counted up to."""
+
+_NARROW: Final = frozenset({"files", "parts", "vectors"})
+"""Counted at every opening, at a millisecond for 100,000 rows: all answers come from them."""
+_FEW: Final = 1_000
+"""Other tables are counted at every opening up to so many rows; beyond, looked at for any row."""
+_REMEMBERED: Final = (
+    "SELECT key, value FROM meta WHERE key < 'original:' OR key >= 'original;' ORDER BY key"
+)
+_GIVEN: Final = "SELECT seq FROM sqlite_sequence WHERE name = 'files'"
+_COMPARED: Final = 10_000
+"""Up to so many paths are compared at every opening, in some 10 ms."""
+_LEADS_OUT: Final = (
+    # Through the index: what is no blob, and what begins with a NUL, comes first.
+    "SELECT 1 FROM files WHERE path < x'01'"
+    " OR path >= x'2f' AND path < x'30'"  # /
+    " OR path >= x'2e2f' AND path < x'2e30'"  # ./
+    " OR path >= x'2e2e2f' AND path < x'2e2e30'"  # ../
+    " OR path IN (x'2e', x'2e2e') LIMIT 1"
+)
+_DESCRIBED: Final = frozenset({"vectors", "lists", "probes", "trained_on"})
+_DIGEST: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_FILE_NAME: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}", re.ASCII)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= MOST
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
+
+
+def _is_file_name(value: Any) -> bool:
+    return isinstance(value, str) and _FILE_NAME.fullmatch(value) is not None
+
+
+def _is_description(value: Any) -> bool:
+    """As `index.building.Description` is serialized."""
+    said = _parsed(value)
+    if not isinstance(said, dict) or said.pop("kind", "") not in ("exact", "approximate"):
+        return False
+    shares = [said.pop(key, None) for key in ("recall", "work")]
+    numbers = [number for key, number in said.items() if key == "vectors" or number is not None]
+    is_sound = all(map(_is_number, numbers)) and all(map(_is_share, shares))
+    return is_sound and "vectors" in said and said.keys() <= _DESCRIBED
+
+
+def _is_share(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and 0 <= value <= MOST)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, str | bytes) and isinstance(_parsed(value), list)
+
+
+def _is_count_of_rows(value: Any) -> bool:
+    counts = _parsed(value)
+    if not isinstance(counts, dict) or counts.keys() != set(COUNTED):
+        return False
+    return all(map(_is_number, counts.values()))
+
+
+def _parsed(value: Any) -> Any:
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return None
+
+
+_FORMS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    AWAITED: _is_number,
+    CHECKSUM: _is_digest,
+    "embeddings": _is_number,
+    "files": _is_number,
+    "fingerprint": _is_text,
+    "generation": _is_number,
+    "identity": _is_digest,
+    "index_description": _is_description,
+    "index_fingerprint": _is_text,
+    "index_generation": _is_number,
+    "index_hash": _is_digest,
+    "index_name": _is_file_name,
+    "index_size": _is_number,
+    "indexed": _is_number,
+    LAST_FILE: _is_number,
+    LET_GO: _is_number,
+    "metric": _is_text,
+    RESOLVED: _is_list,
+    ROWS: _is_count_of_rows,
+}
+
+
+def checksum(connection: sqlite3.Connection) -> str:
+    """Over what is remembered now."""
+    return _checksum(connection.execute(_REMEMBERED).fetchall())
+
+
+def _checksum(remembered: Iterable[tuple[str, Any]]) -> str:
+    sealed = [row for row in remembered if row[0] != CHECKSUM]
+    return content_hash(repr(sealed).encode("utf-8", "surrogatepass")).hex()
+
+
+def problem(connection: sqlite3.Connection) -> str:
+    """What is wrong with what is remembered, or ""; reads a few rows."""
+    rows = connection.execute(_REMEMBERED).fetchall()
+    remembered = dict(rows)
+    if CHECKSUM not in remembered:
+        # No commit yet, or the row is gone.
+        return "" if _is_new(connection) else "the checksum of its records is missing"
+    if remembered[CHECKSUM] != _checksum(rows):
+        return "its records of the store fail their checksum"
+    for key, value in rows:
+        if key in _FORMS and not _FORMS[key](value):
+            return f"its recorded {key} is not a possible value"
+    if not {"files", "generation", "identity", "indexed"} <= remembered.keys():
+        return "its generation is not recorded"
+    if remembered["indexed"] > remembered["files"]:
+        return "it records more searchable files than it has"
+    given = _given(connection)
+    if remembered.get(LAST_FILE, given) != given:
+        return "the last file id is not the one that was given last"
+    return ""
+
+
+def _is_new(connection: sqlite3.Connection) -> bool:
+    """Whether it has no commit yet: it knows its identity, and no file was ever in it."""
+    known = connection.execute("SELECT key, value FROM meta LIMIT 2").fetchall()
+    if [key for key, _ in known] != ["identity"] or not _is_digest(known[0][1]):
+        return False
+    tables = (*COUNTED, "contents", "sqlite_sequence")
+    return not any(_has_rows(connection, table) for table in tables)
+
+
+def _given(connection: sqlite3.Connection) -> Any:
+    found = connection.execute(_GIVEN).fetchall()
+    return found[0][0] if found else 0
+
+
+def seal(connection: sqlite3.Connection, touched: Iterable[str]) -> None:
+    """Remember the rows of tables that a transaction changed, and put the checksum over all.
+
+    Args:
+        connection: In the transaction that is about to be committed.
+        touched: The tables.
+    """
+    before = _counts(connection)
+    changed = COUNTED if not before else [table for table in COUNTED if table in set(touched)]
+    counts = before | {table: _count(connection, table) for table in changed}
+    _remember(connection, ROWS, orjson.dumps(counts, option=orjson.OPT_SORT_KEYS).decode())
+    _remember(connection, LAST_FILE, _given(connection))
+    _remember(connection, CHECKSUM, checksum(connection))
+
+
+def _remember(connection: sqlite3.Connection, key: str, value: Any) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
+def _value(connection: sqlite3.Connection, key: str) -> Any:
+    found = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return found[0] if found else None
+
+
+def _counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """The rows of each table at the last commit; empty where that was not remembered yet."""
+    kept = _value(connection, ROWS)
+    return dict(orjson.loads(kept)) if kept is not None else {}
+
+
+def lost_rows(connection: sqlite3.Connection, *, every: bool) -> str:
+    """Which table has other rows than it was left with, or "".
+
+    Args:
+        connection: Of a catalog whose remembered values are sound.
+        every: Whether large tables are counted, too, and not only looked at for being empty.
+    """
+    for table, number in _counts(connection).items():
+        if every or number <= _FEW or table in _NARROW:
+            found = _count(connection, table)
+        else:
+            found = number if _has_rows(connection, table) else 0
+        if found != number:
+            return f"its table {table} had {number:,} rows when it was written, and has {found:,}"
+    indexed = _value(connection, "indexed") or 0
+    if every or indexed <= _FEW:
+        is_whole = _count(connection, "contents") >= indexed
+    else:
+        is_whole = _has_rows(connection, "contents")
+    return "" if is_whole else "its table contents lacks texts of searchable files"
+
+
+def misplaced(connection: sqlite3.Connection, *, every: bool) -> str:
+    """Whether files have other paths than the stat cache has names, or "".
+
+    Args:
+        connection: Of a catalog whose remembered values are sound.
+        every: Whether each path is compared where there are many, and not only the first of those
+            that lead elsewhere, and how many there are.
+    """
+    if connection.execute(_LEADS_OUT).fetchone() is not None:
+        return "a file has a path that leads out of the tree, or is none"
+    folders = connection.execute("SELECT path, names FROM folders").fetchall()
+    files = _count(connection, "files")
+    if every or files <= _COMPARED:
+        seen = {path for folder, names in folders for path in _paths_in(folder, names)}
+        is_same = seen == {path for (path,) in connection.execute("SELECT path FROM files")}
+    else:
+        is_same = files == sum(names.count(b"\0") + 1 for _, names in folders)
+    return "" if is_same else "its files have other paths than it saw in the tree"
+
+
+def _paths_in(folder: bytes, names: bytes) -> list[bytes]:
+    start = folder + b"/" if folder else b""
+    return [start + name for name in names.split(b"\0")]
+
+
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def _has_rows(connection: sqlite3.Connection, table: str) -> bool:
+    return connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is not None

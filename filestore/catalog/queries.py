@@ -1,0 +1,110 @@
+"""Queries of one room each: raw rows to be verified or salvaged, a few counts and samples.
+
+Changes nothing, and judges nothing: rows come as SQLite has them. One rule: whatever reads the
+catalog's tables stands in this package.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from filestore.catalog._reading import FILE_COLUMNS, Catalog
+from filestore.catalog._remembered import LET_GO
+
+_ORIGINAL: Final = "original:"
+_FILES: Final = (
+    f"SELECT {FILE_COLUMNS}, checksum, data FROM files"
+    " LEFT JOIN contents ON contents.file = files.id ORDER BY id"
+)
+# An id is the beginning of a hash: the smallest ones are a fair choice, the same each time, and
+# hardly another one after a few texts came or went (E. Cohen, H. Kaplan, "Summarizing data using
+# bottom-k sketches", 2007). Their embeddings lie side by side, too.
+_BODIES: Final = (
+    "SELECT parts.vector, vectors.key, files.path, files.resource FROM parts"
+    " JOIN vectors ON vectors.id = parts.vector JOIN files ON files.id = parts.file"
+    " WHERE part = 0 AND embedded <> 0 AND state = ''"
+    " ORDER BY parts.vector, files.path LIMIT ?"
+)
+_KIN: Final = (
+    "SELECT DISTINCT other.vector FROM parts AS own JOIN parts AS other USING (file)"
+    " WHERE own.vector = ?"
+)
+SALVAGED: Final = {
+    "generated": "SELECT origin, body FROM generated ORDER BY origin {order}",
+    "originals": (
+        f"SELECT key, value FROM meta WHERE key GLOB '{_ORIGINAL}*' ORDER BY key {{order}}"
+    ),
+    "forgotten": ("SELECT path, file_hash, data, mtime_ns FROM forgotten ORDER BY path {order}"),
+    "contents": (
+        "SELECT path, file_hash, data, 0 FROM contents JOIN files ON id = file"
+        " ORDER BY file {order}"
+    ),
+    "records": (
+        "SELECT path, file_hash, data, 0 FROM records JOIN files USING (path) ORDER BY path {order}"
+    ),
+    "files": "SELECT * FROM files ORDER BY id {order}",
+    "let-go": f"SELECT key, value FROM meta WHERE key = '{LET_GO}' ORDER BY key {{order}}",
+}
+"""What is read of a damaged catalog, from both ends of a table."""
+
+
+def file_rows(catalog: Catalog) -> Iterator[tuple[Any, ...]]:
+    """The columns of every file, its checksum and its last seen bytes, by id."""
+    return catalog.connection.execute(_FILES)
+
+
+def part_rows(catalog: Catalog) -> list[tuple[int, int, int]]:
+    """File, part and vector id of every text, in this order."""
+    return catalog.rows("SELECT file, part, vector FROM parts ORDER BY file, part")
+
+
+def keys_of_vectors(catalog: Catalog) -> dict[int, bytes]:
+    """Vector id to embedding key."""
+    return dict(catalog.connection.execute("SELECT id, key FROM vectors"))
+
+
+def has_embedded(catalog: Catalog) -> bool:
+    """Whether the catalog counts on any embedding."""
+    return bool(catalog.rows("SELECT 1 FROM vectors WHERE embedded <> 0 LIMIT 1"))
+
+
+def records_without(catalog: Catalog, text: bytes) -> list[tuple[bytes, bytes]]:
+    """Path and bytes of the records that do not contain a text."""
+    unlike = "SELECT path, data FROM records WHERE instr(data, ?) = 0 ORDER BY path"
+    return catalog.rows(unlike, [text])
+
+
+def records(catalog: Catalog) -> list[tuple[str, str, bytes]]:
+    """Resource, source and bytes of every record."""
+    return catalog.rows("SELECT resource, source, data FROM records")
+
+
+def folder_stats(catalog: Catalog, folder: bytes) -> list[tuple[bytes, bytes]]:
+    """The packed names and stats of one folder of the stat cache."""
+    return catalog.rows("SELECT names, stats FROM folders WHERE path = ?", (folder,))
+
+
+def all_folder_stats(catalog: Catalog) -> Iterable[tuple[bytes, bytes]]:
+    """The packed names and stats of every folder, one at a time."""
+    return catalog.connection.execute("SELECT names, stats FROM folders")
+
+
+def chunk_paths(catalog: Catalog, resource: str) -> list[bytes]:
+    """The paths of a resource's files, its record left out."""
+    statement = "SELECT path FROM files WHERE resource = ? AND state <> 'record'"
+    return [path for (path,) in catalog.rows(statement, (resource,))]
+
+
+def generated_count(catalog: Catalog, resource: str) -> int:
+    """How many files of a resource were made from a source."""
+    statement = "SELECT count(*) FROM files WHERE resource = ? AND origin IS NOT NULL"
+    return int(catalog.rows(statement, (resource,))[0][0])
+
+
+def embedded_bodies(catalog: Catalog, most: int) -> list[tuple[int, bytes, bytes, str]]:
+    """Vector id, key, path and resource of bodies that have a vector, by vector id."""
+    return catalog.rows(_BODIES, (most,))
+
+
+def vectors_beside(catalog: Catalog, identifier: int) -> set[int]:
+    """The vector ids of all texts of the files that have this one."""
+    return {one for (one,) in catalog.rows(_KIN, (identifier,))}

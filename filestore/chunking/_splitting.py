@@ -1,0 +1,239 @@
+"""Splits a block that is over the budget where it reads best, and verifies every part."""
+
+import math
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from typing import Final
+
+from filestore.chunking._measure import Measure, Span, Unit
+
+_EVENNESS: Final = 1.1  # slack over equal parts, so that natural boundaries are found
+_WORD_LIMIT: Final = 40
+_FILL: Final = 0.95  # of a limit, as characters only estimate tokens
+_WINDOW: Final = 32_768  # the splitting library is superlinear in what it is given at once
+
+VISIBLE: Final = re.compile(r"\S")
+LINE_END: Final = re.compile(r"\n")
+_SENTENCE_END: Final = re.compile(r"[.!?][\"')\]»”’]*\s|[。！？]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+Limits = tuple[int, int]
+"""Most tokens of the first part, and of every other."""
+Split = Callable[[Measure, Span, Limits], list[Span]]
+
+
+def split_unit(measure: Measure, unit: Unit, *, first: int) -> list[Unit]:
+    """A block in parts: the first of at most ``first`` tokens, the others filling a piece each."""
+    room = measure.room(unit.titles)
+    span = (unit.start, unit.end)
+    boundaries = unit.boundaries
+    if unit.kind == "lines":
+        ends = LINE_END.finditer(measure.text, unit.start, unit.end)
+        boundaries = tuple(line_end.end() for line_end in ends)
+    split_between = split_markdown if unit.kind == "nested" else split_text
+    if boundaries:
+        spans = split_at(measure, span, boundaries, (first, room), split_between=split_between)
+    else:
+        spans = split_between(measure, span, (first, room))
+    return [
+        replace(
+            unit,
+            start=start,
+            end=end,
+            tokens=measure.spaced_tokens(start, end),
+            kind=unit.kind if start == unit.start or unit.kind != "heading" else "prose",
+            boundaries=(),
+            final=True,
+        )
+        for start, end in spans
+    ]
+
+
+def _even_share(tokens: int, first: int, room: int) -> int:
+    """Tokens of the first part, so that the parts come out even and none is tiny."""
+    parts = 1 + math.ceil(max(tokens - _FILL * first, 0) / (_FILL * room))
+    return max(min(first, int(tokens / parts * _EVENNESS)), 1)
+
+
+def split_at(
+    measure: Measure,
+    span: Span,
+    boundaries: Sequence[int],
+    limits: Limits,
+    *,
+    split_between: Split,
+) -> list[Span]:
+    """Splits into even parts at boundaries, and what lies between two and is over its limit.
+
+    Args:
+        measure: The text and how to count it.
+        span: What to split.
+        boundaries: Where a split does least harm, ascending.
+        limits: Most tokens of the first part, and of every other.
+        split_between: Cuts the text between two boundaries.
+    """
+    (start, end), (first, room) = span, limits
+    boundaries = [*tidy_offsets(measure.text, start, end, boundaries), end]
+    tokens = measure.spaced_tokens(start, end)
+    shares = (_even_share(tokens, first, room), _even_share(tokens, room, room))
+    width = (end - start) / max(tokens, 1)
+    spans: list[Span] = []
+    index = 0
+    while start < end:
+        share = shares[1 if spans else 0]
+        fitting = _fitting(measure, start, boundaries, index, share, share * width)
+        stop = boundaries[max(fitting - 1, index)]
+        if fitting > index:
+            spans.append((start, stop))
+        else:
+            rest = (room if spans else first, room)
+            spans.extend(split_between(measure, (start, stop), rest))
+        start, index = stop, max(fitting, index + 1)
+    return spans
+
+
+def _fitting(
+    measure: Measure, start: int, boundaries: Sequence[int], index: int, limit: int, reach: float
+) -> int:
+    """How many boundaries, counted from the first of all, can be reached within the limit.
+
+    ``reach`` is how far the limit goes by the average, in characters: near there the search starts.
+    """
+
+    def fits(candidate: int) -> bool:
+        return measure.spaced_tokens(start, boundaries[candidate]) <= limit
+
+    guess = max(bisect_left(boundaries, start + reach), index + 1) - 1
+    low, high, step = index, len(boundaries), 1
+    if fits(guess):
+        low = guess + 1
+        while low < high and fits(min(low + step, high) - 1):
+            low = min(low + step, high)
+            step *= 2
+        high = min(low + step - 1, high)
+    else:
+        high = guess
+        while low < high and not fits(max(high - step, low)):
+            high = max(high - step, low)
+            step *= 2
+        low = max(high - step + 1, low)
+    return bisect_left(range(high), True, lo=low, key=lambda candidate: not fits(candidate))
+
+
+def _split_naturally(
+    measure: Measure, span: Span, limits: Limits, *, is_markdown: bool
+) -> list[Span]:
+    """Splits running text where it reads best, and again where a part still has too many tokens."""
+    first, room = limits
+    done: list[Span] = []
+    pending = [span]
+    while pending:
+        start, end = pending.pop()
+        tokens = measure.spaced_tokens(start, end)
+        limit = room if done else first
+        if tokens <= limit:
+            done.append((start, end))
+            continue
+        share = _even_share(tokens, limit, room)
+        capacity = int(_FILL * len(measure.text[start:end].strip()) * share / tokens)
+        offsets = _natural_offsets(measure.text, (start, end), capacity, is_markdown=is_markdown)
+        offsets = offsets or _middle_offset(measure.text, start, end)
+        if not offsets:
+            done.append((start, end))
+            continue
+        # The first part may be the small one; what follows it is split into even parts by itself.
+        kept = offsets if limit == room else offsets[:1]
+        pending.extend(reversed(spans_between(start, end, kept)))
+    return done
+
+
+split_text: Final[Split] = partial(_split_naturally, is_markdown=False)
+split_markdown: Final[Split] = partial(_split_naturally, is_markdown=True)
+
+
+def windows(text: str, span: Span, boundaries: Sequence[int] = ()) -> list[Span]:
+    """A stretch in parts small enough for the library: split at boundaries, lines or words."""
+    offsets: list[int] = []
+    start, end = span
+    while end - start > _WINDOW:
+        half, stop = start + _WINDOW // 2, start + _WINDOW
+        boundary = boundaries[bisect_right(boundaries, stop) - 1] if boundaries else -1
+        found = (boundary, text.rfind("\n", half, stop) + 1, text.rfind(" ", half, stop) + 1)
+        start = next((offset for offset in found if offset > half), stop)
+        offsets.append(start)
+    return spans_between(*span, tidy_offsets(text, *span, offsets))
+
+
+def _off_word(text: str, offset: int) -> int:
+    """The offset, or the white space shortly before it where it would fall inside a word."""
+    if text[offset - 1].isspace() or text[offset].isspace():
+        return offset
+    before = max(text.rfind(space, offset - _WORD_LIMIT, offset) for space in " \n")
+    return before + 1 or offset
+
+
+def _middle_offset(text: str, start: int, end: int) -> list[int]:
+    """The last resort, where nothing but single characters is left to tell apart."""
+    stretch = text[start:end]
+    visible = len(stretch.strip())
+    middle = start + len(stretch) - len(stretch.lstrip()) + visible // 2
+    return tidy_offsets(text, start, end, [middle]) if visible > 1 else []
+
+
+def _natural_offsets(text: str, span: Span, capacity: int, *, is_markdown: bool) -> list[int]:
+    from semantic_text_splitter import MarkdownSplitter, TextSplitter
+
+    stretch = text[span[0] : span[1]]
+    visible = stretch.strip()
+    if capacity < 1 or len(visible) <= capacity:
+        return []
+    start = span[0] + len(stretch) - len(stretch.lstrip())
+    # The library takes UTF-8 only; a stand-in of the same length keeps the offsets.
+    visible = _SURROGATE.sub("\ufffd", visible)
+    splitter = MarkdownSplitter if is_markdown else TextSplitter
+    if not is_markdown and _is_wrapped_prose(visible):
+        visible = visible.replace("\n", " ")
+    chunks = splitter(capacity, trim=False).chunk_indices(visible)
+    offsets = [_off_word(text, start + offset) for offset, _ in chunks[1:]]
+    return tidy_offsets(text, span[0], span[1], offsets)
+
+
+def _is_wrapped_prose(stretch: str) -> bool:
+    """Whether sentences run over line ends, so that a line end is no good place to split."""
+    ends = _SENTENCE_END.findall(stretch)
+    lines = stretch.count("\n") + 1
+    at_line_ends = sum(end.endswith("\n") for end in ends)
+    is_prose = len(stretch) >= 40 * lines and len(ends) * 400 >= len(stretch)
+    return is_prose and at_line_ends * 2 < lines
+
+
+def tidy_offsets(text: str, start: int, end: int, offsets: Iterable[int]) -> list[int]:
+    """Moves offsets so that no part is only white space and each starts at a line's indentation.
+
+    White space at an offset goes to the part before, but what follows its last line end to the part
+    after. Offsets must ascend.
+    """
+    tidy: list[int] = []
+    done = start
+    for offset in offsets:
+        if offset <= done:
+            continue
+        visible = VISIBLE.search(text, offset, end)
+        if visible is None:
+            break
+        left = offset
+        while left > done and text[left - 1].isspace():
+            left -= 1
+        if left > start:
+            line_end = text.rfind("\n", left, visible.start())
+            tidy.append(line_end + 1 if line_end >= 0 else visible.start())
+        done = visible.start()
+    return tidy
+
+
+def spans_between(start: int, end: int, offsets: Sequence[int]) -> list[Span]:
+    return list(pairwise([start, *offsets, end]))

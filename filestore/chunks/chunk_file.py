@@ -1,0 +1,443 @@
+"""What a chunk file is: the keys that are ours, the texts that are embedded, the names of files.
+
+Reading and writing frontmatter as such is `chunks.frontmatter`; nothing here touches a disk. One
+rule: a file we generate is a function of what it is made from, and a file that exists is changed
+only in our keys.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypedDict, Unpack
+
+from filestore.chunks import order_key
+from filestore.chunks.frontmatter import (
+    MalformedFrontmatter,
+    Split,
+    Value,
+    parse_block,
+    serialize,
+    split,
+    with_keys,
+)
+from filestore.core import hashing
+from filestore.core.errors import FilestoreError
+from filestore.core.paths import ChunkPath
+
+__all__ = [
+    "BadEncoding",
+    "Child",
+    "Chunk",
+    "InvalidMetadata",
+    "MalformedFrontmatter",
+    "OurKeys",
+    "chunk_name",
+    "embed_text",
+    "flat_name",
+    "generate",
+    "hand_edited",
+    "inserted_name",
+    "kind_of_name",
+    "number_of_name",
+    "parse",
+    "record_stem",
+    "sort_key",
+    "texts",
+    "update",
+]
+
+KINDS: Final = ("chunk", "summary")
+
+OUR_KEYS: Final = (
+    "source",
+    "kind",
+    "level",
+    "order",
+    "headings",
+    "pages",
+    "overlap",
+    "origin",
+    "children",
+    "questions",
+)
+"""The keys that are not the user's, in the order in which they are written."""
+
+_OURS: Final = frozenset(OUR_KEYS)
+_HEADING_SEPARATOR: Final = " > "
+_BYTE_ORDER_MARK: Final = "\ufeff"
+_NUMBERED_NAME: Final = re.compile(r"(chunk|summary)([0-9]{1,18})(?:-[^/]*)?\.md")
+_FLAT_STEM_LENGTH: Final = 13
+_INSERTED_TAG_LENGTH: Final = 4
+
+
+class InvalidMetadata(FilestoreError, ValueError):
+    """One of our keys holds a value of the wrong type."""
+
+    def __init__(self, key: str, *, expected: str, found: str, line: int, column: int) -> None:
+        super().__init__(
+            f"invalid metadata, line {line}, column {column}:"
+            f" '{key}' must be {expected}, found {found}",
+            remedy=f"correct '{key}' or remove the line",
+        )
+        self.key = key
+        self.line = line
+        """1-based, in the file: where the key stands; where the block starts if in doubt."""
+        self.column = column
+
+
+class BadEncoding(FilestoreError, ValueError):
+    """A body that is not UTF-8."""
+
+    def __init__(self, reason: str, *, line: int, offset: int) -> None:
+        super().__init__(
+            f"bad encoding, line {line}, byte {offset} of the file: not UTF-8, {reason}",
+            remedy="save the file as UTF-8",
+        )
+        self.line = line
+        """1-based, in the file."""
+        self.offset = offset
+        """The first byte that does not fit, counted from 0 in the file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """What a summary was made from."""
+
+    path: ChunkPath
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A chunk file as read. A key that is absent or null has its default."""
+
+    source: str | None
+    kind: str | None
+    """``chunk`` or ``summary``; None leaves it to the name, see `kind_of_name`."""
+    order: str | None
+    """A key of `filestore.chunks.order_key`; None leaves it to the number in the name."""
+    overlap: int
+    """Characters at the start of the body that repeat the end of the previous chunk."""
+    headings: tuple[str, ...]
+    """From the outermost in."""
+    pages: tuple[int, ...]
+    """1-based."""
+    origin: str | None
+    """The hash of the body as generated; None if the file was written by hand."""
+    questions: tuple[str, ...]
+    level: int | None
+    children: tuple[Child, ...]
+    user: Mapping[str, Value]
+    """Every key that is not ours."""
+    body: str
+    frontmatter: Mapping[str, Value]
+    """Every key, as parsed."""
+
+
+class OurKeys(TypedDict, total=False):
+    """Our keys, as `update` takes them; None removes one."""
+
+    source: str | None
+    kind: str | None
+    level: int | None
+    order: str | None
+    headings: Sequence[str] | None
+    pages: Sequence[int] | None
+    overlap: int | None
+    origin: str | None
+    children: Sequence[Child] | None
+    questions: Sequence[str] | None
+
+
+class _WrongTypeError(Exception):
+    """Raised where the value is looked at, which is not where the line is known."""
+
+    def __init__(self, key: str, expected: str, value: Value) -> None:
+        super().__init__(key)
+        self.key = key
+        self.expected = expected
+        self.value = value
+
+
+# Reading and writing
+
+
+def parse(data: bytes) -> Chunk:
+    """Read the bytes of a chunk file.
+
+    Raises:
+        MalformedFrontmatter: The frontmatter cannot be read within the limits.
+        InvalidMetadata: One of our keys has a value of the wrong type.
+        BadEncoding: The body is not UTF-8.
+    """
+    parts = split(data)
+    values = parse_block(parts.block, parts.block_line)
+    try:
+        return _chunk(values, parts.body.decode())
+    except UnicodeDecodeError as error:
+        offset = len(parts.head) + error.start
+        line = data.count(b"\n", 0, offset) + 1
+        raise BadEncoding(error.reason, line=line, offset=offset) from error
+    except _WrongTypeError as error:
+        raise _invalid(error, parts) from error
+
+
+def generate(
+    *,
+    body: str,
+    source: str | None = None,
+    kind: str | None = None,
+    order: str | None = None,
+    overlap: int = 0,
+    headings: Sequence[str] = (),
+    pages: Sequence[int] = (),
+    questions: Sequence[str] = (),
+    level: int | None = None,
+    children: Sequence[Child] = (),
+) -> bytes:
+    """The bytes of a chunk file as generated, with the hash of its body as ``origin``.
+
+    The keys come in one fixed order, those with default values are left out, so that the same
+    input gives the same bytes.
+
+    Raises:
+        ValueError: The frontmatter would be larger than 64 KiB, or a text cannot be encoded.
+    """
+    values: dict[str, Value] = {
+        "source": source,
+        "kind": kind,
+        "level": level,
+        "order": order,
+        "headings": list(headings),
+        "pages": list(pages),
+        "overlap": overlap or None,
+        "origin": hashing.origin_hash(body),
+        "children": _written_children(children),
+        "questions": list(questions),
+    }
+    kept = {key: value for key, value in values.items() if value is not None and value != []}
+    return serialize(kept, body.encode())
+
+
+def update(data: bytes, **changes: Unpack[OurKeys]) -> bytes:
+    """A chunk file with some of our keys set, or removed for None; every other byte is kept.
+
+    Raises:
+        MalformedFrontmatter: The frontmatter cannot be read or not be edited in place.
+        ValueError: A key is not ours, a value has the wrong type or cannot be written.
+    """
+    written: dict[str, Value] = {}
+    for key, value in changes.items():
+        if key not in _OURS:
+            raise ValueError(f"{key!r} is not a key of ours: {', '.join(OUR_KEYS)}")
+        written[key] = _written(value)
+    try:
+        _chunk(written, "")
+    except _WrongTypeError as error:
+        raise ValueError(f"{error.key!r} must be {error.expected}") from error
+    return with_keys(data, written)
+
+
+def hand_edited(chunk: Chunk) -> bool:
+    """Whether the body of a generated chunk was changed since."""
+    return chunk.origin is not None and hashing.origin_hash(chunk.body) != chunk.origin
+
+
+def embed_text(headings: Iterable[str], body: str) -> str:
+    """What is embedded for a body: its headings on one line, a blank line, the body."""
+    trail = _HEADING_SEPARATOR.join(headings)
+    if not trail:
+        return body
+    # The hash of a text ignores a byte-order mark, but only where it comes first.
+    return f"{trail}\n\n{body.removeprefix(_BYTE_ORDER_MARK)}"
+
+
+def texts(chunk: Chunk) -> tuple[str, ...]:
+    """The texts of a chunk that are embedded: part 0 is headings and body, part n question n."""
+    return (embed_text(chunk.headings, chunk.body), *chunk.questions)
+
+
+def _chunk(values: Mapping[str, Value], body: str) -> Chunk:
+    get = values.get
+    kind = get("kind")
+    if kind is not None and kind not in KINDS:
+        raise _WrongTypeError("kind", '"chunk" or "summary"', kind)
+    return Chunk(
+        source=_text("source", get("source")),
+        kind=kind,
+        order=_text("order", get("order")),
+        overlap=_count("overlap", get("overlap")) or 0,
+        headings=_texts("headings", get("headings")),
+        pages=_pages(get("pages")),
+        origin=_text("origin", get("origin")),
+        questions=_texts("questions", get("questions")),
+        level=_count("level", get("level")),
+        children=_children(get("children")),
+        user={} if _OURS.issuperset(values) else _user_keys(values),
+        body=body,
+        frontmatter=values,
+    )
+
+
+def _user_keys(values: Mapping[str, Value]) -> dict[str, Value]:
+    return {key: value for key, value in values.items() if key not in _OURS}
+
+
+def _text(key: str, value: Value) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise _WrongTypeError(key, "text", value)
+
+
+def _texts(key: str, value: Value) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise _WrongTypeError(key, "a list of texts", value)
+    for item in value:
+        if not isinstance(item, str):
+            raise _WrongTypeError(key, "a list of texts", item)
+    return tuple(value)
+
+
+def _count(key: str, value: Value) -> int | None:
+    if value is None or (type(value) is int and value >= 0):
+        return value
+    raise _WrongTypeError(key, "an integer from 0", value)
+
+
+def _pages(value: Value) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    pages = value if isinstance(value, list) else [value]
+    for page in pages:
+        if type(page) is not int or page < 1:
+            raise _WrongTypeError("pages", "an integer from 1, or a list of them", page)
+    return tuple(pages)
+
+
+def _children(value: Value) -> tuple[Child, ...]:
+    if value is None:
+        return ()
+    expected = 'a list of {"path": text, "hash": text}'
+    if not isinstance(value, list):
+        raise _WrongTypeError("children", expected, value)
+    children: list[Child] = []
+    for item in value:
+        path, digest = (item.get("path"), item.get("hash")) if isinstance(item, dict) else (0, 0)
+        if not isinstance(path, str) or not isinstance(digest, str):
+            raise _WrongTypeError("children", expected, item)
+        children.append(Child(path=ChunkPath(path), hash=digest))
+    return tuple(children)
+
+
+def _written(value: object) -> Value:
+    """A value of ours as it stands in frontmatter: an empty list is no key."""
+    if isinstance(value, str | int | None):
+        return value
+    assert isinstance(value, Sequence)
+    if not value:
+        return None
+    return _written_children(value) if isinstance(value[0], Child) else list(value)
+
+
+def _written_children(children: Sequence[Child]) -> list[Value]:
+    return [{"path": child.path, "hash": child.hash} for child in children]
+
+
+def _invalid(error: _WrongTypeError, parts: Split) -> InvalidMetadata:
+    key = re.compile(rb"^[ \t]*[\"']?" + error.key.encode() + rb"[\"']?[ \t]*:", re.MULTILINE)
+    match = key.search(parts.block)
+    place = match.start() if match else 0
+    return InvalidMetadata(
+        error.key,
+        expected=error.expected,
+        found=_named(error.value),
+        line=parts.block_line + parts.block.count(b"\n", 0, place),
+        column=len(match[0]) - len(match[0].lstrip(b" \t")) + 1 if match else 1,
+    )
+
+
+def _named(value: Value) -> str:
+    """A value for a message: what it is, and itself where it is short."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return f"{'text' if isinstance(value, str) else 'the value'} {value!r:.60}"
+
+
+# Names
+
+
+def chunk_name(number: int) -> str:
+    """The name of the n-th chunk of a resource, counted from 1."""
+    return f"chunk{number}.md"
+
+
+def inserted_name(number: int, body: str, taken: Container[str]) -> str:
+    """The name of a chunk inserted after the n-th one: its number and a tag of its content.
+
+    Two people who insert different chunks at the same place get different names. The tag has 4
+    base-32 characters, more while the name is taken.
+
+    Raises:
+        ValueError: Every name this body could have is taken.
+    """
+    digest = _base32(hashing.normalize_text(body).encode())
+    for length in range(_INSERTED_TAG_LENGTH, len(digest) + 1):
+        name = f"chunk{number}-{digest[:length]}.md"
+        if name not in taken:
+            return name
+    raise ValueError(f"every name for this text after chunk {number} is taken")
+
+
+def flat_name(source: str, body: str, taken: Container[str]) -> str:
+    """The name of a chunk in the flat layout: 13 base-32 characters from source and content."""
+    text = _name_bytes(source) + b"\0" + hashing.normalize_text(body).encode()
+    stem = _base32(text)[:_FLAT_STEM_LENGTH]
+    counter = 1
+    while f"{stem}.md" in taken:
+        counter += 1
+        stem = _base32(text + b"\0%d" % counter)[:_FLAT_STEM_LENGTH]
+    return f"{stem}.md"
+
+
+def record_stem(source: str) -> str:
+    """The stem of a resource's record in the flat layout: 13 characters from the source alone."""
+    return _base32(_name_bytes(source))[:_FLAT_STEM_LENGTH]
+
+
+def kind_of_name(name: str) -> str | None:
+    """``chunk`` or ``summary`` as a name or path says; None if it does not."""
+    match = _NUMBERED_NAME.fullmatch(name.rpartition("/")[2])
+    return match[1] if match else None
+
+
+def number_of_name(name: str) -> int | None:
+    """The number after ``chunk`` or ``summary`` in a name or path; None if there is none."""
+    match = _NUMBERED_NAME.fullmatch(name.rpartition("/")[2])
+    return int(match[2]) if match else None
+
+
+def sort_key(order: str | None, path: str) -> tuple[bool, str, int, str]:
+    """What the files of a resource are sorted by: order key, number in the name, path.
+
+    A numbered file without a key has the key its number implies; one with neither comes last.
+    """
+    number = number_of_name(path)
+    if order is None and number is not None:
+        order = order_key.number_key(number)
+    return order is None, order or "", number or 0, path
+
+
+def _name_bytes(name: str) -> bytes:
+    """A file name as it is on disk; bytes that are not UTF-8 came in as surrogates."""
+    return name.encode("utf-8", "surrogateescape")
+
+
+def _base32(data: bytes) -> str:
+    """The SHA-256 of some bytes in lower-case base 32 (``a-z2-7``): 52 characters."""
+    return base64.b32encode(hashlib.sha256(data).digest()).decode().rstrip("=").lower()

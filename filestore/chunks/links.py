@@ -1,0 +1,215 @@
+"""A person's own links from chunk file to chunk file: found, and updated where the target moved.
+
+Pure. Markdown's inline links and images and its reference definitions, as far as they name a `.md`
+file of the tree by a relative path. What came with a source is not ours to judge: its links
+were meant from where it lies. One rule: only the destination of a link is ever written, every other
+byte stays.
+"""
+
+import html
+import posixpath
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from filestore.chunks import chunk_file
+from filestore.chunks.frontmatter import split
+from filestore.core.paths import ChunkPath
+
+_SUFFIX: Final = ".md"
+_FENCE: Final = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_BACKTICKS: Final = re.compile(r"(?<!\\)`+|\n[ \t]*\r?\n")
+_BARE: Final = r"[^\x00-\x20\x7f()<>]"
+_DESTINATION: Final = rf"(<[^<>\n]*>|{_BARE}+(?:\({_BARE}*\){_BARE}*)*)"
+_TITLE: Final = r"""(?:[ \t\r\n]+(?:"[^"]*"|'[^']*'|\([^()]*\)))?"""
+_INLINE: Final = re.compile(rf"(?<!\\)\]\([ \t\r\n]*{_DESTINATION}{_TITLE}[ \t\r\n]*\)")
+_DEFINITION: Final = re.compile(
+    rf"^[ >]{{0,3}}\[[^\]\n]+\]:[ \t]*\r?\n?[ \t]*{_DESTINATION}{_TITLE}[ \t]*\r?$", re.MULTILINE
+)
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
+_SUFFIXES: Final = re.compile(r"[?#]")
+_NOT_BARE: Final = re.compile(r"[\x00-\x20\x7f()<>%#?\\&\ud800-\udfff]")
+_NOT_BRACKETED: Final = re.compile(r"[\x00-\x1f\x7f<>%#?\\&\ud800-\udfff]")
+
+
+def own_links(path: ChunkPath, body: str, generated: str | None) -> tuple[ChunkPath, ...]:
+    """The files that a person's own links lead to, below `chunked/`, in order of their paths.
+
+    Args:
+        path: Of the file with the links, below `chunked/`.
+        body: Its body.
+        generated: The body as generated; what links there is the source's. None for a file that
+            a person wrote.
+    """
+    found = set(_targets(path, body))
+    if generated is not None and found:
+        found.difference_update(_targets(path, generated))
+    return tuple(sorted(found))
+
+
+def relinked(data: bytes, path: ChunkPath, targets: Mapping[ChunkPath, ChunkPath]) -> bytes:
+    """A chunk file whose links lead to where their targets went; else byte for byte as it was.
+
+    Args:
+        data: The file.
+        path: Where it lies below `chunked/`.
+        targets: Where each file that moved was, and where it is, both below `chunked/`.
+
+    Raises:
+        FilestoreError: It is no chunk file that can be read.
+    """
+    chunk = chunk_file.parse(data)
+    if any(child.path in targets for child in chunk.children):
+        moved = [replace(one, path=targets.get(one.path, one.path)) for one in chunk.children]
+        data = chunk_file.update(data, children=moved)
+    pieces = []
+    end = 0
+    for start, stop in _destinations(chunk.body):
+        written = chunk.body[start:stop]
+        target = target_of(path, written)
+        new = None if target is None else targets.get(target)
+        if new is not None:
+            # A destination that names another file, in the style of the one that is there.
+            bracketed = written.startswith("<")
+            bare = _bare(written)
+            rest = _SUFFIXES.search(bare)
+            name = posixpath.relpath(new, posixpath.dirname(path) or ".")
+            forbidden = _NOT_BRACKETED if bracketed else _NOT_BARE
+            name = forbidden.sub(lambda match: _percent(match[0]), name)
+            if bare.startswith("./") or _SCHEME.match(name):
+                name = name if name.startswith("../") else f"./{name}"
+            made = f"{name}{bare[rest.start() :] if rest else ''}"
+            made = f"<{made}>" if bracketed else made
+            pieces += [chunk.body[end:start], (made if target_of(path, made) == new else written)]
+            end = stop
+    if not pieces:
+        return data
+    body = "".join([*pieces, chunk.body[end:]])
+    return split(data).head + body.encode()
+
+
+def target_of(path: ChunkPath, destination: str) -> ChunkPath | None:
+    """The file below `chunked/` that a destination names; None for what is none of ours.
+
+    Args:
+        path: Of the file with the link, below `chunked/`.
+        destination: As written, in angle brackets or bare.
+    """
+    name = _ESCAPE.sub(r"\1", html.unescape(_bare(destination)))
+    name = _SUFFIXES.split(name, maxsplit=1)[0]
+    if not name or name.startswith(("/", "\\")) or _SCHEME.match(name):
+        return None
+    decoded = unquote_to_bytes(name).decode("utf-8", "surrogateescape")
+    if not decoded.endswith(_SUFFIX) or "\0" in decoded:
+        return None
+    found = posixpath.normpath(posixpath.join(posixpath.dirname(path), decoded))
+    return None if found.startswith("../") else ChunkPath(found)
+
+
+def offset_of(path: ChunkPath, body: str, target: ChunkPath) -> int | None:
+    """Where the first link to a file stands, in characters of a body; None where there is none.
+
+    Args:
+        path: Of the file with the link, below `chunked/`.
+        body: Its body.
+        target: The file that is meant, below `chunked/`.
+    """
+    for start, stop in _destinations(body):
+        if target_of(path, body[start:stop]) == target:
+            return start
+    return None
+
+
+def _targets(path: ChunkPath, body: str) -> Iterator[ChunkPath]:
+    if "](" not in body and "]:" not in body:
+        return
+    for start, stop in _destinations(body):
+        target = target_of(path, body[start:stop])
+        if target is not None:
+            yield target
+
+
+def _destinations(body: str) -> list[tuple[int, int]]:
+    """Where the destinations of links stand, in order."""
+    visible = _without_code(body)
+    found = {match.span(1) for match in _INLINE.finditer(visible)}
+    found.update(match.span(1) for match in _DEFINITION.finditer(visible))
+    return sorted(found)
+
+
+def _percent(text: str) -> str:
+    return quote_from_bytes(text.encode("utf-8", "surrogateescape"), safe="")
+
+
+def _bare(destination: str) -> str:
+    return destination[1:-1] if destination.startswith("<") else destination
+
+
+# What is code, and no link
+
+
+def _without_code(body: str) -> str:
+    """The body with blanks in place of code; every other character stays where it was."""
+    if "`" not in body and "~~~" not in body:
+        return body
+    pieces = []
+    end = 0
+    for start, stop in _code(body):
+        pieces += [body[end:start], re.sub(r"[^\n]", " ", body[start:stop])]
+        end = stop
+    return "".join([*pieces, body[end:]])
+
+
+def _code(body: str) -> Iterator[tuple[int, int]]:
+    end = 0
+    for start, stop in _fenced(body):
+        yield from _spans(body, end, start)
+        yield start, stop
+        end = stop
+    yield from _spans(body, end, len(body))
+
+
+def _fenced(body: str) -> Iterator[tuple[int, int]]:
+    opened: re.Match[str] | None = None
+    for match in _FENCE.finditer(body):
+        mark, words = match[1], match[2]
+        if opened is None:
+            # Backticks after backticks are a span of code on one line, not a fence.
+            if not (mark[0] == "`" and "`" in words):
+                opened = match
+        elif mark.startswith(opened[1]) and not words.strip():
+            yield opened.start(), match.end()
+            opened = None
+    if opened is not None:
+        yield opened.start(), len(body)
+
+
+def _spans(body: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Code between runs of backticks of one length, which no blank line may part."""
+    runs: list[re.Match[str]] = []
+    for match in _BACKTICKS.finditer(body, start, stop):
+        if match[0].startswith("`"):
+            runs.append(match)
+        else:
+            yield from _paired(runs)
+            runs = []
+    yield from _paired(runs)
+
+
+def _paired(runs: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
+    places: dict[int, list[int]] = {}
+    for place, run in enumerate(runs):
+        places.setdefault(len(run[0]), []).append(place)
+    at = 0
+    while at < len(runs):
+        alike = places[len(runs[at][0])]
+        following = bisect_right(alike, at)
+        if following < len(alike):
+            closing = alike[following]
+            yield runs[at].start(), runs[closing].end()
+            at = closing
+        at += 1

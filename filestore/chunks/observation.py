@@ -1,0 +1,67 @@
+"""The observation of one entry of the truth tree, as a value; `observe` makes them.
+
+Apart from `observe`, because a clean tree is recognised by stats and needs no parser.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from filestore.core.findings import CODES
+from filestore.core.hashing import content_hash, vector_id
+from filestore.core.paths import ChunkPath
+
+if TYPE_CHECKING:
+    from filestore.chunks.chunk_file import Chunk
+    from filestore.chunks.resource_record import Record
+
+INDEXED: Final = ""
+"""The state of a chunk file that is searchable."""
+RECORD: Final = "record"
+"""The state of a resource's record."""
+GONE: Final = "missing"
+"""The state of a file that only git knew when the catalog was made: it was gone then."""
+UNMERGED: Final = "unmerged"
+"""The detail, as it is kept, of a file without conflict markers that git has as unmerged."""
+UNMERGED_BEFORE: Final = "git has it as unmerged; 'git add' it when it is as it should be"
+"""What catalogs keep instead that were made by version 0.1.0 or before."""
+
+
+def why_excluded(state: str, detail: str) -> str:
+    """Why a file is excluded from search, as a sentence."""
+    if detail == UNMERGED:
+        return "git has it as unmerged; 'git add' it when it is as it should be"
+    return detail or CODES[state].repair
+
+
+@dataclass(slots=True, kw_only=True)
+class Observation:
+    """What was seen of one entry."""
+
+    path: ChunkPath
+    values: tuple[int, int, int, int, int]
+    """Size, mtime_ns, ctime_ns, inode and mode of exactly these bytes."""
+    state: str
+    """`INDEXED`, `RECORD`, or the code of the finding that excludes it."""
+    detail: str = ""
+    line: int = 0
+    """Of what is wrong, 1-based; 0 where no line is to blame."""
+    column: int = 0
+    """1-based, in characters; 0 where only the line is known."""
+    file_hash: bytes = b""
+    """xxh3_128 of the bytes; empty where they were not read."""
+    data: bytes = b""
+    chunk: "Chunk | None" = None
+    texts: tuple[str, ...] = ()
+    """What is embedded: part 0 the headings and body, part n question n."""
+    keys: tuple[bytes, ...] = ()
+    """Embedding keys of the texts: 32 bytes each."""
+    record: "Record | None" = None
+
+    @property
+    def text_key(self) -> bytes:
+        """One hash over all embedded texts: 16 bytes."""
+        return content_hash(b"".join(self.keys))
+
+    def vector_ids(self) -> list[int]:
+        """Vector ids of the texts."""
+        return [vector_id(key) for key in self.keys]

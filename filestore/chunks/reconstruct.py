@@ -1,0 +1,56 @@
+"""The text of a resource from its chunks, recorded overlaps taken off where they hold. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from filestore import chunking
+from filestore.chunks import chunk_file
+from filestore.core.paths import StorePath
+from filestore.core.schema import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconstruction(JsonObject):
+    """A text put together again."""
+
+    text: str
+    chunks: int
+    warnings: tuple[str, ...]
+    path: None = None
+
+    @property
+    def data(self) -> bytes:
+        """The text as it is written to a file."""
+        return self.text.encode("utf-8", "surrogatepass")
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes the text has."""
+        return len(self.data)
+
+
+def reconstruct(chunks: Sequence[tuple[StorePath, chunk_file.Chunk]]) -> Reconstruction:
+    """Join chunks into the text they were cut from.
+
+    Args:
+        chunks: Path and chunk, summaries left out, in any order.
+    """
+    ordered = sorted(chunks, key=lambda pair: chunk_file.sort_key(pair[1].order, pair[0]))
+    texts: list[str] = []
+    warnings: list[str] = []
+    before = ""
+    for path, chunk in ordered:
+        body = chunk.body
+        if chunk.overlap:
+            if chunk.overlap <= len(before) and before.endswith(body[: chunk.overlap]):
+                body = body[chunk.overlap :]
+            else:
+                warnings.append(
+                    f"{path}: the first {chunk.overlap} characters do not repeat the end of the"
+                    " chunk before"
+                )
+        if chunk_file.hand_edited(chunk):
+            warnings.append(f"{path}: edited by hand")
+        texts.append(body)
+        before = chunk.body
+    return Reconstruction(text=chunking.join(texts), chunks=len(texts), warnings=tuple(warnings))

@@ -1,0 +1,70 @@
+"""Which store is meant: the root that a folder lies in or holds."""
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import Final
+
+from filestore.config.layout import SETTINGS
+from filestore.core.errors import FilestoreError
+
+DEFAULT_FOLDER: Final = "file_index"
+
+
+class NoStoreError(FilestoreError, FileNotFoundError):
+    """There is no store where one was expected."""
+
+
+class UnreadableStoreError(FilestoreError, PermissionError):
+    """Whether there is a store cannot be seen."""
+
+
+def configuration_folder() -> str:
+    """The folder of the user's settings."""
+    return os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+
+
+def find_root(start: str, explicit: str | None = None) -> str:
+    """The root of the store that is meant.
+
+    Args:
+        start: A folder in or around which to look.
+        explicit: A folder named by the user, which is then the only one looked at.
+
+    Raises:
+        NoStoreError: There is none.
+        UnreadableStoreError: The folder that was named cannot be looked into.
+    """
+    for folder in [explicit] if explicit is not None else ancestors(os.path.abspath(start)):
+        for root in (folder, os.path.join(folder, DEFAULT_FOLDER)):
+            if _is_store(root, named=explicit is not None):
+                return os.path.abspath(root)
+    where = f"in {explicit}" if explicit is not None else f"in {start} or above"
+    raise NoStoreError(
+        f"no store {where}", remedy="make one with 'filestore init', or name one with --store"
+    )
+
+
+def _is_store(root: str, *, named: bool) -> bool:
+    path = os.path.join(root, SETTINGS)
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except PermissionError as error:
+        if not named:
+            return False
+        raise UnreadableStoreError(
+            f"cannot look into {root}: {error.strerror}",
+            remedy=f"make {root} readable, or run it as its owner",
+        ) from error
+    except (OSError, ValueError):
+        return False
+
+
+def ancestors(folder: str) -> Iterator[str]:
+    """A folder and every folder around it, from the inside out."""
+    while True:
+        yield folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent

@@ -1,0 +1,85 @@
+"""Where the parts of a store lie, from its root and its sidecar folder. Touches no disk."""
+
+import os
+import unicodedata
+from dataclasses import dataclass
+from typing import Final
+
+from filestore.core.paths import StorePath
+
+RECORD_NAME: Final = "meta.json"
+SETTINGS: Final = StorePath("filestore.toml")
+SIDECAR: Final = StorePath(".sidecar")
+CATALOG: Final = StorePath(".sidecar/catalog.sqlite")
+EMBEDDINGS: Final = StorePath(".sidecar/embeddings.sqlite")
+FULLTEXT: Final = StorePath(".sidecar/fulltext")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """The paths of one store."""
+
+    root: str
+    """Absolute path of the folder with `filestore.toml`."""
+    sidecar: str
+    """Absolute path of the derived data, `.sidecar` in the root unless the user says else."""
+    configuration: str = ""
+    """The user's configuration folder, which no store brings along; "" for none."""
+
+    @property
+    def settings(self) -> str:
+        """The settings file."""
+        return os.path.join(self.root, SETTINGS)
+
+    @property
+    def chunked(self) -> str:
+        """The truth."""
+        return os.path.join(self.root, "chunked")
+
+    @property
+    def source(self) -> str:
+        """Copies of originals from elsewhere."""
+        return os.path.join(self.root, "source")
+
+    @property
+    def undo(self) -> str:
+        """Originals kept before a truth file is changed."""
+        return os.path.join(self.root, ".undo")
+
+    @property
+    def catalog(self) -> str:
+        """The SQLite catalog."""
+        return os.path.join(self.sidecar, "catalog.sqlite")
+
+    @property
+    def embeddings(self) -> str:
+        """The SQLite file of embeddings."""
+        return os.path.join(self.sidecar, "embeddings.sqlite")
+
+    @property
+    def fulltext(self) -> str:
+        """The folder of the tantivy index."""
+        return os.path.join(self.sidecar, "fulltext")
+
+    @property
+    def lock(self) -> str:
+        """The writer's lock file."""
+        return os.path.join(self.sidecar, "lock")
+
+    @property
+    def clock(self) -> str:
+        """The probe that reads the file system's clock."""
+        return os.path.join(self.sidecar, "clock")
+
+    @property
+    def quarantine(self) -> str:
+        """Damaged parts, moved out of the way."""
+        return os.path.join(self.sidecar, "quarantine")
+
+
+def folded_path(path: str) -> str:
+    """A path as a file system that ignores case and composition sees it."""
+    return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
+
+
+MAX_SOURCE_BYTES: Final = 256 * 1024 * 1024

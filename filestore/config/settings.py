@@ -1,0 +1,304 @@
+"""Settings: `filestore.toml`, committed with the store, and the few kept on the user's side.
+
+Parses and serialises; knows nothing of what the settings do. One rule: a clone's settings never
+reach outside the store, so paths stand only in the user's own file.
+"""
+
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal
+
+from filestore.config.layout import SETTINGS
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.packages import UPGRADE
+from filestore.core.safe_text import brief
+from filestore.fs import disk
+
+FORMAT_VERSION: Final = 1
+LAYOUTS: Final = ("tree", "flat")
+METRICS: Final = ("cosine",)
+BACKENDS: Final = ("faiss",)
+DEFAULT_BUDGET: Final = 256
+MAX_BUDGET: Final = 100_000
+
+MAX_BYTES: Final = 1024 * 1024
+MAX_DEPTH: Final = 32
+_SHOWN: Final = 100
+
+_TEXT: Final = (
+    r'"""(?:\\.|[^\\])*?"""|'
+    r"'''.*?'''|"
+    r'"(?:\\.|[^"\\\n])*"|'
+    r"'[^'\n]*'|#[^\n]*"
+)
+"""Texts and remarks, in which no sign means anything."""
+_TOKEN: Final = re.compile(rf"{_TEXT}|[][{{}}=,.\n]", re.DOTALL)
+"""What opens, closes, joins and parts."""
+_INTEGER: Final = re.compile(
+    rf"{_TEXT}|(?<![\w.+-])[+-]?([1-9][0-9_]*+)(?![\w.:+-]|[ \t]*=)", re.DOTALL
+)
+"""A decimal one is group 1; no part of a date or of a fraction, and no key."""
+_OPENING: Final = frozenset("[{")
+_CLOSING: Final = frozenset("]}")
+_PARTING: Final = frozenset("[]{}=,\n")
+_DESCRIBED: Final = "FORMAT.md describes every key."
+
+Layout = Literal["tree", "flat"]
+
+
+class SettingsError(FilestoreError, ValueError):
+    """`filestore.toml` cannot be used."""
+
+
+class NewerFormatError(FilestoreError):
+    """The store was written by a newer filestore."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """How the model of a store is to be used; None leaves it to what the model says of itself."""
+
+    endpoint: str | None = None
+    """Base address of an OpenAI-compatible service, such as ``http://127.0.0.1:11434/v1``."""
+    dimension: int | None = None
+    """Asked of a service that can shorten its vectors; of others what is expected."""
+    max_tokens: int | None = None
+    """The longest text that is embedded well."""
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a store was set to."""
+
+    layout: Layout = "tree"
+    embedder: str = "builtin"
+    """Name, or name and model: ``onnx:all-MiniLM-L6-v2``."""
+    model: ModelOptions = ModelOptions()
+    ignore: tuple[str, ...] = ()
+    """Patterns, as in ``.gitignore``, of what is left out of folders that are added."""
+    metric: str = "cosine"
+    budget: int = DEFAULT_BUDGET
+    """The most tokens a chunk may have, heading path included."""
+    accepted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Code of an accepted warning to the paths it is accepted for."""
+
+
+def read(path: str) -> bytes:
+    """The bytes of a settings file.
+
+    Raises:
+        FileNotFoundError: There is none.
+        NotADirectoryError: A file stands in place of its folder.
+        SettingsError: It cannot be read, or has more bytes than settings have.
+    """
+    try:
+        return disk.read_path(path, limit=MAX_BYTES, follow_links=True)
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except FilestoreError as error:
+        raise SettingsError(error.message, remedy=error.remedy) from error
+    except OSError as error:
+        disk.pass_limits(error)
+        raise SettingsError(
+            f"{path} cannot be read: {error.strerror or error}", remedy=f"make {path} readable"
+        ) from error
+
+
+def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
+    """Read the bytes of a settings file.
+
+    Raises:
+        NewerFormatError: Its format version is above ours.
+        SettingsError: It is no TOML, or a value has the wrong type.
+    """
+    table = _table(data, name, f"fix {name}, or restore it from git")
+    version = _value(table, "format", int, FORMAT_VERSION, name)
+    if version > FORMAT_VERSION:
+        raise NewerFormatError(
+            f"{name} has format {brief(version)}, this filestore knows {FORMAT_VERSION}",
+            remedy=UPGRADE,
+        )
+    chunker = _value(table, "chunker", dict, {}, name)
+    budget = _value(chunker, "budget", int, DEFAULT_BUDGET, name)
+    if not 1 <= budget <= MAX_BUDGET:
+        raise _wrong(name, "chunker.budget", f"1 to {MAX_BUDGET}", budget)
+    layout = _choice(table, "layout", LAYOUTS, name)
+    _choice(table, "backend", BACKENDS, name)  # the only one; the key is kept as it stands
+    return Settings(
+        layout="flat" if layout == "flat" else "tree",
+        embedder=_value(table, "embedder", str, "builtin", name),
+        model=_model(_value(table, "model", dict, {}, name), name),
+        ignore=_texts(_value(table, "ignore", list, [], name), "ignore", name),
+        metric=_choice(table, "metric", METRICS, name),
+        budget=budget,
+        accepted=_accepted(_value(table, "accepted", dict, {}, name), name),
+    )
+
+
+def _table(data: bytes, name: str, remedy: str) -> dict[str, Any]:
+    """The values of TOML from anybody: its parser recurses, and takes long over long keys."""
+    try:
+        text = data.decode("utf-8")
+        if line := _too_deep(text):
+            raise ValueError(f"nested more than {MAX_DEPTH} deep (at line {line})")
+        return tomllib.loads(text)
+    except (RecursionError, ValueError) as error:
+        reason = "nested too deep" if isinstance(error, RecursionError) else _reason(error, data)
+        raise SettingsError(f"{name} cannot be read: {reason}", remedy=remedy) from error
+
+
+def _too_deep(text: str) -> int:
+    """The first line in which brackets, or the parts of a key, go deeper than is read; or 0."""
+    depth = parts = 0
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        parts = parts + 1 if mark == "." else parts * (mark not in _PARTING)
+        depth += (mark in _OPENING) - (mark in _CLOSING)
+        if max(depth, parts) > MAX_DEPTH:
+            return text.count("\n", 0, token.start()) + 1
+    return 0
+
+
+def _reason(error: ValueError, data: bytes) -> str:
+    """Why TOML cannot be read; the line of a number that Python refuses is unknown."""
+    if isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError):
+        return str(error)
+    text = data.decode("utf-8")
+    for number in _INTEGER.finditer(text):
+        digits = len(number[1].replace("_", "")) if number[1] else 0
+        if digits > sys.get_int_max_str_digits():
+            line = text.count("\n", 0, number.start()) + 1
+            return f"a number of {digits:,} digits (at line {line})"
+    return str(error)
+
+
+def serialize(settings: Settings) -> bytes:
+    """The settings file of a new store."""
+    import tomlkit
+
+    document = tomlkit.document()
+    document.add(tomlkit.comment("Settings of this filestore; committed with it. " + _DESCRIBED))
+    document.update({"format": FORMAT_VERSION, "layout": settings.layout})
+    document.update({"embedder": settings.embedder, "metric": settings.metric})
+    if settings.ignore:
+        document["ignore"] = list(settings.ignore)
+    document["chunker"] = {"budget": settings.budget}
+    return with_model(tomlkit.dumps(document).encode(), settings.embedder, settings.model)
+
+
+def with_model(data: bytes, embedder: str, options: ModelOptions) -> bytes:
+    """A settings file that names another model; every other line stays as it is.
+
+    Raises:
+        SettingsError: It is written in a way that cannot be edited without loss.
+    """
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    chosen = {key: value for key, value in asdict(options).items() if value is not None}
+    wanted = tomllib.loads(data.decode()) | {"embedder": embedder, "model": chosen}
+    try:
+        document = tomlkit.parse(data)
+        document["embedder"] = embedder
+        document.pop("model", None)
+        if chosen:
+            document["model"] = chosen
+        text = tomlkit.dumps(document)
+        kept = {"model": {}} | tomllib.loads(text) == wanted
+    except (TOMLKitError, tomllib.TOMLDecodeError):
+        kept = False
+    if not kept:
+        raise SettingsError(
+            f"{SETTINGS} cannot be edited in place",
+            remedy="write each table once, with one line a key",
+        )
+    return text.encode()
+
+
+def _model(table: Mapping[str, Any], name: str) -> ModelOptions:
+    kinds = {"endpoint": str, "query_prefix": str, "document_prefix": str}
+    counts = {"dimension": int, "max_tokens": int}
+    for key, kind in (kinds | counts).items():
+        _value(table, key, kind, kind(), f"{name}: model")
+    for key in counts:
+        if table.get(key, 1) < 1:
+            raise _wrong(name, f"model.{key}", "1 or more", table[key])
+    return ModelOptions(**{key: value for key, value in table.items() if key in kinds | counts})
+
+
+def _texts(value: list[Any], key: str, name: str) -> tuple[str, ...]:
+    if not all(isinstance(one, str) for one in value):
+        raise _wrong(name, key, "a list of texts", value)
+    return tuple(value)
+
+
+def _value(table: Mapping[str, Any], key: str, kind: type, default: Any, name: str) -> Any:
+    value = table.get(key, default)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise _wrong(name, key, f"a {kind.__name__}", value)
+    return value
+
+
+def _choice(table: Mapping[str, Any], key: str, known: tuple[str, ...], name: str) -> str:
+    value = _value(table, key, str, known[0], name)
+    if value not in known:
+        raise _wrong(name, key, " or ".join(known), value)
+    return str(value)
+
+
+def _accepted(table: Mapping[str, Any], name: str) -> dict[str, tuple[str, ...]]:
+    for code, paths in table.items():
+        if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+            raise _wrong(name, f"accepted.{code}", "a list of paths", paths)
+    return {code: tuple(paths) for code, paths in table.items()}
+
+
+def _wrong(name: str, key: str, expected: str, found: object) -> SettingsError:
+    return SettingsError(
+        f"{name}: {_clipped(key)} must be {expected}, found {brief(found)}",
+        remedy=f"fix {_clipped(key)} in {name}",
+    )
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def check_layout(layout: str) -> Layout:
+    """A layout named on the command line.
+
+    Raises:
+        UsageError: There is no such layout.
+    """
+    if layout not in LAYOUTS:
+        raise UsageError(f"no layout {layout!r}", remedy=f"use one of {', '.join(LAYOUTS)}")
+    return "flat" if layout == "flat" else "tree"
+
+
+def sidecar_folder(root: str, configuration: str) -> str:
+    """Where the sidecar of a store lies: `.sidecar` in it, unless the user's own settings say else.
+
+    Args:
+        root: The store root, absolute.
+        configuration: The user's configuration folder, such as ``~/.config``.
+
+    Raises:
+        SettingsError: The user's settings cannot be read.
+    """
+    default = os.path.join(root, ".sidecar")
+    path = os.path.join(configuration, "filestore", "settings.toml")
+    try:
+        table = _table(read(path), path, f"fix {path}")
+    except (FileNotFoundError, NotADirectoryError):
+        return default
+    folders = _value(table, "sidecar", dict, {}, path)
+    chosen: str = os.path.expanduser(_value(folders, root, str, default, path))
+    if not os.path.isabs(chosen) or "\0" in chosen:
+        raise _wrong(path, f"sidecar.{root}", "an absolute path", chosen)
+    return os.path.normpath(chosen)

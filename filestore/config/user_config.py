@@ -1,0 +1,212 @@
+"""What this user's machine knows and allows: model folders by name, endpoints that are trusted.
+
+Kept on the user's side, never in a store, because a store is shared and cloned. One rule: a file
+that cannot be read allows nothing.
+"""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any, Final
+
+import orjson
+
+from filestore.core.errors import FilestoreError
+from filestore.fs import disk
+
+NAME: Final = os.path.join("filestore", "machine.json")
+CACHE: Final = "filestore"
+SECRET: Final = os.path.join("filestore", "secret")
+_MOST_BYTES: Final = 16 * 1024 * 1024
+SECRET_BYTES: Final = 32
+SOURCES: Final = "sources"
+"""What a store is allowed whose records name originals outside the work tree."""
+
+
+class MachineError(FilestoreError, ValueError):
+    """The user's own file cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What is known and allowed here."""
+
+    models: Mapping[str, str] = field(default_factory=dict)
+    """Name of a model, as settings spell it, to the folder that holds it, absolute."""
+    trusted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Store root to what its settings may reach, such as an endpoint; absolute."""
+    cache: str = ""
+    """A folder for what can be made again, such as hashes of weights; "" for none."""
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The variables of the process: where keys are, which is why they are never shown."""
+
+    def trusts(self, root: str, reach: str) -> bool:
+        """Whether a store may reach out so."""
+        return reach in self.trusted.get(root, ())
+
+    def trusting(self, root: str, reach: str) -> "Machine":
+        """The same, as if the user had allowed this store to reach out so."""
+        allowed = {**self.trusted, root: (*self.trusted.get(root, ()), reach)}
+        return replace(self, trusted=allowed)
+
+
+def read_machine(configuration: str, environment: Mapping[str, str]) -> Machine:
+    """What is known and allowed.
+
+    Args:
+        configuration: The user's configuration folder, such as ``~/.config``.
+        environment: The variables of the process.
+
+    Raises:
+        MachineError: The file is there and cannot be read.
+    """
+    home = environment.get("HOME", "")
+    default = os.path.join(home, ".cache") if home else ""
+    caches = environment.get("XDG_CACHE_HOME") or default
+    values = _read(os.path.join(configuration, NAME))
+    return Machine(
+        models=values["models"],
+        trusted={root: tuple(reach) for root, reach in values["trusted"].items()},
+        cache=os.path.join(caches, CACHE) if os.path.isabs(caches) else "",
+        environment=environment,
+    )
+
+
+def remember_model(configuration: str, name: str, folder: str) -> None:
+    """Remember where a model lies.
+
+    Raises:
+        MachineError: The file that is there cannot be read.
+        WriteFailedError: The disk refused.
+    """
+    values = _read(os.path.join(configuration, NAME))
+    values["models"][name] = os.path.abspath(folder)
+    _write(configuration, values)
+
+
+def trust(configuration: str, root: str, reach: str) -> None:
+    """Let a store reach out, from now on.
+
+    Raises:
+        MachineError: The file that is there cannot be read.
+        WriteFailedError: The disk refused.
+    """
+    values = _read(os.path.join(configuration, NAME))
+    allowed = values["trusted"].setdefault(root, [])
+    if reach not in allowed:
+        allowed.append(reach)
+        _write(configuration, values)
+
+
+def distrust(configuration: str, root: str) -> None:
+    """Take back whatever a store was allowed.
+
+    Raises:
+        MachineError: The file that is there cannot be read.
+        WriteFailedError: The disk refused.
+    """
+    values = _read(os.path.join(configuration, NAME))
+    if values["trusted"].pop(root, None) is not None:
+        _write(configuration, values)
+
+
+def seal(configuration: str, data: bytes, *, make: bool = False) -> str | None:
+    """A keyed hash of some data that only this user can make: a forged one is recognised.
+
+    Args:
+        configuration: The user's configuration folder; "" for none.
+        data: What is marked.
+        make: Whether the secret behind it is made where there is none yet.
+
+    Returns:
+        The hash, hexadecimal; None where there is no secret.
+    """
+    path = os.path.join(configuration, SECRET) if configuration else ""
+    secret = _secret(path)
+    if secret is None and make and path:
+        secret = _new_secret(path)
+    return None if secret is None else blake2b(data, key=secret, digest_size=32).hexdigest()
+
+
+def can_seal(configuration: str) -> bool:
+    """Whether there is a secret, or a place for one."""
+    folder = os.path.join(configuration, os.path.dirname(SECRET)) if configuration else ""
+    if folder and _secret(os.path.join(configuration, SECRET)) is not None:
+        return True
+    while folder and not os.path.exists(folder):
+        folder = os.path.dirname(folder)
+    return bool(folder) and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _secret(path: str) -> bytes | None:
+    """The secret; None where there is none, or none that others could not have put there."""
+    if not path:
+        return None
+    try:
+        descriptor = disk.open_regular(path)
+    except OSError as error:
+        disk.pass_limits(error)
+        return None
+    with open(descriptor, "rb") as file:
+        seen = os.fstat(descriptor)
+        private = seen.st_uid == os.geteuid()
+        secret = file.read(SECRET_BYTES + 1) if private and not seen.st_mode & 0o077 else b""
+    return secret if len(secret) == SECRET_BYTES else None
+
+
+def _new_secret(path: str) -> bytes | None:
+    """Make the secret; None where nothing can be written. Of two that make it one is kept."""
+    name = f"{disk.TEMPORARY_PREFIX}{os.urandom(8).hex()}"
+    temporary = os.path.join(os.path.dirname(path), name)
+    try:
+        disk.make_folders(os.path.dirname(path), 0o700)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with open(os.open(temporary, flags, 0o600), "wb") as file:
+            file.write(os.urandom(SECRET_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            if _secret(path) is None:
+                os.replace(temporary, path)
+        disk.sync_path(os.path.dirname(path))
+    except OSError:
+        return None
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+    return _secret(path)
+
+
+def _read(path: str) -> dict[str, dict[str, Any]]:
+    try:
+        values = orjson.loads(disk.read_path(path, limit=_MOST_BYTES, follow_links=True))
+    except (FileNotFoundError, NotADirectoryError):
+        return {"models": {}, "trusted": {}}
+    except (OSError, ValueError) as error:
+        disk.pass_limits(error)
+        raise _unusable(path, str(error)) from error
+    models = values.get("models", {}) if isinstance(values, dict) else None
+    trusted = values.get("trusted", {}) if isinstance(values, dict) else None
+    if not isinstance(models, dict) or not all(isinstance(one, str) for one in models.values()):
+        raise _unusable(path, "`models` must map names to folders")
+    if not isinstance(trusted, dict) or not all(
+        isinstance(reach, list) and all(isinstance(one, str) for one in reach)
+        for reach in trusted.values()
+    ):
+        raise _unusable(path, "`trusted` must map stores to lists")
+    return {"models": models, "trusted": trusted}
+
+
+def _write(configuration: str, values: dict[str, dict[str, Any]]) -> None:
+    path = os.path.join(configuration, NAME)
+    with disk.disk_errors(path):
+        disk.make_folders(os.path.dirname(path), 0o700)
+        disk.write_own(path, orjson.dumps(values, option=orjson.OPT_INDENT_2))
+
+
+def _unusable(path: str, detail: str) -> MachineError:
+    return MachineError(f"{path} cannot be used: {detail}", remedy=f"fix or remove {path}")

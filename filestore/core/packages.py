@@ -1,0 +1,35 @@
+"""What a person installs: our distribution's name, and the packages the base install leaves out.
+
+One rule: no other module says what to install. The project called filestore on the package index
+is somebody else's, so our distribution has a name of its own; and a remedy names the packages that
+are missing, never an extra of ours, so that the line is right in a checkout as well.
+"""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Final
+
+DISTRIBUTION: Final = "filestore-index"
+"""What is installed; the command and the import are `filestore`."""
+UPGRADE: Final = f"upgrade {DISTRIBUTION}"
+"""What to do where a newer version wrote a file."""
+
+PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
+    "sentence-transformers": ("sentence-transformers", "tokenizers"),
+    "onnx": ("onnxruntime", "tokenizers"),
+    "cross-encoder": ("sentence-transformers",),
+    "embedder export": ("torch", "sentence-transformers", "tokenizers", "onnx", "onnxruntime"),
+    "embedder fetch": ("huggingface-hub",),
+    "tui --serve": ("textual-serve",),
+}
+"""By feature: a kind of model as `init --embedder` and `search --rerank` name it, or a command."""
+
+
+def missing_packages(feature: str) -> tuple[str, ...]:
+    """Those of a feature's packages that are not installed; nothing is loaded to see that."""
+    return tuple(one for one in PACKAGES[feature] if find_spec(one.replace("-", "_")) is None)
+
+
+def install_line(feature: str) -> str:
+    """The command that installs what a feature lacks; all that it needs where nothing lacks."""
+    return f"pip install {' '.join(missing_packages(feature) or PACKAGES[feature])}"

@@ -1,0 +1,95 @@
+r"""Text from files, names, keys and errors, made fit for a terminal.
+
+Whatever could steer a terminal, turn text around or hide in it becomes a visible escape
+(``\x1b``, ``\u202e``, ``\U000e0041``); all else stays as it is. One rule: it is for showing only,
+never read back, since a backslash in the text is not escaped.
+"""
+
+import re
+from functools import cache
+from typing import Final
+
+# Everything of Unicode's category Cf, so also what joins emoji, and what is zero-width besides.
+_INVISIBLE: Final = (
+    "\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180e"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e007f"
+)
+_SHOWN: Final = 100
+_SHOWN_BITS: Final = 256
+_SEPARATORS: Final = "\u2028\u2029"
+_SURROGATES: Final = "\ud800-\udfff"
+_NONCHARACTERS: Final = "\ufdd0-\ufdef" + "".join(
+    f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(17)
+)
+_ABOVE_ASCII: Final = f"\x7f-\x9f{_INVISIBLE}{_SEPARATORS}{_SURROGATES}{_NONCHARACTERS}"
+_UNSAFE: Final = f"[\x00-\x08\x0b-\x1f{_ABOVE_ASCII}]"
+_UNSAFE_IN_LINE: Final = f"[\x00-\x1f{_ABOVE_ASCII}]"
+_UNSAFE_ASCII: Final = "[\x00-\x08\x0b-\x1f\x7f]"
+_UNDECODED: Final = range(0xDC80, 0xDD00)
+"""Where Python puts bytes that are not UTF-8 (PEP 383)."""
+
+
+def safe_text(text: str, *, keep_newlines: bool = True) -> str:
+    """The text with control, bidirectional, invisible and undecodable characters made visible.
+
+    Args:
+        text: Anything, also with lone surrogates.
+        keep_newlines: False for text on one line: line feeds and tabs are escaped too.
+    """
+    if text.isascii():
+        if text.isprintable():
+            return text
+        if keep_newlines:
+            return _pattern(_UNSAFE_ASCII).sub(_escape, text)
+    return _pattern(_UNSAFE if keep_newlines else _UNSAFE_IN_LINE).sub(_escape, text)
+
+
+def safe_json(data: bytes) -> bytes:
+    """JSON with whatever could steer a terminal as JSON escapes; the value is the same."""
+    text = data.decode("utf-8")
+    if text.isascii() and "\x7f" not in text:
+        return data
+    return _pattern(f"[{_ABOVE_ASCII}]").sub(_json_escape, text).encode("utf-8")
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be")
+    pairs = (units[start : start + 2] for start in range(0, len(units), 2))
+    return "".join(f"\\u{int.from_bytes(pair, 'big'):04x}" for pair in pairs)
+
+
+@cache
+def _pattern(expression: str) -> re.Pattern[str]:
+    """Compiled on first use: that takes milliseconds, and plain text needs none of it."""
+    return re.compile(expression)
+
+
+def shown_path(path: bytes | str) -> str:
+    r"""A path on one line, as it is printed and put in JSON: bytes that are not UTF-8 as ``\xNN``.
+
+    Args:
+        path: The bytes on disk, or the text that Python makes of them.
+    """
+    name = path.decode("utf-8", "surrogateescape") if isinstance(path, bytes) else path
+    return safe_text(name, keep_newlines=False)
+
+
+def brief(value: object) -> str:
+    """A value from a file in a message: short, and neither nested nor endless."""
+    if isinstance(value, dict | list):
+        return "a table" if isinstance(value, dict) else "a list"
+    if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
+        return f"a number of {value.bit_length():,} bits"
+    text = repr(value[: _SHOWN + 1] if isinstance(value, str) else value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code in _UNDECODED:
+        code -= 0xDC00
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

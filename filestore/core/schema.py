@@ -1,0 +1,201 @@
+"""The JSON of every command and of every `to_dict()`: its keys, their types, where they come from.
+
+One rule: what is printed as JSON is made here. `JSON.md` says what each key means.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from filestore.core.paths import store_path
+
+_PROBLEM: Final = "error=message:text remedy:text"
+_STEP: Final = (
+    "kind:text path:text other:text codes:[text] detail:text truth:flag findings:number"
+    " seen:{State} read_bytes:number write_bytes:number texts:number|null known:number"
+    " from=place:text hash:text blob:text diff:text"
+)
+_EMBEDDED: Final = " embedded:number reused:number"
+_PLANNED: Final = (
+    "plan:Plan applied:[Step] skipped:[SkippedStep] remaining:[PlainFinding] undo:[text]"
+)
+_FINDING: Final = "code:text severity:text path:text detail:text repair:text safe:flag"
+
+SHAPES: Final[dict[str, str]] = {
+    "AddReport": "added:[Outcome] updated:[Outcome] unchanged:[Outcome] failed:[Outcome]"
+    " conflicts:[Conflict]" + _EMBEDDED + " not_embedded?=problem:Problem"
+    " ignored?:number other?:number skipped?:[Passed]",
+    "Outcome": "source:text resource=named:text|null chunks:number error?=error.message:text"
+    " remedy?=error.remedy:text merged?:[below] kept?=kept_details:{text} deleted?:[below]"
+    " ignored?:number other?:number skipped?:[Passed]",
+    "Passed": "path=0:text reason=1:text",
+    "Conflict": "path:below detail:text",
+    "Problem": _PROBLEM,
+    "Answer": "query:text understood:Understood mode:text generation:number hits:[Hit]"
+    " notes:[text]",
+    "Understood": "words:[text] phrases:[text] prefixes:[text] required:[text] excluded:[text]"
+    " text:text",
+    "Hit": "path:text score:number kind:text resource:text source:text|null freshness:text"
+    " headings:[text] pages:[number] text:text why:{{number}}",
+    "Checked": "clean:flag level:text checked:[text] not_checked:[text] findings:[Finding]",
+    "Finding": f"accepted?:flag {_FINDING}",
+    "PlainFinding": _FINDING,
+    "Status": "clean:flag generation:number counts:{number} drift:{[text]} accepted:[Accepted]"
+    " embedder:StatusEmbedder index:Description|null",
+    "Accepted": "code:text path:text",
+    "StatusEmbedder": "name:text fingerprint:text|null problem:text|null",
+    "Description": "kind:text vectors:number lists:number|null probes:number|null"
+    " recall:number|null trained_on:number|null work:number|null",
+    "SyncReport": "applied:[PlainFinding] remaining:[Finding]" + _EMBEDDED + " generation:number",
+    "RepairReport": _PLANNED + _EMBEDDED,
+    "repair --plan": _PLANNED,
+    "Plan": "format:number store=identity:text generation:number level:text"
+    " truth=policy.truth:flag only=policy.only:[text] paths=policy.paths:[text]"
+    " ours=policy.ours:[text] theirs=policy.theirs:[text] remove=policy.remove:[text]"
+    " steps=marked_steps:[PlannedStep] left:[Left] read_bytes:number write_bytes:number"
+    " texts:number known:number model:text",
+    "Step": _STEP,
+    "PlannedStep": f"{_STEP} applies:flag",
+    "SkippedStep": f"{_STEP} reason:text",
+    "State": "stat:[number]|null hash:text",
+    "Left": "code=finding.code:text severity=finding.severity:text path=finding.path:text"
+    " detail=finding.detail:text repair=reason:text",
+    "UndoResult": "id=identifier:text|null what:text undone:[text] redone?:[text]" + _EMBEDDED,
+    "undo --list": "batches:[Group]",
+    "Group": "id=identifier:text what:text when:text files:number bytes=size_bytes:number"
+    " state:text problem:text",
+    "ls": "items:[Resource]",
+    "Resource": "resource:text source:text|null chunks:number",
+    "ls RESOURCE": "items:[ChunkFile]",
+    "ChunkFile": "path:text kind:text|null source:text|null edited:flag withheld:text|null",
+    "Shown": "path:text frontmatter:{any} body:text record:Record",
+    "Record": "indexed:flag withheld?:text|null freshness?:text resource?:text kind?:text|null"
+    " source?:text|null document?:{any} hand_edited:flag vector_ids?:any file_hash?:text"
+    " generation?:number",
+    "Reconstruction": "chunks:number bytes:number path:text|null warnings:[text] text?:text",
+    "Evaluation": "queries:number k=count:number modes:{Scores|null} hybrid:Comparison|null"
+    " notes:[text] per_query?:[QuestionResult]",
+    "Scores": "ndcg:number recall:number mrr:number",
+    "Comparison": "measure:text against:text difference=difference.mean:number"
+    " interval_95:[number]",
+    "QuestionResult": "id=question.id:text|null line=question.line:number"
+    " query=question.query:text modes=scores:{Scores}",
+    "init": "root:text layout:text embedder:text reason:text",
+    "rm": "removed:[Removed]",
+    "Removed": "resource:text files=paths:[below] undo:text|null",
+    "embedder": "items:[Embedder] models:{text} store?:Embedder",
+    "Embedder": "name:text usable:flag why:text",
+    "embedder set": "embedder:text" + _EMBEDDED,
+    "embedder use": "name:text folder:text",
+    "embedder fetch": "name:text folder:text",
+    "embedder export": "folder:text int8:flag",
+    "trust": "root:text reaches:[text] sources:[text] trusted?:flag",
+    "git": "folder:text store:text note:text hooks:[Hook]",
+    "Hook": "hook=name:text state:text path:text line:text",
+    "watch": "event:text applied?:{number} remaining?:{number} embedded?:number reused?:number"
+    " generation?:number for?:text error?:text detail?:text remedy?:text",
+    "demo": "root:text clean:flag",
+    "error": "error:text detail:text remedy:text",
+}
+"""Each object: its keys in order, as ``key=attribute:type``.
+
+Without an attribute it is named like the key; a dot leads into a value, a number into a tuple. A
+key with ``?`` is left out where there is nothing to say. ``[T]`` is a list of T, ``{T}`` an object
+of names to T, ``T|null`` may be null; ``below`` is a path below `chunked/`; a name is an object.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One key of an object."""
+
+    key: str
+    attribute: tuple[str, ...]
+    optional: bool
+    type: str
+
+
+@cache
+def fields(shape: str) -> tuple[Field, ...]:
+    """The keys of an object, in order."""
+    found = []
+    for word in SHAPES[shape].split():
+        left, _, kind = word.partition(":")
+        name, _, attribute = left.partition("=")
+        key = name.removesuffix("?")
+        path = tuple((attribute or key).split("."))
+        found.append(Field(key=key, attribute=path, optional=key != name, type=kind))
+    return tuple(found)
+
+
+class JsonObject:
+    """What `--json` can show; its class names its shape."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values that `--json` prints; see JSON.md."""
+        return make(type(self).__name__, self)
+
+
+def make(shape: str, value: object) -> dict[str, Any]:
+    """A value as JSON has it: an object by its attributes, a mapping by its keys.
+
+    Raises:
+        KeyError: A mapping lacks a key.
+    """
+    made = {}
+    for field in fields(shape):
+        if isinstance(value, Mapping):
+            if field.optional and field.key not in value:
+                continue
+            found = value[field.key]
+        else:
+            found = _at(value, field.attribute)
+            if field.optional and not found and found != "":
+                continue
+        made[field.key] = _converted(field.type, found)
+    return made
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        if value is None:
+            return None
+        value = value[int(name)] if name.isdigit() else getattr(value, name, None)
+    return value
+
+
+def _converted(kind: str, value: Any) -> Any:
+    if value is None:
+        return None
+    kind = kind.removesuffix("|null")
+    if kind in SHAPES:
+        return make(kind, value)
+    if kind.startswith("["):
+        items = sorted(value) if isinstance(value, frozenset) else value
+        return [_converted(kind[1:-1], item) for item in items]
+    if kind.startswith("{"):
+        return {text(key): _converted(kind[1:-1], item) for key, item in value.items()}
+    return plain(store_path(value) if kind == "below" else value)
+
+
+def plain(value: Any) -> Any:
+    """A value with texts that JSON can hold."""
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, Mapping):
+        return {plain(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def text(value: str) -> str:
+    r"""A text that JSON can hold: bytes that are not UTF-8 as ``\xNN``."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return value

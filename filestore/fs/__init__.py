@@ -1,0 +1,1 @@
+"""The disk: files, locks, transactions, the tree walk, forked and child processes."""

@@ -1,0 +1,89 @@
+"""Reading what is left of a SQLite file that is damaged, or that a stranger made.
+
+Knows no table of ours. One rule: whatever the file says of itself, only plain tables are read, and
+no more work is done, nor more bytes taken, than a file of its size can ask for.
+"""
+
+import os
+import sqlite3
+from contextlib import suppress
+from typing import Final
+from urllib.parse import quote
+
+from filestore.fs import disk
+
+UNREADABLE: Final = (sqlite3.Error, UnicodeDecodeError)
+"""How reading fails: SQLite quotes the name of a damaged table, which may be no text."""
+MAX_ROW_BYTES: Final = 64 * 1024 * 1024
+"""Nothing of ours is as large: a file of the tree that is larger is left out."""
+_STEPS: Final = 20_000_000
+"""So many steps of SQLite's machine are given to any file, a second or so of work."""
+_STEPS_PER_BYTE: Final = 2
+"""A row takes some ten steps and at least as many bytes."""
+_STEPS_AT_ONCE: Final = 100_000
+
+
+def size_bytes(path: str) -> int:
+    """How large a file and its write-ahead log are; none of its rows can have more bytes."""
+    found = 0
+    for name in (path, f"{path}-wal"):
+        with suppress(OSError):
+            found += os.stat(name, follow_symlinks=False).st_size
+    return found
+
+
+def open_untrusted(path: str, *, timeout_s: float = 5.0) -> sqlite3.Connection:
+    """The file, read only; a log beside it is read as far as it holds.
+
+    Raises:
+        sqlite3.Error: SQLite will not even look, or there is no regular file.
+        UnicodeDecodeError: The same, where it says so in bytes that are no text.
+    """
+    try:
+        disk.check_database(path)
+    except disk.NotAFileError as error:
+        raise sqlite3.DatabaseError(error.message) from error
+    # A damaged file is never written; without a log, immutable leaves no files beside it.
+    mode = "mode=ro" if os.path.exists(f"{path}-wal") else "mode=ro&immutable=1"
+    address = f"file:{quote(os.fsencode(os.path.abspath(path)))}?{mode}"
+    connection = sqlite3.connect(address, uri=True, timeout=timeout_s, isolation_level=None)
+    try:
+        connection.text_factory = lambda data: data.decode("utf-8", "replace")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
+        connection.set_progress_handler(_Allowance(size_bytes(path)), _STEPS_AT_ONCE)
+        # Lets SQLite open a file that is shorter than its header says.
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+class _Allowance:
+    """Ends the work on a file that leads around in circles."""
+
+    def __init__(self, size: int) -> None:
+        self._left = (_STEPS + _STEPS_PER_BYTE * size) // _STEPS_AT_ONCE
+
+    def __call__(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+
+def is_plain_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Whether a name is that of a table whose rows are stored, and not computed as they are read.
+
+    The type that the file gives is not asked: SQLite goes by the statement alone.
+    """
+    try:
+        found = connection.execute(
+            "SELECT sql FROM sqlite_master WHERE lower(name) = lower(?)", (name,)
+        ).fetchall()
+        if [str(sql)[:13].upper() for (sql,) in found] != ["CREATE TABLE "]:
+            return False
+        columns = connection.execute(f"PRAGMA table_xinfo({name})").fetchall()
+    except UNREADABLE:
+        return False
+    return bool(columns) and not any(hidden for *_, hidden in columns)

@@ -1,0 +1,1 @@
+"""What git knows, asked safely: state, history, merges, attributes, hooks."""

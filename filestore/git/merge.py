@@ -1,0 +1,194 @@
+"""Three-way merges of chunk bodies: two changed texts merged over their common ancestor.
+
+The trivial cases are decided here, the rest by git's own line merge in a child process. One rule: a
+merge takes both changes whole or says where they overlap; no line is dropped in between.
+"""
+
+import os
+import re
+from dataclasses import dataclass, replace
+from typing import Final
+
+_MOST_CONFLICTS: Final = 127
+"""Git counts conflicts in its exit status, up to this; what is above is an error."""
+_SHORTEST_MARKER: Final = 32
+_QUOTED: Final = 60
+_CONTEXT: Final = 20
+_BYTE_ORDER_MARK: Final = "\ufeff"
+_MARKERS: Final = re.compile(r"<{32,}|\|{32,}|={32,}|>{32,}")
+_SIDES: Final = ("ours", "base", "theirs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """Both changes in one text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """Two changes that only a person can bring together."""
+
+    detail: str
+    line: int = 0
+    """Where the first of them stands in our text, from 1; 0 where that is not known."""
+    last_line: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Body:
+    """A text without what no merge is about."""
+
+    text: str
+    """With bare line ends, and one at its end unless it is empty."""
+    byte_order_mark: str
+    ending: str
+    """The line ends that it ended in."""
+    returns: bool
+    """Whether every line ended in a carriage return and a line feed."""
+
+
+def merge(base: str, ours: str, theirs: str) -> Merged | Overlap:
+    """Bring two changed texts together.
+
+    Line ends, final line ends and a byte-order mark follow `ours`, as far as `theirs` alone did not
+    change them; they are no overlap.
+
+    Args:
+        base: What both were made from.
+        ours: As a person edited it.
+        theirs: As it is generated now.
+    """
+    old, mine, new = _body(base), _body(ours), _body(theirs)
+    if mine.text == old.text:
+        found: Merged | Overlap = Merged(text=new.text)
+    elif mine.text == new.text or new.text == old.text:
+        found = Merged(text=mine.text)
+    else:
+        found = _merge_with_git(old.text, mine.text, new.text)
+    if isinstance(found, Overlap):
+        return found
+    ending = new.ending if mine.ending == old.ending else mine.ending
+    body = replace(mine, text=found.text, ending=ending)
+    text = body.text.rstrip("\n") + body.ending
+    return Merged(
+        text=(body.byte_order_mark + (text.replace("\n", "\r\n") if body.returns else text))
+    )
+
+
+def with_line_ends(text: str, body: str, head: bytes = b"") -> str:
+    """A text with the line ends of the body whose place it takes.
+
+    Args:
+        text: The new body.
+        body: The one that is there. One without line ends has those of `head`.
+        head: What stands above it in the file.
+    """
+    lines = body.encode("utf-8", "surrogatepass") if "\n" in body else head
+    if b"\r\n" in lines and lines.count(b"\r\n") == lines.count(b"\n"):
+        return text.replace("\r\n", "\n").replace("\n", "\r\n")
+    return text
+
+
+def _body(text: str) -> _Body:
+    byte_order_mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
+    plain = text.removeprefix(_BYTE_ORDER_MARK)
+    returns = "\r\n" in plain and plain.count("\r\n") == plain.count("\n")
+    if returns:
+        plain = plain.replace("\r\n", "\n")
+    content = plain.rstrip("\n")
+    return _Body(
+        text=f"{content}\n" if content else "",
+        byte_order_mark=byte_order_mark,
+        ending=plain[len(content) :],
+        returns=returns,
+    )
+
+
+def _merge_with_git(base: str, ours: str, theirs: str) -> Merged | Overlap:
+    import tempfile
+
+    from filestore.git import process
+
+    width = max(map(len, _MARKERS.findall(base + ours + theirs)), default=0) + _SHORTEST_MARKER
+    try:
+        with tempfile.TemporaryDirectory(prefix="filestore-merge-") as folder:
+            for name, text in zip(_SIDES, (ours, base, theirs), strict=True):
+                with open(os.path.join(folder, name), "wb") as file:
+                    file.write(text.encode("utf-8", "surrogatepass"))
+            options = ("-p", "--diff3", f"--marker-size={width}")
+            done = process.merge_files(folder, *options, *_SIDES)
+    except process.NoAnswerError as error:
+        return Overlap(detail=f"{error.message}, so that the two cannot be merged")
+    except OSError as error:
+        return Overlap(detail=f"git could not merge the two: {error}")
+    # What git's answer means.
+    if done.status == 0:
+        return Merged(text=done.output.decode("utf-8", "surrogatepass"))
+    if 0 < done.status <= _MOST_CONFLICTS:
+        return _overlap(done.output.decode("utf-8", "surrogatepass"), ours, width)
+    return Overlap(
+        detail=f"git could not merge the two: {done.said or f'exit status {done.status}'}"
+    )
+
+
+def _overlap(output: str, ours: str, width: int) -> Overlap:
+    """Where the first conflict of git's output stands, and how many there are."""
+    hunks = _hunks(output, width)
+    mine, new = hunks[0]
+    line = _line_of(mine, ours.split("\n"))
+    more = f", and {len(hunks) - 1} more" if len(hunks) > 1 else ""
+    return Overlap(
+        detail=f"{_told(mine, new)}{more}",
+        line=line,
+        last_line=line + max(0, len(mine) - 1) if line else 0,
+    )
+
+
+def _hunks(output: str, width: int) -> list[tuple[list[str], list[str]]]:
+    """Our and their lines of every conflict."""
+    markers = {"<" * width: "ours", "|" * width: "base", "=" * width: "theirs", ">" * width: ""}
+    found: list[dict[str, list[str]]] = []
+    side = ""
+    for line in output.split("\n"):
+        marker = markers.get(line[:width]) if line[width : width + 1] in ("", " ") else None
+        if marker is None:
+            if side:
+                found[-1][side].append(line)
+            continue
+        side = marker
+        if side == "ours":
+            found.append({name: [] for name in _SIDES})
+    return [(hunk["ours"], hunk["theirs"]) for hunk in found]
+
+
+def _line_of(hunk: list[str], lines: list[str]) -> int:
+    """The line, from 1, at which a run of lines stands; 0 for a run that is empty."""
+    if not hunk:
+        return 0
+    starts = range(len(lines) - len(hunk) + 1)
+    return next((at + 1 for at in starts if lines[at : at + len(hunk)] == hunk), 0)
+
+
+def _told(mine: list[str], new: list[str]) -> str:
+    """Both sides, short, so that what differs is to be seen."""
+    ours, theirs = (" ".join(" ".join(lines).split()) for lines in (mine, new))
+    pairs = enumerate(zip(ours, theirs, strict=False))
+    shorter = min(len(ours), len(theirs))
+    same = next((place for place, (one, other) in pairs if one != other), shorter)
+    return f"yours {_quoted(ours, same)}, the source now {_quoted(theirs, same)}"
+
+
+def _quoted(text: str, place: int) -> str:
+    """So much of a text as is quoted, with what stands at a place in it."""
+    if not text:
+        return "nothing"
+    start = 0
+    if len(text) > _QUOTED and place > _QUOTED - _CONTEXT:
+        # From a word on, if one begins there.
+        start = min(place - _CONTEXT, len(text) - _QUOTED)
+        start = text.rfind(" ", max(0, start - _CONTEXT), start + 1) + 1 or start
+    part = text[start : start + _QUOTED]
+    after = "…" if start + _QUOTED < len(text) else ""
+    return f'"{"…" if start else ""}{part}{after}"'

@@ -1,0 +1,314 @@
+"""The one place that starts git. Asks it, changes nothing.
+
+A `.git` may come from a stranger, and its settings can name programs. One rule: git is shown a
+folder of ours in its place, with settings of ours; of the repository it gets HEAD, references,
+objects and index, which are data. So no setting has to be known to be harmless. Only where hooks
+belong is asked of the repository itself, by `rev-parse`, which starts nothing.
+"""
+
+import contextlib
+import os
+import re
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Final
+
+from filestore.core.errors import FilestoreError
+from filestore.git.state import read_start, state_folder, work_tree
+
+TIMEOUT_S: Final = 30.0
+MOST_BYTES: Final = 256 * 1024 * 1024
+"""More than this is not taken from one answer."""
+
+_CONFIG: Final = """\
+[core]
+\trepositoryformatversion = 1
+\tbare = false
+\tfsmonitor = false
+\thooksPath = /dev/null
+[log]
+\tshowSignature = false
+[protocol]
+\tallow = never
+"""
+_LINKED: Final = ("refs", "packed-refs", "shallow", "reftable")
+"""What git reads from the folder of a repository, besides its objects and its index."""
+_HEAD: Final = re.compile(rb"ref: refs/[^\x00-\x20\x7f]+|[0-9a-f]{40}|[0-9a-f]{64}")
+_EXTENSIONS: Final = {
+    rb"(?im)^[^#;\n]*\bobjectformat\s*=\s*\"?sha256": "objectFormat = sha256",
+    rb"(?im)^[^#;\n]*\brefstorage\s*=\s*\"?reftable": "refStorage = reftable",
+}
+"""The two settings without which a repository cannot be read; a wrong one only makes git fail."""
+_POINTER_BYTES: Final = 4096
+_CONFIG_BYTES: Final = 1 << 20
+_PIECE: Final = 1 << 20
+
+
+class NoAnswerError(FilestoreError):
+    """Git cannot be asked: it is not installed, takes too long, or there is no repository."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What git said."""
+
+    status: int
+    output: bytes
+    said: str
+    """What it wrote for a person, mostly why it failed."""
+
+
+def environment() -> dict[str, str]:
+    """The environment in which git answers about the folder it is asked about, and changes nothing.
+
+    A hook runs with variables that point elsewhere; a clone's settings must not start a program.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    quiet = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    # An object that is not here is not fetched: newer git obeys the first, any git the second.
+    offline = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+    return kept | quiet | offline | {"GIT_LITERAL_PATHSPECS": "1"}
+
+
+def ask(folder: str, *words: str, index: str = "", given: bytes = b"") -> Answer:
+    """What git says of the repository around a folder, whatever the settings of that are.
+
+    Args:
+        folder: Where git runs: paths of the command and of the answer are relative to it, as far as
+            the command has them so.
+        words: A command that reads objects, references or the index.
+        index: Another index than the repository's; absolute.
+        given: What it is given to read.
+
+    Raises:
+        NoAnswerError: There is no git or no repository, or it takes too long.
+    """
+    with _apart(folder, index) as variables:
+        return _answer(["git", "--no-pager", *words], folder, variables, given)
+
+
+def ask_where(folder: str, *words: str) -> Answer:
+    """What `git rev-parse` says of places: the one question that takes a repository's settings.
+
+    Raises:
+        NoAnswerError: There is no git, or it takes too long.
+    """
+    return _answer(["git", "rev-parse", *words], folder, environment())
+
+
+def merge_files(folder: str, *words: str) -> Answer:
+    """What `git merge-file` makes of files in a folder that lies in no repository.
+
+    Raises:
+        NoAnswerError: There is no git, or it takes too long.
+    """
+    outside = {"GIT_CEILING_DIRECTORIES": os.path.dirname(folder)}
+    return _answer(["git", "merge-file", *words], folder, environment() | _SETTINGLESS | outside)
+
+
+class Blobs:
+    """A git process that hands out blobs by name."""
+
+    def __init__(self, folder: str) -> None:
+        """Start it.
+
+        Args:
+            folder: Of a work tree.
+
+        Raises:
+            NoAnswerError: There is no git or no repository.
+        """
+        with contextlib.ExitStack() as stack:
+            variables = stack.enter_context(_apart(folder, ""))
+            command = ["git", "--no-pager", "cat-file", "--batch"]
+            self._process = stack.enter_context(_started(command, folder, variables))
+            self._closing = stack.pop_all()
+
+    def __enter__(self) -> "Blobs":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._closing.close()
+
+    def read(self, name: str, limit: int) -> tuple[int, bytes]:
+        """The size of a blob and its bytes; none where it is larger than a limit.
+
+        Raises:
+            NoAnswerError: Git does not have it.
+        """
+        asked, answers = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert answers is not None
+        with _patience(self._process), contextlib.suppress(BrokenPipeError):
+            asked.write(name.encode("ascii") + b"\n")
+            asked.flush()
+            words = answers.readline(_POINTER_BYTES).split()
+            if len(words) == 3:
+                size, is_blob = int(words[2]), words[1] == b"blob"
+                # What is no blob is read as well, or it would stand before the next answer.
+                wanted = is_blob and size <= limit
+                data = answers.read(size) if wanted else _pass_over(answers, size)
+                answers.read(1)
+                if is_blob and (size > limit or len(data) == size):
+                    return size, data
+        raise NoAnswerError(f"git has no blob {name}", remedy="git fsck")
+
+
+# How git is started
+
+_SETTINGLESS: Final = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+}
+
+
+@contextlib.contextmanager
+def _apart(folder: str, index: str) -> Iterator[dict[str, str]]:
+    """The variables with which git reads a repository and none of its settings."""
+    tree = work_tree(os.path.realpath(folder))
+    state = None if tree is None else state_folder(tree)
+    if tree is None or state is None:
+        raise NoAnswerError(f"{folder} lies in no git work tree", remedy="git init")
+    with contextlib.ExitStack() as stack:
+        try:
+            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="filestore-git-"))
+            common = _furnish(place, state)
+        except (OSError, ValueError) as error:
+            raise NoAnswerError(f"git's folder {state} cannot be read: {error}") from error
+        yield (
+            environment()
+            | _SETTINGLESS
+            | {
+                "GIT_DIR": place,
+                "GIT_WORK_TREE": tree,
+                "GIT_OBJECT_DIRECTORY": os.path.join(common, "objects"),
+                "GIT_INDEX_FILE": index or _regular(os.path.join(state, "index")),
+            }
+        )
+
+
+def _furnish(place: str, state: str) -> str:
+    """Make a folder one that git takes for a repository; returns where its objects are."""
+    # A linked work tree shares all but its HEAD and its index.
+    shared = read_start(os.path.join(state, "commondir"), _POINTER_BYTES).strip()
+    common = os.path.realpath(os.path.join(state, os.fsdecode(shared)))
+    config = read_start(os.path.join(common, "config"), _CONFIG_BYTES)
+    needed = [line for pattern, line in _EXTENSIONS.items() if re.search(pattern, config)]
+    head = _head(state)
+    with open(os.path.join(place, "config"), "wb") as file:
+        file.write(("\n\t".join([f"{_CONFIG}[extensions]", *needed]) + "\n").encode())
+    with open(os.path.join(place, "HEAD"), "wb") as file:
+        file.write(head + b"\n")
+    named = os.path.join(common, os.fsdecode(head.removeprefix(b"ref: ")))
+    if os.path.lexists(named) and not os.path.isfile(named):
+        # A named pipe, say: git would wait for it.
+        raise ValueError("HEAD names no reference")
+    for name in _LINKED:
+        found = os.path.join(common if name != "reftable" else state, name)
+        if os.path.isdir(found) or os.path.isfile(found):
+            os.symlink(found, os.path.join(place, name))
+    for name in os.listdir(state):
+        if name.startswith("sharedindex."):
+            os.symlink(os.path.join(os.path.realpath(state), name), os.path.join(place, name))
+    return common
+
+
+def _head(state: str) -> bytes:
+    path = os.path.join(state, "HEAD")
+    # Old repositories have a link in its place.
+    is_link = os.path.islink(path) and os.readlink(path).startswith("refs/")
+    if is_link:
+        head = b"ref: " + os.fsencode(os.readlink(path))
+    else:
+        head = read_start(path, _POINTER_BYTES)
+    if not _HEAD.fullmatch(head.strip()) or b".." in head:
+        raise ValueError("HEAD names no commit")
+    return head.strip()
+
+
+def _regular(path: str) -> str:
+    """A path that git may open: it would wait for a named pipe."""
+    return path if os.path.isfile(path) or not os.path.lexists(path) else os.devnull
+
+
+def _answer(
+    command: Sequence[str], folder: str, variables: dict[str, str], given: bytes = b""
+) -> Answer:
+    with (
+        tempfile.TemporaryFile() as standard_input,
+        tempfile.TemporaryFile() as said,
+        contextlib.ExitStack() as stack,
+    ):
+        standard_input.write(given)
+        standard_input.seek(0)
+        process = stack.enter_context(_started(command, folder, variables, standard_input, said))
+        stack.callback(process.kill)
+        late = stack.enter_context(_patience(process))
+        assert process.stdout is not None
+        output = process.stdout.read(MOST_BYTES)
+        if process.stdout.read(1):
+            raise NoAnswerError(f"{_named(command)} answers with more than {MOST_BYTES:,} bytes")
+        status = process.wait()
+        if late.is_set():
+            raise NoAnswerError(f"{_named(command)} took longer than {TIMEOUT_S:g} s")
+        said.seek(0)
+        words = said.read(_PIECE).decode("utf-8", "surrogateescape").strip()
+        return Answer(status=status, output=output, said=words)
+
+
+def _named(command: Sequence[str]) -> str:
+    return f"git {next(word for word in command[1:] if not word.startswith('-'))}"
+
+
+def _started(
+    command: Sequence[str],
+    folder: str,
+    variables: dict[str, str],
+    standard_input: IO[bytes] | int = subprocess.PIPE,
+    said: IO[bytes] | int = subprocess.DEVNULL,
+) -> "subprocess.Popen[bytes]":
+    try:
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            env=variables,
+            stdin=standard_input,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            close_fds=True,
+        )
+    except FileNotFoundError as error:
+        missing = error.filename in ("git", None)
+        reason = "git is not installed" if missing else f"there is no folder {folder}"
+        raise NoAnswerError(reason, remedy="install git" if missing else "") from error
+    except (OSError, ValueError) as error:
+        raise NoAnswerError(f"git cannot be run: {error}", remedy="install git") from error
+
+
+@contextlib.contextmanager
+def _patience(process: "subprocess.Popen[bytes]") -> Iterator[threading.Event]:
+    """End a process that takes too long; the event tells that it was."""
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(TIMEOUT_S, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield late
+    finally:
+        timer.cancel()
+
+
+def _pass_over(stream: IO[bytes], size: int) -> bytes:
+    while size > 0:
+        size -= len(stream.read(min(size, _PIECE))) or size
+    return b""

@@ -1,0 +1,307 @@
+"""What git knows of the folder a store lies in. Asks git, changes nothing, and works without it."""
+
+import contextlib
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from filestore.core.errors import RefusedError
+from filestore.core.paths import CHUNKED, ChunkPath, StorePath, chunk_path, chunk_paths
+from filestore.git import state as git_state
+
+_OPERATIONS: Final = {
+    "rebase-merge": "rebase",
+    "rebase-apply/applying": "am",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "BISECT_LOG": "bisect",
+}
+"""What lies in git's folder while it is in the middle of something; the first one tells."""
+
+
+class GitBusyError(RefusedError):
+    """Git is in the middle of an operation, which decides what the files are to be."""
+
+
+def work_tree(root: str) -> str:
+    """The folder whose files may be referenced in place: the git work tree around the store.
+
+    Without git it is the folder that the store lies in.
+    """
+    return git_work_tree(root) or os.path.dirname(root)
+
+
+def git_work_tree(folder: str) -> str | None:
+    """The git work tree around a folder; None without git."""
+    return git_state.work_tree(folder)
+
+
+def git_folder(folder: str) -> str | None:
+    """The folder in which git keeps the state of the work tree around a folder; None without."""
+    tree = git_state.work_tree(os.path.abspath(folder))
+    return None if tree is None else git_state.state_folder(tree)
+
+
+def operation(folder: str) -> str:
+    """What git is in the middle of around a folder, such as ``merge``; "" for nothing."""
+    state = git_folder(folder)
+    if state is None:
+        return ""
+    for name, word in _OPERATIONS.items():
+        if os.path.exists(os.path.join(state, name)):
+            return word
+    return ""
+
+
+def refuse_during_operation(folder: str) -> None:
+    """Let no truth file be written while git decides what the files are to be.
+
+    Raises:
+        GitBusyError: A merge, rebase or the like is under way.
+    """
+    word = operation(folder)
+    if word:
+        last = "git bisect reset" if word == "bisect" else f"git {word} --abort"
+        raise GitBusyError(
+            f"a git {word} is under way: no chunk file is written until it is over",
+            remedy=f"finish it, or take it back with '{last}'; then run the command again",
+        )
+
+
+def unmerged(chunked: str) -> set[ChunkPath]:
+    """The chunk files that git's index holds unmerged.
+
+    Args:
+        chunked: Their folder.
+    """
+    listed = _names(chunked, "ls-files", "-z", "--unmerged", "--", ".")
+    return {ChunkPath(entry.partition("\t")[2]) for entry in listed}
+
+
+def blob(folder: str, path: str, revision: str = "HEAD") -> bytes | None:
+    """What git has of a path, relative to the folder; None where it has nothing.
+
+    Args:
+        folder: A folder of the work tree.
+        path: Relative to it.
+        revision: A commit; "" for the index.
+    """
+    return _git(folder, "cat-file", "blob", f"{revision}:./{path}")
+
+
+def is_committed(folder: str, path: str) -> bool:
+    """Whether git's HEAD has a file or a folder at a path, relative to a folder."""
+    return _git(folder, "cat-file", "-e", f"HEAD:./{path}") is not None
+
+
+def last_commit(folder: str, path: str) -> tuple[int, bytes] | None:
+    """When the newest commit that HEAD has of a path was made, in seconds, and its bytes."""
+    data = blob(folder, path)
+    made_s = _committed_s(folder, "--", path)
+    return None if data is None or made_s is None else (made_s, data)
+
+
+def head_time(folder: str) -> int | None:
+    """When HEAD was committed, in seconds; None without git, or where nothing is committed."""
+    return _committed_s(folder)
+
+
+def _committed_s(folder: str, *words: str) -> int | None:
+    """When the newest commit of HEAD, or of some paths, was made."""
+    stamp = (_git(folder, "rev-list", "-1", "--timestamp", "HEAD", *words) or b"").split(b" ")[0]
+    return int(stamp) if stamp.isdigit() else None
+
+
+def blob_names(root: str) -> dict[StorePath, str]:
+    """Each path of a store that HEAD has, to the name of its blob."""
+    found: dict[StorePath, str] = {}
+    for entry in _names(root, "ls-tree", "-r", "-z", "HEAD", "--", "."):
+        words, _, path = entry.partition("\t")
+        found[StorePath(path)] = words.rpartition(" ")[2]
+    return found
+
+
+def checked_in(root: str) -> dict[ChunkPath, str]:
+    """The files below `chunked/` that HEAD has, and the index has to be checked out.
+
+    The folder may be gone itself. Each has the name of its blob in HEAD. What a person took out of
+    the index, or excluded by a sparse checkout, is not among them.
+    """
+    entries = _names(root, "ls-files", "-z", "-t", "--cached", "--", CHUNKED)
+    wanted = {path for tag, _, path in (entry.partition(" ") for entry in entries) if tag == "H"}
+    found = {}
+    for entry in _names(root, "ls-tree", "-r", "-z", "HEAD", "--", CHUNKED) if wanted else ():
+        words, _, path = entry.partition("\t")
+        mode, _, name = words.split(" ")
+        if path in wanted and mode.startswith("100"):
+            found[chunk_path(StorePath(path))] = name
+    return found
+
+
+def named_blob(folder: str, name: str) -> bytes | None:
+    """What git has under the name of a blob; None where it has nothing."""
+    return _git(folder, "cat-file", "blob", name)
+
+
+def blob_name(data: bytes, like: str) -> str:
+    """The name that git gives to bytes, by the hash that made another name."""
+    import hashlib
+
+    digest = hashlib.new("sha256" if len(like) == 64 else "sha1", usedforsecurity=False)
+    digest.update(b"blob %d\0" % len(data))
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def history(folder: str, path: str, most: int = 50) -> Iterator[bytes]:
+    """What a path held in earlier commits, newest first, each content once.
+
+    Args:
+        folder: A folder of the work tree.
+        path: Relative to it; followed through renames that git recognises.
+        most: So many commits are looked at.
+    """
+    names = _blob_history(folder, path, most)
+    if not names:
+        return
+    from filestore.git import process
+
+    try:
+        with process.Blobs(folder) as blobs:
+            for name in names:
+                with contextlib.suppress(process.NoAnswerError):
+                    size, data = blobs.read(name, process.MOST_BYTES)
+                    if len(data) == size:
+                        yield data
+    except (process.NoAnswerError, OSError):
+        return
+
+
+def _blob_history(folder: str, path: str, most: int) -> list[str]:
+    """The names of the blobs that a path had, newest first, each once.
+
+    Goes as `git log --follow` does: where a commit adds the file, and took another one away that is
+    much like it, the earlier commits are asked for that one. What a merge made itself counts, too.
+    """
+    tree = git_state.work_tree(os.path.realpath(folder))
+    if tree is None:
+        return []
+    names = [os.path.relpath(os.path.join(os.path.realpath(folder), path), tree)]
+    source_of = functools.cache(functools.partial(_renamed_from, tree))
+    while True:
+        blobs, other = _followed(_changes(tree, names), names, most, source_of)
+        if other is None:
+            return blobs
+        # Its commits stand among those that were read: they are read again, together.
+        names.append(other)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What a commit did to a file."""
+
+    blobs: tuple[str, ...]
+    """What it held after the commit and before it; of a merge only what was made in it."""
+    is_added: bool
+
+
+def _followed(
+    commits: Iterable[tuple[str, dict[str, _Change]]],
+    names: Sequence[str],
+    most: int,
+    source_of: Callable[[str, str], str | None],
+) -> tuple[list[str], str | None]:
+    """The blobs of a file that had these names, the last one first; or one more name of it."""
+    current, *earlier = names
+    blobs: dict[str, None] = {}
+    looked_at = 0
+    for commit, changes in commits:
+        change = changes.get(current)
+        if change is None:
+            continue
+        looked_at += 1
+        if looked_at > most:
+            break
+        blobs |= dict.fromkeys(change.blobs)
+        source = source_of(commit, current) if change.is_added else None
+        if source is None:
+            continue
+        if not earlier:
+            return [], source
+        current = earlier.pop(0)
+    return list(blobs), None
+
+
+def _changes(tree: str, names: Sequence[str]) -> Iterator[tuple[str, dict[str, _Change]]]:
+    """The commits that changed one of some paths, newest first, and what each did to them."""
+    commits = _git(tree, "rev-list", "--full-history", "HEAD", "--", *names) or b""
+    words = ("-r", "--root", "-c", "--no-renames", "--raw", "--no-abbrev", "-z")
+    fields = _fields(_git(tree, "diff-tree", "--stdin", *words, "--", *names, given=commits))
+    commit, changes = "", dict[str, _Change]()
+    for field in fields:
+        if not field.startswith(":"):
+            if commit:
+                yield commit, changes
+            commit, changes = field, {}
+            continue
+        said = field.lstrip(":").split(" ")
+        parents = len(field) - len(field.lstrip(":"))
+        before, after = said[parents + 1 : -2], said[-2]
+        held = (after, *before) if parents == 1 else (after,)
+        is_added = parents == 1 and said[-1] == "A"
+        path = next(fields, "")
+        changes[path] = _Change(tuple(name for name in held if name.strip("0")), is_added)
+    if commit:
+        yield commit, changes
+
+
+def _renamed_from(tree: str, commit: str, path: str) -> str | None:
+    """What a file was called before the commit that added it; None where it is new."""
+    words = ("-r", "-M", "--diff-filter=R", "--no-commit-id", "--raw", "-z")
+    fields = _fields(_git(tree, "diff-tree", *words, commit))
+    renames = zip(fields, fields, fields, strict=False)
+    return next((before for _, before, after in renames if after == path), None)
+
+
+def _fields(output: bytes | None) -> Iterator[str]:
+    """What git printed between NULs."""
+    return iter((output or b"").decode("utf-8", "surrogateescape").split("\0")[:-1])
+
+
+def deleted_paths(root: str) -> set[ChunkPath]:
+    """The paths below `chunked/` that some commit has and git's HEAD does not.
+
+    They went on purpose: by a commit, a merge, or a change of branch. Empty where there is no git.
+    The folder may be gone itself.
+    """
+    commits = _git(root, "rev-list", "--all", "--", CHUNKED) or b""
+    words = ("-r", "--root", "--no-commit-id", "--no-renames", "--name-only", "--relative", "-z")
+    ever = _split(_git(root, "diff-tree", "--stdin", *words, "--", CHUNKED, given=commits))
+    head = _names(root, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", CHUNKED)
+    return set(chunk_paths(map(StorePath, ever - head)))
+
+
+def _names(folder: str, *words: str) -> set[str]:
+    """The names that a git command prints; none where it fails."""
+    return _split(_git(folder, *words))
+
+
+def _split(output: bytes | None) -> set[str]:
+    names = (output or b"").decode("utf-8", "surrogateescape").split("\0")
+    return {name.strip("\n") for name in names} - {""}
+
+
+def _git(folder: str, *words: str, given: bytes = b"") -> bytes | None:
+    """What a git command prints; None where it fails or there is no git."""
+    # Most commands have no question for git, and what starts a process takes time to load.
+    from filestore.git import process
+
+    try:
+        answer = process.ask(folder, *words, given=given)
+    except (process.NoAnswerError, OSError):
+        return None
+    return answer.output if answer.status == 0 else None

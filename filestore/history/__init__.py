@@ -1,0 +1,1 @@
+"""Changes of truth files: batches, backups, atomic writes, what a dead writer left."""

@@ -1,0 +1,374 @@
+"""What is kept of a change of truth files, as values: its record, its cap, what belongs together.
+
+Pure; `originals` holds the bytes. One rule: a record may come from a stranger, and reaches truth
+files only.
+"""
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import orjson
+
+from filestore.core.errors import FilestoreError
+from filestore.core.hashing import DIGEST_BYTES
+from filestore.core.safe_text import brief, shown_path
+from filestore.core.schema import JsonObject
+
+BATCH_NAME: Final = "batch.json"
+BATCH_FORMAT: Final = 2
+KEPT_S: Final = 90 * 24 * 3600
+KEPT_BYTES: Final = 1 << 30
+TRUTH_FOLDERS: Final = frozenset({"chunked", "source"})
+"""Where a batch may put files back; its record may come from a stranger."""
+TRUTH_FILES: Final = frozenset({".gitattributes"})
+"""Which files of the root itself it may."""
+NUMBERED: Final = re.compile(r"[0-9]{6,18}")
+"""What a batch is called."""
+
+_LATEST_S: Final = 1 << 36
+_LAST_SEQUENCE: Final = 1 << 53
+_MODES: Final = 0o7777
+_PERMISSIONS: Final = 0o666
+_WHAT_LENGTH: Final = 1_000
+_UNSEEN: Final = dict.fromkeys(
+    [*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF]
+)
+"""Code points that some file systems drop from names, so that a dot behind one still leads."""
+_SHORT_NAME: Final = re.compile(r"git~[0-9]+", re.IGNORECASE | re.ASCII)
+"""What some file systems call `.git`, too."""
+_NAMED: Final = 3
+"""So many commands of one group are named; the rest is counted."""
+
+State = Literal["after", "before"]
+
+
+class BatchInvalidError(FilestoreError, ValueError):
+    """A record under `.undo/` cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """What a file held at one time."""
+
+    digest: bytes
+    """`content_hash` of its bytes."""
+    mode: int | None = None
+    """Its permissions; None where its bytes are not kept."""
+    indexed: bool = True
+    """Whether the catalog knew these bytes when they were taken away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One file of a batch; None is no file."""
+
+    path: str
+    """Relative to the store root."""
+    before: Version | None
+    after: Version | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One change of truth files, and where it stands."""
+
+    identifier: str
+    what: str
+    """The command, for the list."""
+    made_s: int
+    """When, in seconds since 1970."""
+    entries: tuple[Entry, ...]
+    """In the order in which they were changed."""
+    wanted: State = "after"
+    """The side that the files hold since the last undo or redo."""
+    sequence: int = 0
+    """Orders what was undone and redone; 0 where neither happened."""
+    group: str = ""
+    """The first batch of the command, where this is a later one of it."""
+    underway: bool = False
+    """Whether the last writer died before it was done."""
+    size_bytes: int = 0
+    """What it takes under `.undo/`."""
+    problem: str = ""
+    """Why its record cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A batch as the cap sees it."""
+
+    identifier: str
+    used_s: float
+    """When it was made, undone or redone last."""
+    size_bytes: int
+    group: str = ""
+    """The first batch of its command; "" where it is that itself."""
+
+
+def serialize(batch: Batch) -> bytes:
+    """The record of a batch."""
+    record = {
+        "format": BATCH_FORMAT,
+        "what": shown_path(batch.what),
+        "made": batch.made_s,
+        "wanted": batch.wanted,
+        "sequence": batch.sequence,
+        **({"group": batch.group} if batch.group else {}),
+        "files": [
+            {
+                "path": _encode_path(entry.path),
+                "before": _encode_version(entry.before, f"{number}.before"),
+                "after": _encode_version(entry.after, f"{number}.after"),
+            }
+            for number, entry in enumerate(batch.entries)
+        ],
+    }
+    return orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def parse(data: bytes, *, identifier: str) -> Batch:
+    """Read the record of a batch.
+
+    Raises:
+        BatchInvalidError: It is damaged, newer, or would put files where no truth is.
+    """
+    try:
+        record = orjson.loads(data)
+        found = record["format"]
+        if found != BATCH_FORMAT:
+            raise invalid(identifier, f"it has format {brief(found)}, expected {BATCH_FORMAT}")
+        value = record.get("group", "")
+        if value and not NUMBERED.fullmatch(value):
+            raise ValueError(value)
+        batch = Batch(
+            identifier=identifier,
+            what=str(record["what"])[:_WHAT_LENGTH],
+            made_s=min(max(int(record["made"]), 0), _LATEST_S),
+            wanted="before" if record["wanted"] == "before" else "after",
+            sequence=_parse_number(record["sequence"], _LAST_SEQUENCE),
+            group=value,
+            entries=tuple(_parse_entry(entry) for entry in record["files"]),
+        )
+    except BatchInvalidError:
+        raise
+    except orjson.JSONDecodeError as error:
+        raise invalid(identifier, f"{BATCH_NAME} is no JSON") from error
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise invalid(identifier, f"{BATCH_NAME} is not what a change leaves there") from error
+    for entry in batch.entries:
+        if not is_truth(entry.path):
+            raise invalid(identifier, f"{shown_path(entry.path)} is no place for a truth file")
+    if len({entry.path for entry in batch.entries}) < len(batch.entries):
+        raise invalid(identifier, "it names a file twice")
+    return batch
+
+
+def _parse_number(value: object, most: int) -> int:
+    # JSON's true is a number to Python.
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError(value)
+    return value
+
+
+def is_truth(path: str) -> bool:
+    """Whether a path relative to the store root is one of a truth file.
+
+    Nothing hidden is: what lies behind a dot belongs to git, to the sidecar, to other programs.
+    """
+    parts = path.split("/")
+    if path in TRUTH_FILES:
+        return True
+    return len(parts) > 1 and parts[0] in TRUTH_FOLDERS and all(map(_is_plain, parts))
+
+
+def _is_plain(name: str) -> bool:
+    seen = name.translate(_UNSEEN)
+    hidden = seen.startswith(".") or _SHORT_NAME.fullmatch(seen) is not None
+    return bool(seen) and not hidden and "\0" not in name
+
+
+def _encode_path(path: str) -> str:
+    """A path of any bytes as text that JSON can hold."""
+    return path.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+def _encode_version(version: Version | None, blob: str) -> dict[str, Any] | None:
+    if version is None:
+        return None
+    kept = version.mode is not None
+    return {
+        "hash": version.digest.hex(),
+        "mode": version.mode,
+        "blob": blob if kept else None,
+        **({} if version.indexed else {"indexed": False}),
+    }
+
+
+def _parse_entry(entry: Mapping[str, Any]) -> Entry:
+    return Entry(
+        path=entry["path"].encode("latin-1").decode("utf-8", "surrogateescape"),
+        before=_parse_version(entry["before"]),
+        after=_parse_version(entry["after"]),
+    )
+
+
+def _parse_version(record: Mapping[str, Any] | None) -> Version | None:
+    if record is None:
+        return None
+    mode, digest = record["mode"], bytes.fromhex(record["hash"])
+    if len(digest) != DIGEST_BYTES:
+        raise ValueError(digest)
+    # No more than reading and writing: nothing that runs, nor as somebody else.
+    return Version(
+        digest=digest,
+        mode=None if mode is None else _parse_number(mode, _MODES) & _PERMISSIONS,
+        indexed=record.get("indexed") is not False,
+    )
+
+
+def invalid(identifier: str, reason: str) -> BatchInvalidError:
+    """The error that says why a batch cannot be used."""
+    return BatchInvalidError(
+        f".undo/{identifier} cannot be used: {reason}",
+        remedy="'filestore undo --list' shows the others",
+    )
+
+
+def expired(
+    kept: Sequence[Kept], *, now_s: float, most_s: float = KEPT_S, most_bytes: int = KEPT_BYTES
+) -> list[str]:
+    """Which batches are to go: those too old, then the oldest until the rest fits; pure.
+
+    Those of one command go together, as they are undone together.
+
+    Args:
+        kept: Oldest first; what the last one belongs to always stays.
+        now_s: Seconds since 1970.
+        most_s: How long a batch is kept after it was used last.
+        most_bytes: How much all may take.
+    """
+    commands: dict[str, list[Kept]] = {}
+    for one in kept:
+        commands.setdefault(one.group or one.identifier, []).append(one)
+    total = sum(one.size_bytes for one in kept)
+    gone: list[str] = []
+    for members in commands.values():
+        used_s = max(one.used_s for one in members)
+        if kept[-1] not in members and (now_s - used_s > most_s or total > most_bytes):
+            gone += [one.identifier for one in members]
+            total -= sum(one.size_bytes for one in members)
+    return gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One change of a file, and the batch that keeps both sides of it."""
+
+    batch: str
+    number: int
+    """Of its entry."""
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group(JsonObject):
+    """What one command changed: its batches, oldest first, undone and redone together."""
+
+    batches: tuple[Batch, ...]
+
+    @property
+    def identifier(self) -> str:
+        """The name of all of them."""
+        return self.batches[0].identifier
+
+    @property
+    def what(self) -> str:
+        """The commands, for the list."""
+        said = list(dict.fromkeys(batch.what for batch in self.batches))
+        more = f" and {len(said) - _NAMED:,} more" if len(said) > _NAMED else ""
+        return ", ".join(said[:_NAMED]) + more
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be used; "" where it can."""
+        return self.batches[0].problem
+
+    @property
+    def underway(self) -> bool:
+        """Whether its last writer died before it was done."""
+        return any(batch.underway for batch in self.batches)
+
+    @property
+    def sequence(self) -> int:
+        """Orders what was undone and redone."""
+        return max(batch.sequence for batch in self.batches)
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes under `.undo/`."""
+        return sum(batch.size_bytes for batch in self.batches)
+
+    @property
+    def when(self) -> str:
+        """When it began, in UTC."""
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.batches[0].made_s))
+
+    @property
+    def files(self) -> int:
+        """How many files it changed."""
+        return len(self.links())
+
+    @property
+    def state(self) -> str:
+        """``done``, ``undone``, ``broken off`` or ``damaged``."""
+        if self.problem:
+            return "damaged"
+        if self.underway or not (self.is_all("before") or self.is_all("after")):
+            return "broken off"
+        return "undone" if self.is_all("before") else "done"
+
+    def is_all(self, side: State) -> bool:
+        """Whether all of its files hold one side."""
+        return all(batch.wanted == side for batch in self.batches)
+
+    def links(self) -> dict[str, tuple[Link, ...]]:
+        """The changes of each file, oldest first; files in the order of their last change."""
+        found: dict[str, tuple[Link, ...]] = {}
+        for batch in self.batches:
+            for number, entry in enumerate(batch.entries):
+                earlier = found.pop(entry.path, ())
+                link = Link(batch=batch.identifier, number=number, entry=entry)
+                found[entry.path] = (*earlier, link)
+        return found
+
+
+def grouped(batches: Iterable[Batch]) -> list[Group]:
+    """Batches by the command that made them, oldest first; pure.
+
+    Where a file was changed by somebody else between two batches of a command a group of its own
+    begins: to take back both at once would lose that change.
+    """
+    found: list[list[Batch]] = []
+    last: dict[str, tuple[list[Batch], dict[str, bytes | None]]] = {}
+    for batch in batches:
+        name = batch.group or batch.identifier
+        members, ends = last.get(name, ([], {}))
+        if not members or any(
+            ends.get(entry.path, _digest(entry.before)) != _digest(entry.before)
+            for entry in batch.entries
+        ):
+            members, ends = [], {}
+            found.append(members)
+            last[name] = members, ends
+        members.append(batch)
+        ends.update((entry.path, _digest(entry.after)) for entry in batch.entries)
+    return sorted(
+        (Group(batches=tuple(members)) for members in found), key=lambda one: int(one.identifier)
+    )
+
+
+def _digest(version: Version | None) -> bytes | None:
+    return version.digest if version else None

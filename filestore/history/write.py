@@ -1,0 +1,192 @@
+"""The truth files on disk: looked at, and changed as a whole or not at all.
+
+Knows nothing of what they say. One rule: before a file changes, its bytes are kept in `.undo/`.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Container, Iterator, Mapping, Sequence
+
+from filestore.chunks.observation import Observation
+from filestore.chunks.observe import look_at
+from filestore.config.layout import Places
+from filestore.config.settings import Layout
+from filestore.core.errors import RefusedError
+from filestore.core.paths import CHUNKED, ChunkPath, StorePath
+from filestore.fs import disk
+from filestore.fs.disk import stat_values
+from filestore.fs.scan import pack_stat
+from filestore.fs.transaction import ChangedMeanwhile as ChangedMeanwhile
+from filestore.fs.transaction import (
+    Content,
+    HalfReplacedError,
+    Replacement,
+    Replacing,
+    Seen,
+    collect_staged,
+    content,
+)
+from filestore.history.backup_store import Originals
+from filestore.history.batch import Batch, Entry, Version, is_truth
+
+
+class NoTruthPathError(RefusedError, ValueError):
+    """A truth file was to be written where none belongs."""
+
+
+def chunk_files(folder: str) -> Iterator[str]:
+    """Markdown files below a folder, at any depth, relative to it."""
+    for path, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if name.endswith(".md") and not name.startswith("."):
+                yield os.path.relpath(os.path.join(path, name), folder)
+
+
+def is_gone(places: Places, path: ChunkPath) -> bool:
+    """Whether there is certainly no file of this name below `chunked/`."""
+    try:
+        os.lstat(os.path.join(places.chunked, path))
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def is_clean(places: Places, path: ChunkPath, entry: bytes | None) -> bool:
+    """Whether a file below `chunked/` has the stat of an entry of the stat cache."""
+    try:
+        values = stat_values(os.lstat(os.path.join(places.chunked, path)))
+    except OSError:
+        return False
+    return entry == pack_stat(values)
+
+
+def collect_leftovers(places: Places) -> None:
+    """Remove what a dead writer left in `chunked/` itself; folders in it when they are changed.
+
+    Only for whoever holds the writer's lock.
+    """
+    with disk.folder_at(places.root) as root:
+        collect_staged(root, CHUNKED)
+
+
+def look_at_existing(
+    places: Places, paths: Sequence[ChunkPath], layout: Layout
+) -> list[Observation]:
+    """Observations of the files that are there.
+
+    Raises:
+        OSError: One is there and cannot be read.
+    """
+    if not os.path.isdir(places.chunked):
+        return []
+    found = []
+    for look in look_at(places, paths, layout):
+        if isinstance(look, Observation):
+            found.append(look)
+        elif not isinstance(look[1], FileNotFoundError):
+            raise look[1]
+    return found
+
+
+def change(
+    places: Places,
+    changes: Mapping[StorePath, bytes | None],
+    *,
+    before: Mapping[StorePath, bytes | None],
+    command: str,
+    last: Sequence[StorePath] = (),
+    group: str = "",
+    unknown: Container[StorePath] = (),
+) -> str | None:
+    """Keep the originals, write all files whole or none, then remove what is to go.
+
+    Only for whoever holds the writer's lock. A file is replaced by a new one, so that a second
+    hard link to it keeps what it had; its permissions stay.
+
+    Args:
+        places: Where the store lies.
+        changes: Path to its bytes; None removes the file.
+        before: What the files hold that are there.
+        command: What is being done, for the list of what can be undone.
+        last: Those of the paths that are changed after all others: a record says that a change is
+            complete, so it must not be there before what it speaks of is gone.
+        group: What an earlier change of the same command returned: both are undone together.
+        unknown: Those of the paths that hold what the catalog does not know.
+
+    Returns:
+        Under which name the originals are kept; None where nothing changes.
+
+    Raises:
+        ChangedMeanwhile: A file does not hold what was expected; nothing was touched.
+        NoTruthPathError: A path is none of a truth file.
+        HalfReplacedError: The disk refused in the middle and refused to take it back.
+        WriteFailedError: The disk refused; all is as it was.
+    """
+    replacements = _replacements(changes, before, last)
+    if not replacements:
+        return None
+    with disk.folder_at(places.root) as root, Replacing(root, replacements) as swap:
+        seen = swap.check()
+        swap.stage()
+        with Originals.open(places.undo) as originals:
+            entries = [_entry(one, seen[one.path], one.path not in unknown) for one in replacements]
+            held = {one.path: one.before for one in replacements if one.before}
+            batch = originals.keep(command, entries, held, now_s=time.time(), group=group)
+            _apply(swap, originals, batch)
+            return batch.identifier
+
+
+def _replacements(
+    changes: Mapping[StorePath, bytes | None],
+    before: Mapping[StorePath, bytes | None],
+    last: Sequence[StorePath],
+) -> list[Replacement]:
+    """What differs, in the order in which it is made."""
+    for path in changes:
+        if not is_truth(path):
+            raise NoTruthPathError(f"{path} is no place for a truth file")
+    final = set(last)
+    order = [path for path in changes if path not in final]
+    order += [path for path in dict.fromkeys(last) if path in changes]
+
+    def wanted(data: bytes | None) -> Content | None:
+        return None if data is None else content(data)
+
+    return [
+        Replacement(
+            path=path,
+            before=wanted(before.get(path)),
+            after=wanted(changes[path]),
+            last=path in final,
+        )
+        for path in order
+        if before.get(path) != changes[path]
+    ]
+
+
+def _entry(one: Replacement, seen: Seen | None, is_indexed: bool) -> Entry:
+    before = Version(digest=seen.digest, mode=seen.mode, indexed=is_indexed) if seen else None
+    return Entry(
+        path=one.path,
+        before=before,
+        after=Version(digest=one.after.digest) if one.after else None,
+    )
+
+
+def _apply(swap: Replacing, originals: Originals, batch: Batch) -> None:
+    try:
+        swap.apply()
+    except BaseException as error:
+        if not swap.touched:
+            originals.discard(batch.identifier)
+        elif isinstance(error, HalfReplacedError):
+            error.remedy = f"{error.remedy or 'check the disk'}: filestore undo {batch.identifier}"
+        raise
+    originals.finish(batch.identifier)
+    # What is kept too long does no harm: the change itself stands.
+    with contextlib.suppress(OSError):
+        originals.collect(batch, now_s=time.time())

@@ -1,0 +1,1 @@
+"""Documents into chunk files: sources, extraction, names, regeneration, removal."""

@@ -1,0 +1,418 @@
+"""Adding: sources through ingest, several being extracted at once, then through commits.
+
+One rule: a source that only a record names is read only where the work tree holds it.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from filestore.catalog import Conflict, Deleted, FileRow
+from filestore.chunks.observation import Observation
+from filestore.config.layout import Places, folded_path
+from filestore.config.settings import Layout, Settings
+from filestore.core.errors import FilestoreError, RefusedError
+from filestore.core.paths import ChunkPath, folder_of, inside, is_below, store_path
+from filestore.core.progress import OnProgress, Progress
+from filestore.core.schema import make
+from filestore.fs.disk import FileSystemClock, make_folders
+from filestore.git import repository
+from filestore.history.write import (
+    chunk_files,
+    collect_leftovers,
+    is_clean,
+    is_gone,
+    look_at_existing,
+)
+from filestore.ingest.extraction_pool import Extraction
+from filestore.ingest.pipeline import Begun, Ingest, Outcome
+from filestore.ingest.provenance import Lineage
+from filestore.ingest.regenerate import Lost
+from filestore.ingest.resource_names import Naming
+from filestore.ingest.sources import SourceError, SourcePath, Sources
+from filestore.sidecar.commit import Commit
+from filestore.sidecar.snapshot import StoreSnapshot
+from filestore.sync.apply import follow_moves, note_sources, put_settled
+from filestore.verify import source_check, source_drift
+from filestore.verify.drift import is_as_recorded
+
+COMMIT_FILES: Final = 20_000
+"""Chunk files written before they are committed to the sidecar."""
+AHEAD_SOURCES: Final = 2
+"""So many sources for each worker are read ahead of the one that is being written."""
+AHEAD_BYTES: Final = 128 * 1024 * 1024
+"""No more is read ahead once this much is held."""
+
+
+class SourceOutside(RefusedError):
+    """A record names a source that the work tree does not hold; records come from strangers."""
+
+
+@dataclass(slots=True, kw_only=True)
+class AddReport:
+    """What became of every source."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    embedded: int = 0
+    reused: int = 0
+    problem: FilestoreError | None = None
+    """Why texts were left without embedding; keywords find them."""
+    folders: Sequence[tuple[str, Sources]] = ()
+    """Each path that was given, with what it stands for."""
+    unusable: Sequence[tuple[str, FilestoreError]] = ()
+    """Each path that stands for nothing, with the reason."""
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return iter(self.outcomes)
+
+    @property
+    def failed(self) -> list[Outcome]:
+        """What could not be added: paths, sources, and documents of folders."""
+        found = [
+            Outcome(source=path, resource="", status="failed", error=error)
+            for path, error in self.unusable
+        ]
+        for outcome in self.outcomes:
+            found += [outcome] if outcome.status == "failed" else []
+            found += [
+                Outcome(source=path, resource=outcome.resource, status="failed", error=error)
+                for path, error in outcome.failures
+            ]
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values that `--json` prints; see JSON.md."""
+        lists = {
+            status: [outcome for outcome in self.outcomes if outcome.status == status]
+            for status in ("added", "updated", "unchanged")
+        }
+        conflicts = [
+            {"path": path, "detail": kept.detail}
+            for outcome in self.outcomes
+            for path, kept in outcome.kept.items()
+        ]
+        folders = [found for _, found in self.folders]
+        rest = {
+            "not_embedded": self.problem,
+            "ignored": sum(found.ignored for found in folders),
+            "other": sum(found.other for found in folders),
+            "skipped": [item for found in folders for item in found.skipped],
+        }
+        counts = {"embedded": self.embedded, "reused": self.reused}
+        own = {"failed": self.failed, "conflicts": conflicts} | counts
+        given = {key: value for key, value in rest.items() if value}
+        return make("AddReport", lists | own | given)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """How far reading is, in documents; sources that were not looked into count as one."""
+
+    on_progress: OnProgress
+    unread: int
+    known: int = 0
+    done: int = 0
+
+    def begun(self, documents: int) -> None:
+        self.unread -= 1
+        self.known += documents
+
+    def document(self) -> None:
+        self.done += 1
+        total = max(self.done, self.known + self.unread)
+        self.on_progress(Progress(stage="reading", done=self.done, total=total))
+
+
+def add_all(
+    snapshot: StoreSnapshot,
+    open_commit: Callable[[], Commit],
+    settings: Settings,
+    sources: Sequence[SourcePath],
+    *,
+    clock: FileSystemClock,
+    on_progress: OnProgress,
+    group: str = "",
+) -> AddReport:
+    """Add sources and index what they wrote, as far as their model can be had.
+
+    What it changes is undone together, and with what `group` names, a batch of originals.
+
+    Raises:
+        GitBusyError: Git is in the middle of an operation.
+    """
+    repository.refuse_during_operation(snapshot.places.root)
+    make_folders(snapshot.places.chunked)
+    collect_leftovers(snapshot.places)
+    naming = Naming(
+        snapshot.places,
+        settings.layout,
+        originals=snapshot.catalog.originals(),
+        owners=snapshot.catalog.sources_of_resources(),
+    )
+    if any(_has_lost(snapshot, naming, source) for source in sources):
+        # What was moved was not deleted.
+        with open_commit() as commit:
+            follow_moves(snapshot, commit, clock=clock)
+    extraction = Extraction(workers=snapshot.processes)
+    ingest = Ingest(
+        snapshot.places,
+        settings,
+        snapshot.embedder,
+        naming=naming,
+        extraction=extraction,
+        lineage=Lineage(snapshot.places, settings.layout, snapshot.catalog),
+        group=group,
+    )
+    report = AddReport()
+    waiting: list[Outcome] = []
+    try:
+        for outcome in _ingested(ingest, sources, snapshot.processes, on_progress):
+            report.outcomes.append(outcome)
+            waiting.append(outcome)
+            if len(report.outcomes) == len(sources) or _files(waiting) >= COMMIT_FILES:
+                _index(snapshot, open_commit, waiting, clock, on_progress, report)
+                waiting = []
+    finally:
+        extraction.close()
+    return report
+
+
+def _has_lost(snapshot: StoreSnapshot, naming: Naming, source: SourcePath) -> bool:
+    """Whether catalogued files of a source's resource are gone."""
+    try:
+        named = naming.name(source)
+    except (FilestoreError, OSError):
+        return False
+    documents = named.before.documents if named.before is not None else ()
+    rows = _rows(snapshot, named.prefix, [document.source for document in documents])
+    return any(is_gone(snapshot.places, row.path) for row in rows)
+
+
+def _rows(snapshot: StoreSnapshot, folder: str, sources: Sequence[str]) -> list[FileRow]:
+    """The catalogued files of a resource: by its folder, in the flat layout by its documents."""
+    return snapshot.catalog.files_of(folder) if folder else snapshot.catalog.files_from(sources)
+
+
+def recorded_sources(
+    places: Places, layout: Layout, record_paths: Sequence[ChunkPath], *, trusted: bool = False
+) -> list[SourcePath]:
+    """The sources of some records, as `add_all` takes them, to bring their resources up to date.
+
+    Of a copy from elsewhere it is the copy under `source/`.
+
+    Args:
+        places: Where the store lies.
+        layout: Its layout.
+        record_paths: Below `chunked/`.
+        trusted: Whether the user lets the store reach out of its work tree.
+
+    Raises:
+        SourceOutside: A source lies, or leads, out of the work tree.
+        SourceError: There is no usable record.
+    """
+    looks = {look.path: look for look in look_at_existing(places, record_paths, layout)}
+    found = []
+    for path in record_paths:
+        record = looks[path].record if path in looks else None
+        if record is None:
+            raise SourceError(
+                f"{store_path(path)} is not a usable record",
+                remedy="restore it from git, or add its source again",
+            )
+        source = os.path.normpath(os.path.join(places.root, record.source.replace("\0", "")))
+        if not trusted:
+            _check_inside(places.root, record.source, source)
+        name = record.resource or path.partition("/")[0]
+        found.append(SourcePath(path=source, resource=name, named=True, recorded=record.source))
+    return found
+
+
+def _check_inside(root: str, reference: str, path: str) -> None:
+    tree = os.path.realpath(repository.work_tree(root))
+    lexically = is_below(path, os.path.realpath(tree)) or is_below(path, repository.work_tree(root))
+    if "\0" in reference or os.path.isabs(reference) or not lexically:
+        leads = ""
+    elif not is_below(os.path.realpath(path), tree):
+        leads = ": a link leads there"
+    else:
+        return
+    raise SourceOutside(
+        f"the source {reference!r} lies outside the work tree {tree}{leads}",
+        remedy="'filestore trust' lets a store whose records you know reach out, else add it again",
+    )
+
+
+def _ingested(
+    ingest: Ingest, sources: Sequence[SourcePath], workers: int, on_progress: OnProgress
+) -> Iterator[Outcome]:
+    """Outcomes in the order of the sources; a few sources are extracted ahead."""
+    reading = _Reading(on_progress, len(sources))
+    ahead: deque[Begun] = deque()
+    for source in sources:
+        begun = ingest.begin(source)
+        if any(_alike(begun, other) for other in ahead):
+            # What the other one writes decides what becomes of this one.
+            yield from _finished(ingest, ahead, reading, keep=0)
+            begun = ingest.begin(source)
+        reading.begun(max(1, len(begun.fresh)))
+        ahead.append(begun)
+        held = sum(other.held_bytes for other in ahead)
+        room = AHEAD_SOURCES * workers if held < AHEAD_BYTES else 0
+        yield from _finished(ingest, ahead, reading, keep=room)
+    yield from _finished(ingest, ahead, reading, keep=0)
+
+
+def _finished(
+    ingest: Ingest, ahead: deque[Begun], reading: _Reading, *, keep: int
+) -> Iterator[Outcome]:
+    while len(ahead) > keep:
+        yield ingest.finish(ahead.popleft(), reading.document)
+
+
+def _alike(one: Begun, other: Begun) -> bool:
+    """Whether two sources may be the same, or want the same name."""
+    names = {folded_path(one.outcome.resource), one.outcome.source, one.source.path}
+    return bool(names & {folded_path(other.outcome.resource), other.outcome.source})
+
+
+def _files(outcomes: Iterable[Outcome]) -> int:
+    return sum(len(outcome.written) + len(outcome.removed) for outcome in outcomes)
+
+
+def _index(
+    snapshot: StoreSnapshot,
+    open_commit: Callable[[], Commit],
+    outcomes: Sequence[Outcome],
+    clock: FileSystemClock,
+    on_progress: OnProgress,
+    report: AddReport,
+) -> None:
+    changes = _changes(snapshot, outcomes)
+    known = {conflict.path: conflict for conflict in snapshot.catalog.conflicts()}
+    waiting = [conflict for outcome in outcomes for conflict in _waiting(snapshot, outcome)]
+    fresh = [conflict for conflict in waiting if known.get(conflict.path) != conflict]
+    settled = _settled(snapshot.places, outcomes, known)
+    if not (changes or settled or fresh):
+        return
+    with open_commit() as commit:
+        for outcome in outcomes:
+            for origin, body in outcome.generated.items():
+                commit.keep_generated(origin, body)
+            if outcome.original is not None:
+                commit.note_original(outcome.source, outcome.original)
+        commit.forget(list(changes.gone))
+        commit.forget(list(changes.lost), by_hand=True)
+        commit.settle_conflicts(settled, fresh)
+        put_settled(snapshot, commit, list(changes.put), clock, on_progress)
+        for outcome in outcomes:
+            commit.stay_deleted(outcome.record_path, map(_deleted, outcome.deleted.values()))
+        note_sources(snapshot, commit, clock, on_progress)
+        done = commit.finish()
+    report.embedded += done.embedded
+    report.reused += done.reused
+    report.problem = report.problem or done.problem
+
+
+def _waiting(snapshot: StoreSnapshot, outcome: Outcome) -> Iterator[Conflict]:
+    where = source_check.reachable(snapshot)
+    for path, kept in outcome.kept.items():
+        document = outcome.documents.get(kept.source)
+        if document is None:
+            # It is no document of its folder any more, and may lie there all the same.
+            document = source_drift.found_now(snapshot.catalog, where, kept.source)
+        yield Conflict(
+            path=path,
+            base=kept.base,
+            theirs=kept.theirs,
+            origin=kept.origin,
+            headings=kept.headings,
+            pages=kept.pages,
+            detail=kept.detail,
+            source=kept.source,
+            document=document or "",
+        )
+
+
+def _deleted(lost: Lost) -> Deleted:
+    return Deleted(path=lost.path, origin=lost.origin, source=lost.source)
+
+
+def _settled(
+    places: Places, outcomes: Sequence[Outcome], known: Mapping[ChunkPath, Conflict]
+) -> list[ChunkPath]:
+    """Known conflicts that are none any more: of files that were looked at, or are gone."""
+    looked_at = {path for outcome in outcomes for path in outcome.looked_at}
+    waiting = {path for outcome in outcomes for path in outcome.kept}
+    return [
+        path
+        for path in known
+        if path not in waiting
+        and (path in looked_at or not os.path.lexists(os.path.join(places.chunked, path)))
+    ]
+
+
+@dataclass(slots=True)
+class _Changes:
+    """Files whose rows have to change."""
+
+    put: dict[ChunkPath, None] = field(default_factory=dict)
+    gone: dict[ChunkPath, None] = field(default_factory=dict)
+    """Removed by what was added."""
+    lost: dict[ChunkPath, None] = field(default_factory=dict)
+    """Deleted by a person."""
+
+    def __bool__(self) -> bool:
+        return bool(self.put or self.gone or self.lost)
+
+
+def _changes(snapshot: StoreSnapshot, outcomes: Sequence[Outcome]) -> _Changes:
+    """What sources wrote and removed, and what else of their resources is not as it is known.
+
+    An `add` that was killed before it indexed leaves such files, and so does an edit.
+    """
+    done = _Changes()
+    for outcome in outcomes:
+        done.put |= dict.fromkeys(outcome.written)
+        done.gone |= dict.fromkeys(outcome.removed)
+    others: dict[ChunkPath, None] = {}
+    for outcome in outcomes:
+        if outcome.status != "failed":
+            folder = folder_of(outcome.record_path)
+            names = chunk_files(os.path.join(snapshot.places.chunked, folder)) if folder else ()
+            files = [inside(folder, name) for name in names]
+            there = [outcome.record_path, *files, *outcome.looked_at]
+            others |= dict.fromkeys(there)
+            done.lost |= dict.fromkeys(_lost(snapshot, outcome, set(there)))
+    left = [path for path in others if path not in done.put and path not in done.gone]
+    for look in _unlike(snapshot, left):
+        done.put[look.path] = None
+    done.lost = {path: None for path in done.lost if path not in done.gone}
+    return done
+
+
+def _lost(snapshot: StoreSnapshot, outcome: Outcome, there: set[ChunkPath]) -> Iterator[ChunkPath]:
+    """Catalogued files of a resource that are gone."""
+    folder = folder_of(outcome.record_path)
+    for row in _rows(snapshot, folder, list(outcome.documents)):
+        if row.path not in there and is_gone(snapshot.places, row.path):
+            yield row.path
+
+
+def _unlike(snapshot: StoreSnapshot, paths: Sequence[ChunkPath]) -> Iterator[Observation]:
+    """Those of some files that are not as the catalog has them, read where their stat differs."""
+    folders = snapshot.catalog.folders()
+    entries: dict[ChunkPath, dict[str, bytes]] = {}
+    unsure = []
+    for path in paths:
+        folder, name = folder_of(path), path.rpartition("/")[2]
+        if folder not in entries:
+            entries[folder] = folders[folder].entries() if folder in folders else {}
+        if not is_clean(snapshot.places, path, entries[folder].get(name)):
+            unsure.append(path)
+    known = snapshot.catalog.files(unsure)
+    for look in look_at_existing(snapshot.places, unsure, snapshot.layout):
+        row = known.get(look.path)
+        if row is None or not is_as_recorded(row, look):
+            yield look

@@ -1,0 +1,501 @@
+"""Ingest: sources into chunk files.
+
+Writes truth files and nothing else, and reports them: the caller updates the index.
+One rule: a resource changes as a whole or not at all, and the rest goes on.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from filestore import chunking, extract
+from filestore.chunks import resource_record
+from filestore.chunks.resource_record import Record, SourceDocument
+from filestore.config.layout import Places
+from filestore.config.settings import Settings
+from filestore.core.errors import FilestoreError, RefusedError
+from filestore.core.hashing import origin_hash, source_hash
+from filestore.core.paths import TOP, ChunkPath, StorePath, inside, store_path
+from filestore.core.schema import JsonObject
+from filestore.extract.base import Document
+from filestore.extract.folder import documents
+from filestore.fs import disk
+from filestore.git.merge import merge
+from filestore.history.write import change, look_at_existing
+from filestore.ingest.extraction_pool import Extraction, Pending
+from filestore.ingest.provenance import Lineage
+from filestore.ingest.regenerate import (
+    Existing,
+    Kept,
+    Lost,
+    NewChunk,
+    NewDocument,
+    Regeneration,
+    regenerate,
+)
+from filestore.ingest.resource_names import Named, Naming
+from filestore.ingest.sources import Original, SourceError, SourcePath, read_original, unreadable
+
+if TYPE_CHECKING:
+    from filestore.embed.base import Embedder
+
+UNCHANGED: Final = "unchanged"
+HELD_BYTES: Final = 128 * 1024 * 1024
+"""So much of a source is held in memory; what is beyond it is read twice."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome(JsonObject):
+    """What became of one source."""
+
+    source: str
+    """As recorded: relative to the store root; as given where it never got that far."""
+    resource: str
+    status: str
+    """``added``, ``updated``, ``unchanged`` or ``failed``."""
+    chunks: int = 0
+    error: FilestoreError | None = None
+    record_path: ChunkPath = TOP
+    written: list[ChunkPath] = field(default_factory=list)
+    """What was written, the record included."""
+    removed: list[ChunkPath] = field(default_factory=list)
+    merged: list[ChunkPath] = field(default_factory=list)
+    """Those of the written in which a hand edit and a new source text came together."""
+    kept: dict[ChunkPath, Kept] = field(default_factory=dict)
+    """Hand-edited files in which they could not: they stay until a person chooses."""
+    looked_at: list[ChunkPath] = field(default_factory=list)
+    """The resource's chunk files that were there before; what of them is not kept is settled."""
+    deleted: dict[ChunkPath, Lost] = field(default_factory=dict)
+    """Files that a person deleted and that are not made again, as their text did not change."""
+    documents: dict[str, str] = field(default_factory=dict)
+    """The hashes of its documents as they are now."""
+    generated: dict[str, str] = field(default_factory=dict)
+    """Origin to text of what was generated for hand-edited files."""
+    ignored: int = 0
+    """How many files and folders of a folder ignore rules left out; a folder counts as one."""
+    other: int = 0
+    """How many files of a folder were passed over for their format."""
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    """Documents of a folder that were left out, with the reason."""
+
+    @property
+    def named(self) -> str | None:
+        """The resource; None where it never got a name."""
+        return self.resource or None
+
+    @property
+    def kept_details(self) -> dict[StorePath, str]:
+        """Each file of `kept` with what overlaps."""
+        return {store_path(path): kept.detail for path, kept in self.kept.items()}
+
+    failures: list[tuple[str, FilestoreError]] = field(default_factory=list)
+    """Documents of a folder that could not be read; what they had before stays."""
+    original: str | None = None
+    """Where the original of a copy lies; remembered in the sidecar, never committed."""
+    undo: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Begun:
+    """A source that was read and is being extracted; nothing is written yet."""
+
+    source: SourcePath
+    outcome: Outcome
+    named: Named | None = None
+    """None where it failed already."""
+    fresh: dict[str, Original] = field(default_factory=dict)
+    """Its documents by their reference."""
+    pending: dict[str, Pending] = field(default_factory=dict)
+    """Those that are new or changed."""
+
+    @property
+    def held_bytes(self) -> int:
+        """How much of them is held in memory."""
+        return sum(len(original.held or b"") for original in self.fresh.values())
+
+
+class Ingest:
+    """Brings sources into one store; holds what stays the same from source to source."""
+
+    def __init__(
+        self,
+        places: Places,
+        settings: Settings,
+        embedder: "Embedder | None",
+        *,
+        naming: Naming,
+        extraction: Extraction,
+        lineage: Lineage,
+        group: str = "",
+    ) -> None:
+        """Prepare.
+
+        Args:
+            places: Where the store lies.
+            settings: The store's.
+            embedder: Counts tokens; None leaves an estimate.
+            naming: Names its sources.
+            extraction: Reads them.
+            lineage: Knows what the chunk files that are there came from.
+            group: The first batch of originals of the same command, if there is one already.
+        """
+        self._group = group
+        self._places = places
+        self._settings = settings
+        self._naming = naming
+        self._extraction = extraction
+        self._lineage = lineage
+        self._embedder = embedder
+        self._count = embedder.count_tokens if embedder is not None else _estimate
+        most = embedder.max_tokens if embedder is not None else None
+        self._budget = chunking.room(settings.budget, most)
+        counter = embedder.tokenizer if embedder is not None else "estimate"
+        made = (places.root, places.chunked, places.sidecar, places.undo)
+        self._own_folders = {os.path.realpath(folder) for folder in made}
+        self._chunker = chunking.label(settings.budget, most=most, counter=counter)
+
+    def begin(self, source: SourcePath) -> Begun:
+        """Name and read a source, and start to extract what changed.
+
+        A source that cannot be used is an outcome with its error, not an exception.
+        """
+        outcome = Outcome(source=source.path, resource=source.resource, status="failed")
+        begun = Begun(source=source, outcome=outcome)
+        with _told(begun):
+            named = self._naming.name(source)
+            outcome.source, outcome.resource = named.reference, named.resource
+            outcome.original, outcome.record_path = named.original, named.record_path
+            begun.fresh = self._read(source, outcome)
+            outcome.documents = {path: one.hash for path, one in begun.fresh.items()}
+            begun.named = named
+            unchanged = self._is_unchanged(named.before, begun.fresh)
+            existing = self._existing(named) if unchanged or self._lineage.conflicts else []
+            waiting = self._waiting(named, existing)
+            if unchanged and not waiting:
+                outcome.chunks = len(existing)
+                outcome.looked_at = [file.path for file in existing]
+                outcome.status = UNCHANGED
+            else:
+                known: dict[str, SourceDocument] = {}
+                if named.before is not None and self._cut_alike(named.before):
+                    known = {document.source: document for document in named.before.documents}
+                begun.pending = {
+                    path: self._extraction.begin(original)
+                    for path, original in begun.fresh.items()
+                    if path not in known
+                    or path in waiting
+                    or not _same(known[path], path, original)
+                }
+        return begun
+
+    def finish(self, begun: Begun, on_document: Callable[[], None]) -> Outcome:
+        """Wait for its documents, cut them, and write its chunk files.
+
+        Args:
+            begun: What `begin` gave.
+            on_document: Called after each document.
+        """
+        outcome, named = begun.outcome, begun.named
+        if outcome.error is None and outcome.status != UNCHANGED and named is not None:
+            with _told(begun):
+                self._write(begun, named, on_document)
+                self._naming.take(named)
+        return outcome
+
+    def _read(self, source: SourcePath, outcome: Outcome) -> dict[str, Original]:
+        """Every document by its reference; what was left out or failed is noted."""
+        reference = outcome.source
+        if not os.path.isdir(source.path):
+            return {reference: read_original(source.path, room=HELD_BYTES)}
+        listing = documents(
+            source.path,
+            leave_out=self._is_own,
+            patterns=self._settings.ignore,
+            found_in=source.found_in,
+        )
+        outcome.ignored, outcome.other = listing.ignored, listing.other
+        found: dict[str, Original] = {}
+        room = HELD_BYTES
+        outcome.skipped = list(listing.skipped)
+        for path in listing.paths:
+            try:
+                original = read_original(os.path.join(source.path, path), room=room)
+                found[f"{reference}/{path}"] = original
+                room -= len(original.held or b"")
+            except FilestoreError as error:
+                outcome.failures.append((f"{reference}/{path}", error))
+            except OSError as error:
+                outcome.failures.append((f"{reference}/{path}", unreadable(path, error)))
+        if not found:
+            raise SourceError(
+                f"no readable document in {source.path}",
+                remedy="add text, Markdown, HTML, PDF, DOCX, PPTX or source code",
+                detail="; ".join(f"{path}: {reason}" for path, reason in outcome.skipped[:5]),
+            )
+        return found
+
+    def _is_own(self, path: str) -> bool:
+        """Whether a path met while walking a source is the store, or what it made."""
+        return os.path.realpath(path) in self._own_folders
+
+    def _waiting(self, named: Named, existing: Sequence[Existing]) -> set[str]:
+        """Documents with a file that waits for a person: their others may hold a newer text."""
+        return {
+            file.chunk.source or named.reference
+            for file in existing
+            if file.path in self._lineage.conflicts
+        }
+
+    def _is_unchanged(self, before: Record | None, fresh: Mapping[str, Original]) -> bool:
+        if before is None:
+            return False
+        known = {document.source: document for document in before.documents}
+        return (
+            self._cut_alike(before)
+            and set(known) == set(fresh)
+            and all(_same(known[path], path, original) for path, original in fresh.items())
+        )
+
+    def _cut_alike(self, before: Record) -> bool:
+        """Whether the chunks that are there would be cut so today; without a model they stay."""
+        return before.chunker == self._chunker or self._embedder is None
+
+    def _write(self, begun: Begun, named: Named, on_document: Callable[[], None]) -> None:
+        outcome = begun.outcome
+        made, described = self._documents(begun, named, on_document)
+        folder = os.path.isdir(begun.source.path)
+        done, held = self._plan(named, made, name_sources=folder)
+        before = named.before
+        known = {document.source: document for document in before.documents} if before else {}
+        gone = done.pending.difference(one.source for one in described)
+        record = Record(
+            resource=None if named.prefix else named.resource,
+            source=named.reference,
+            kind="folder" if folder else "file",
+            chunker=self._label(before, outcome, done),
+            # As long as a new text waits behind a hand edit, its document counts as not taken in.
+            documents=(
+                *(
+                    known.get(one.source, one) if one.source in done.pending else one
+                    for one in described
+                ),
+                *(known[source] for source in sorted(gone & known.keys())),
+            ),
+        )
+        same = record == before and not (done.writes or done.deletions)
+        copies = self._copies(begun, described, before)
+        self._apply(outcome, named, done, held, copies, None if same else record)
+        outcome.status = UNCHANGED if same else "added" if before is None else "updated"
+        outcome.chunks = done.chunks
+
+    def _documents(
+        self, begun: Begun, named: Named, on_document: Callable[[], None]
+    ) -> tuple[list[NewDocument], list[SourceDocument]]:
+        """Cut what changed; a document that fails keeps the chunks it had, if any."""
+        outcome, before = begun.outcome, named.before
+        known = {document.source: document for document in before.documents} if before else {}
+        made: list[NewDocument] = []
+        described: list[SourceDocument] = []
+        failures: list[FilestoreError] = []
+        for path, original in begun.fresh.items():
+            had = known.get(path)
+            try:
+                chunks = None
+                if path in begun.pending:
+                    document = begun.pending.pop(path)()
+                    chunks, had = self._chunks(document), _described(path, original, document)
+            except (FilestoreError, OSError) as error:
+                failures.append(unreadable(original.path, error))
+                outcome.failures.append((path, failures[-1]))
+            on_document()
+            if had is not None:
+                made.append(NewDocument(source=path, chunks=chunks))
+                described.append(had)
+        for path, _ in outcome.failures:
+            had = known.get(path)
+            if had is not None and had not in described:
+                made.append(NewDocument(source=had.source, chunks=None))
+                described.append(had)
+        if not described or (failures and len(begun.fresh) == 1):
+            outcome.failures = []
+            raise failures[0]
+        return made, described
+
+    def _chunks(self, document: Document) -> tuple[NewChunk, ...]:
+        pieces = chunking.split(
+            document.text,
+            syntax=document.syntax,
+            budget=self._budget,
+            count_tokens=self._count,
+            title=document.title,
+            outline=document.outline,
+        )
+        return tuple(
+            NewChunk(
+                body=document.text[piece.start : piece.end],
+                headings=piece.headings,
+                pages=document.pages_between(piece.start, piece.end),
+            )
+            for piece in pieces
+        )
+
+    def _existing(self, named: Named) -> list[Existing]:
+        """The chunk files of a resource; in the flat layout those of its documents."""
+        documents = named.before.documents if named.before is not None else ()
+        sources = {document.source for document in documents}
+        return self._lineage.files_of(named.prefix, named.reference, sources.__contains__)
+
+    def _plan(
+        self, named: Named, made: Sequence[NewDocument], *, name_sources: bool
+    ) -> tuple[Regeneration, dict[ChunkPath, bytes]]:
+        """What is to be written, and the bytes of the chunk files that are there."""
+        prefix = named.prefix
+        existing = self._existing(named) if named.before is not None or prefix else []
+        lost: list[Lost] = []
+        if named.before is not None:
+            sources = [document.source for document in named.before.documents]
+            lost = self._lineage.lost(prefix, named.record_path, sources)
+
+        def planned(there: Sequence[Existing], taken: Iterable[str]) -> Regeneration:
+            return regenerate(
+                there,
+                made,
+                layout=self._settings.layout,
+                name_sources=name_sources,
+                merge=merge,
+                past=self._lineage,
+                folder=prefix,
+                taken=taken,
+                lost=lost,
+            )
+
+        held = {file.path: file.data for file in existing}
+        if named.before is not None:
+            return planned(existing, self._taken(prefix)), held
+        if not prefix:
+            return self._plan_flat(planned)
+        ours = {file.path: file for file in existing if file.chunk.origin is not None}
+        others = [name for name in self._taken(prefix) if inside(prefix, name) not in ours]
+        first = planned([], others)
+        if all(first.writes.get(path) == file.data for path, file in ours.items()):
+            # Nothing is there, or what an interrupted `add` of the very same text left.
+            return first, held
+        origins = {origin_hash(c.body) for document in made for c in document.chunks or ()}
+        if any(file.chunk.origin in origins for file in ours.values()):
+            return planned(existing, self._taken(prefix)), held
+        raise RefusedError(
+            f"the name {named.resource!r} is in use: {store_path(prefix)} has chunks of other text",
+            remedy=f"choose another with --into, or remove it: filestore rm {named.resource}",
+        )
+
+    def _plan_flat(
+        self, planned: Callable[[Sequence[Existing], Iterable[str]], Regeneration]
+    ) -> tuple[Regeneration, dict[ChunkPath, bytes]]:
+        """A new resource among all others: a file that says just this is taken for its own."""
+        first = planned([], [])
+        looks = look_at_existing(self._places, sorted(first.writes), self._settings.layout)
+        held = {look.path: look.data for look in looks}
+        taken = [name for name in held if held[name] != first.writes[name]]
+        return planned([], taken), held
+
+    def _taken(self, prefix: ChunkPath) -> list[str]:
+        try:
+            return os.listdir(os.path.join(self._places.chunked, prefix))
+        except FileNotFoundError:
+            return []
+
+    def _label(self, before: Record | None, outcome: Outcome, done: Regeneration) -> str:
+        """The chunker of the chunks; the old one until every document was chunked again."""
+        left = self._embedder is None or bool(outcome.failures or done.pending)
+        return before.chunker if before is not None and left else self._chunker
+
+    def _copies(
+        self, begun: Begun, described: Sequence[SourceDocument], before: Record | None
+    ) -> dict[StorePath, tuple[bytes | None, bytes | None]]:
+        """Copies of a source from elsewhere, before and after; those of what went are to go."""
+        if not self._naming.is_copied(begun.source):
+            return {}
+        kept = {document.source for document in described}
+        copies: dict[StorePath, tuple[bytes | None, bytes | None]] = {
+            StorePath(path): (self._held_at(path), begun.fresh[path].data())
+            for path in sorted(begun.fresh.keys() & kept)
+        }
+        for document in before.documents if before else ():
+            if document.source not in kept and document.source.startswith("source/"):
+                with contextlib.suppress(OSError):
+                    data = self._held_at(document.source)
+                    # Another file than was copied is somebody's own.
+                    if data is not None and source_hash(data) == document.hash:
+                        copies[StorePath(document.source)] = (data, None)
+        return copies
+
+    def _held_at(self, path: str) -> bytes | None:
+        """What a path relative to the store root holds; None where there is no file."""
+        with disk.folder_at(self._places.root) as root, contextlib.suppress(FileNotFoundError):
+            return disk.read_below(root, path)[0]
+        return None
+
+    def _apply(
+        self,
+        outcome: Outcome,
+        named: Named,
+        done: Regeneration,
+        held: Mapping[ChunkPath, bytes],
+        copies: Mapping[StorePath, tuple[bytes | None, bytes | None]],
+        record: Record | None,
+    ) -> None:
+        """Change chunk files, copies and, unless it stays, the record: all or nothing."""
+        changes = {path: after for path, (_, after) in copies.items()}
+        before = {path: data for path, (data, _) in copies.items()}
+        before |= {store_path(path): data for path, data in held.items()}
+        changes |= {store_path(path): data for path, data in done.writes.items()}
+        changes |= dict.fromkeys(map(store_path, done.deletions))
+        outcome.written, last = list(done.writes), store_path(named.record_path)
+        if record is not None:
+            before[last] = self._held_at(last) if named.before is not None else None
+            changes[last] = resource_record.serialize(record)
+            outcome.written.append(named.record_path)
+        command = f"add {named.resource}"
+        outcome.undo = change(
+            self._places, changes, before=before, command=command, last=[last], group=self._group
+        )
+        self._group = self._group or outcome.undo or ""
+        outcome.removed = list(done.deletions)
+        outcome.merged = list(done.merged)
+        outcome.kept, outcome.deleted = dict(done.kept), dict(done.deleted)
+        outcome.generated = done.generated
+        outcome.looked_at = list(held)
+
+
+@contextlib.contextmanager
+def _told(begun: Begun) -> Iterator[None]:
+    """An error of a source belongs to its outcome."""
+    outcome = begun.outcome
+    try:
+        yield
+    except FilestoreError as error:
+        outcome.status, outcome.error = "failed", error
+    except OSError as error:
+        outcome.status, outcome.error = "failed", unreadable(begun.source.path, error)
+
+
+def _same(known: SourceDocument, path: str, original: Original) -> bool:
+    extractor = extract.for_name(path)
+    label = extractor.label if extractor else ""
+    return known.hash == original.hash and known.extractor == label
+
+
+def _described(path: str, original: Original, document: Document) -> SourceDocument:
+    return SourceDocument(
+        source=path,
+        hash=original.hash,
+        extractor=document.extractor,
+        metadata=document.metadata,
+    )
+
+
+def _estimate(text: str) -> int:
+    """For stores whose model is not here: few models have a token to fewer characters."""
+    return (len(text) + 2) // 3

@@ -1,0 +1,232 @@
+"""What is known of where the chunk files of a resource came from, and where they went.
+
+Reads catalog, tree and git; decides nothing. One rule: a text counts as the one a file was made
+from only if its hash is the file's origin.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Final
+
+from filestore.catalog import Catalog
+from filestore.chunks import chunk_file
+from filestore.chunks.observation import Observation
+from filestore.config.layout import RECORD_NAME, Places
+from filestore.config.settings import Layout
+from filestore.core.errors import FilestoreError
+from filestore.core.hashing import content_hash, origin_hash
+from filestore.core.paths import TOP, ChunkPath, inside
+from filestore.git import repository
+from filestore.history.write import chunk_files, is_gone, look_at_existing
+from filestore.ingest.regenerate import Existing, Lost
+
+COMMITS: Final = 200
+"""So many commits of a file are searched for the text it was made from."""
+
+
+class Lineage:
+    """The chunk files of one store with their past, as the sidecar and git remember it."""
+
+    def __init__(self, places: Places, layout: Layout, catalog: Catalog) -> None:
+        self._places = places
+        self._layout = layout
+        self._catalog = catalog
+        self._bodies: dict[str, str | None] = {}
+
+    # Which files belong to a resource
+
+    def files_of(
+        self, prefix: ChunkPath, reference: str, is_document: Callable[[str], bool]
+    ) -> list[Existing]:
+        """The readable chunk files of a resource, those that were moved out of its folder too.
+
+        Args:
+            prefix: The resource's folder, "" in the flat layout.
+            reference: Its source; what names a source outside it belongs to another resource.
+            is_document: Whether a source is a document of the resource, for the flat layout.
+        """
+        folder = os.path.join(self._places.chunked, prefix)
+        names = sorted(chunk_files(folder)) if os.path.isdir(folder) else []
+        paths = [inside(prefix, name) for name in names]
+        if prefix:
+            foreign = self._came_from_elsewhere(prefix)
+            paths = [path for path in paths if path not in foreign]
+            paths += [path for path in self._went_elsewhere(prefix) if path not in paths]
+        found = (self._existing(look) for look in self._looks(paths))
+        return [
+            file
+            for file in found
+            if file is not None and _is_of(file.chunk.source, prefix, reference, is_document)
+        ]
+
+    def _looks(self, paths: Sequence[ChunkPath]) -> list[Observation]:
+        return look_at_existing(self._places, paths, self._layout)
+
+    @cached_property
+    def _moves(self) -> dict[ChunkPath, list[tuple[ChunkPath, ChunkPath]]]:
+        """Old and new path of every move that was followed, by the first folder of either."""
+        found: dict[ChunkPath, list[tuple[ChunkPath, ChunkPath]]] = {}
+        for old, new in self._catalog.renamed_from(TOP).items():
+            for top in {_top(old), _top(new)}:
+                found.setdefault(top, []).append((old, new))
+        return found
+
+    def _folders(self, prefix: ChunkPath) -> set[ChunkPath]:
+        """The folder of a resource, and those it had before it was renamed."""
+        record = inside(prefix, RECORD_NAME)
+        moves = self._moves.get(prefix, ())
+        return {prefix, *(_top(old) for old, new in moves if new == record)}
+
+    def _went_elsewhere(self, prefix: ChunkPath) -> list[ChunkPath]:
+        """Where the files are that were moved out of a resource's folder."""
+        moves = {move for folder in self._folders(prefix) for move in self._moves.get(folder, ())}
+        folders = self._folders(prefix)
+        return sorted(
+            new
+            for old, new in moves
+            if _top(old) in folders and _top(new) != prefix and new.endswith(".md")
+        )
+
+    def _came_from_elsewhere(self, prefix: ChunkPath) -> set[ChunkPath]:
+        """The files in a resource's folder that are another's, whose folder is still there."""
+        own = self._folders(prefix)
+        moves = [
+            (_top(old), new) for old, new in self._moves.get(prefix, ()) if _top(new) == prefix
+        ]
+        others = {folder for folder, _ in moves if folder not in own and self._is_resource(folder)}
+        return {new for folder, new in moves if folder in others}
+
+    def _is_resource(self, folder: ChunkPath) -> bool:
+        return os.path.exists(os.path.join(self._places.chunked, folder, RECORD_NAME))
+
+    @cached_property
+    def _unmerged(self) -> set[ChunkPath]:
+        return repository.unmerged(self._places.chunked)
+
+    def _existing(self, look: Observation) -> Existing | None:
+        """A file as it is; one that cannot be used as it last was, and marked as excluded."""
+        if look.path in self._unmerged:
+            return self._withheld(look, "conflict-markers")
+        if look.chunk is not None:
+            return self._as_found(look, look.chunk)
+        if look.state == "empty":
+            # Somebody took all of its text out, which is an edit like any other.
+            return self._as_found(look, chunk_file.parse(look.data))
+        return self._withheld(look, look.state)
+
+    def _withheld(self, look: Observation, code: str) -> Existing | None:
+        chunk = _parsed(look.data) if look.file_hash else None
+        if chunk is None:
+            chunk = self._last_indexed(look.path)
+        if chunk is None:
+            return None
+        return self._as_found(look, chunk, excluded=f"it is excluded from search ({code})")
+
+    def _as_found(
+        self, look: Observation, chunk: chunk_file.Chunk, *, excluded: str = ""
+    ) -> Existing:
+        # A name that says where the file stands tells more than any that it had before.
+        numbered = chunk_file.number_of_name(look.path) is not None
+        return Existing(
+            path=look.path,
+            data=look.data,
+            chunk=chunk,
+            name="" if numbered else next(iter(self._earlier_names(look.path)), ""),
+            excluded=excluded,
+        )
+
+    def _earlier_names(self, path: ChunkPath) -> list[ChunkPath]:
+        """What a file was called: the names that say where it stands first, as it was made."""
+        found = [old for old, new in self._moves.get(_top(path), ()) if new == path]
+        return sorted(found, key=lambda old: chunk_file.number_of_name(old) is None)
+
+    def _last_indexed(self, path: ChunkPath) -> chunk_file.Chunk | None:
+        row = self._catalog.files([path]).get(path)
+        data = self._catalog.content(row.id) if row is not None else None
+        return None if data is None else _parsed(data)
+
+    # Which files are gone
+
+    def lost(self, prefix: ChunkPath, record_path: ChunkPath, sources: Sequence[str]) -> list[Lost]:
+        """The files of a resource that a person deleted since its record was written.
+
+        Those that went with the record, as by a change of branch, are none of them.
+
+        Args:
+            prefix: The resource's folder, "" in the flat layout.
+            record_path: Of its record, which is there.
+            sources: Its documents.
+        """
+        (record,) = self._looks([record_path])
+        known = {one.path: one for one in self._catalog.deleted(content_hash(record.data))}
+        found = {path: (one.origin, one.source) for path, one in known.items()}
+        if self._catalog.record_data(record_path) == record.data:
+            rows = self._catalog.files_of(prefix) if prefix else self._catalog.files_from(sources)
+            found |= {row.path: (row.origin, row.source) for row in rows if row.origin}
+        return [
+            Lost(path=path, origin=origin or "", source=source)
+            for path, (origin, source) in sorted(found.items())
+            if is_gone(self._places, path)
+        ]
+
+    # What they were made from
+
+    def body(self, file: Existing) -> str | None:
+        """The text that a hand-edited file was made from; None where it is no longer kept."""
+        origin = file.chunk.origin or ""
+        if origin not in self._bodies:
+            self._bodies[origin] = self._find_body(file.path, origin)
+        return self._bodies[origin]
+
+    def _find_body(self, path: ChunkPath, origin: str) -> str | None:
+        kept = self._catalog.generated(origin)
+        with contextlib.suppress(UnicodeDecodeError):
+            if kept is not None and origin_hash(kept.decode()) == origin:
+                return kept.decode()
+        return next((chunk.body for chunk in self._made_as(path, origin)), None)
+
+    def headings(self, file: Existing) -> tuple[str, ...] | None:
+        """The headings that a hand-edited file was made with; None where that is not known."""
+        # The oldest one with the generated text is the one without an edit.
+        found = [chunk.headings for chunk in self._made_as(file.path, file.chunk.origin or "")]
+        return found[-1] if found else None
+
+    def _made_as(self, path: ChunkPath, origin: str) -> Iterator[chunk_file.Chunk]:
+        """What a file was while it had its generated text, newest first."""
+        for chunk in self._earlier(path):
+            if chunk is not None and origin_hash(chunk.body) == origin:
+                yield chunk
+
+    def _earlier(self, path: ChunkPath) -> Iterator[chunk_file.Chunk | None]:
+        """What a file was, newest first: as last indexed, then in commits."""
+        yield self._last_indexed(path)
+        for name in (path, *self._earlier_names(path)):
+            for data in repository.history(self._places.chunked, name, COMMITS):
+                yield _parsed(data)
+
+    # What waits for a person
+
+    @cached_property
+    def conflicts(self) -> frozenset[ChunkPath]:
+        """The files that wait for a person's choice."""
+        return frozenset(conflict.path for conflict in self._catalog.conflicts())
+
+
+def _parsed(data: bytes) -> chunk_file.Chunk | None:
+    with contextlib.suppress(FilestoreError):
+        return chunk_file.parse(data)
+    return None
+
+
+def _top(path: ChunkPath) -> ChunkPath:
+    return ChunkPath(path.partition("/")[0])
+
+
+def _is_of(
+    source: str | None, prefix: ChunkPath, reference: str, is_document: Callable[[str], bool]
+) -> bool:
+    if not prefix:
+        return source is not None and is_document(source)
+    return source is None or source == reference or source.startswith(f"{reference}/")

@@ -1,0 +1,539 @@
+"""What a source that is added again does to the chunk files of its resource. Pure.
+
+One rule: a file whose text did not change stays byte for byte, and in a file a person edited
+nothing of theirs is overwritten: both changes are merged, or the file stays and both are kept.
+"""
+
+import bisect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias
+
+from filestore.chunks import chunk_file, frontmatter, order_key
+from filestore.config.settings import Layout
+from filestore.core.hashing import embedding_key, origin_hash
+from filestore.core.paths import TOP, ChunkPath
+from filestore.git.merge import Merged, Overlap, with_line_ends
+from filestore.ingest import align
+
+_TAG_DIGITS: Final = 5
+_NO_BASE: Final = (
+    "edited by hand, its source text changed too, and the text it was made from is not kept"
+)
+_ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewChunk:
+    """One piece of an extracted document."""
+
+    body: str
+    headings: tuple[str, ...]
+    pages: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDocument:
+    """One document of a resource, as extracted now."""
+
+    source: str
+    """Relative to the store root."""
+    chunks: tuple[NewChunk, ...] | None
+    """None leaves the document's files as they are: it did not change, or could not be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Existing:
+    """A chunk file that is there."""
+
+    path: ChunkPath
+    """It may have been moved out of the folder of its resource."""
+    data: bytes
+    chunk: chunk_file.Chunk
+    name: str = ""
+    """What it was called before a person renamed it, which tells its place; empty if they did not.
+    """
+    excluded: str = ""
+    """Why it cannot be written, such as conflict markers; `chunk` is what it last was."""
+
+
+class Past(Protocol):
+    """What is known of what hand-edited files were made from."""
+
+    def body(self, file: Existing) -> str | None:
+        """The text as it was generated, its hash being the file's origin; None if unknown."""
+        ...
+
+    def headings(self, file: Existing) -> tuple[str, ...] | None:
+        """The headings as they were generated; None if unknown."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A file that stays as it is although its source changed, until a person chooses."""
+
+    detail: str
+    base: str
+    """Origin of the text it was made from."""
+    theirs: str | None = None
+    """The new text; None where the source has none any more."""
+    origin: str | None = None
+    """Its hash."""
+    headings: tuple[str, ...] = ()
+    pages: tuple[int, ...] = ()
+    source: str = ""
+    """The document, relative to the store root."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """A chunk file that a person deleted, while the record still describes its text."""
+
+    path: ChunkPath
+    origin: str
+    source: str | None
+    """The document that it named; None where the record tells it."""
+
+
+Merge: TypeAlias = Callable[[str, str, str], Merged | Overlap]
+
+
+@dataclass(slots=True, kw_only=True)
+class Regeneration:
+    """The file changes that bring a resource up to date."""
+
+    writes: dict[ChunkPath, bytes] = field(default_factory=dict)
+    deletions: list[ChunkPath] = field(default_factory=list)
+    merged: list[ChunkPath] = field(default_factory=list)
+    """Those of `writes` in which a hand edit and a new source text come together."""
+    kept: dict[ChunkPath, Kept] = field(default_factory=dict)
+    """Files in which the two cannot; nothing of them is written."""
+    generated: dict[str, str] = field(default_factory=dict)
+    """Origin to body of texts that were generated for hand-edited files."""
+    pending: set[str] = field(default_factory=set)
+    """Sources of documents whose new text is not all in chunk files, because files were kept."""
+    deleted: dict[ChunkPath, Lost] = field(default_factory=dict)
+    """Files that a person deleted, by path; their text did not change and is not made again."""
+    chunks: int = 0
+    """How many chunk files of the resource come from its source, afterwards."""
+
+
+def regenerate(
+    existing: Sequence[Existing],
+    documents: Sequence[NewDocument],
+    *,
+    layout: Layout,
+    name_sources: bool,
+    merge: Merge,
+    past: Past,
+    folder: ChunkPath = TOP,
+    taken: Iterable[str] = (),
+    lost: Sequence[Lost] = (),
+) -> Regeneration:
+    """Plan the changes.
+
+    Args:
+        existing: The resource's chunk files in any order; those without an origin are a person's
+            own and are left alone.
+        documents: Every document of the resource, in reading order.
+        layout: How files are named.
+        name_sources: Whether each chunk names its document, because the resource has several.
+        merge: Brings a hand edit and a new text together over the text before them.
+        past: What hand-edited files were made from.
+        folder: Where new files go, below `chunked/`.
+        taken: Names in that folder that are in use besides those of `existing`.
+        lost: What a person deleted. It stays deleted while its text is the same and the resource
+            has other files; a text that changed comes in as a new one.
+    """
+    work = _Work(existing, layout, name_sources, folder, {*taken})
+    work.merge, work.past, work.lost = merge, past, lost
+    for document in documents:
+        work.take(document)
+    work.drop_documents({document.source for document in documents})
+    return work.result
+
+
+class _Work:
+    merge: Merge
+    past: Past
+    lost: Sequence[Lost]
+
+    def __init__(
+        self,
+        existing: Sequence[Existing],
+        layout: Layout,
+        name_sources: bool,
+        folder: ChunkPath,
+        taken: set[str],
+    ) -> None:
+        self.result = Regeneration()
+        self._layout = layout
+        self._name_sources = name_sources or layout == "flat"
+        self._start = f"{folder}/" if folder else ""
+        inside = (file.path for file in existing if file.path.startswith(self._start))
+        self._taken = taken | {path.removeprefix(self._start) for path in inside}
+        ordered = sorted(
+            existing, key=lambda file: chunk_file.sort_key(file.chunk.order, _name(file))
+        )
+        self._ours = [file for file in ordered if file.chunk.origin is not None]
+        self._keys = sorted({key for file in ordered if (key := _effective_key(file))})
+        self._first = not self._ours
+        self._number = 0
+        self._anchor: Existing | None = None
+        self._end: str | None = None
+
+    def take(self, document: NewDocument) -> None:
+        """Bring one document's files up to date."""
+        old = self._files_of(document.source)
+        kept = len(self.result.kept)
+        if document.chunks is None:
+            self.result.chunks += len(old)
+            self._pass(old)
+        elif self._first:
+            for chunk in document.chunks:
+                self._number += 1
+                order = order_key.number_key(self._number) if self._layout == "flat" else None
+                name = self._new_name(chunk_file.chunk_name(self._number), document, chunk)
+                self._write(name, document, chunk, order)
+        else:
+            self._align(document, old, self._without_lost(document, old, document.chunks))
+        if len(self.result.kept) > kept:
+            self.result.pending.add(document.source)
+
+    def _without_lost(
+        self, document: NewDocument, old: Sequence[Existing], new: Sequence[NewChunk]
+    ) -> Sequence[NewChunk]:
+        """The pieces that are to have a file: not those whose file a person deleted."""
+        lost = [one for one in self.lost if one.source in (None, document.source)]
+        if not lost:
+            return new
+        pieces: dict[str, list[int]] = {}
+        for number, chunk in enumerate(new):
+            pieces.setdefault(origin_hash(chunk.body), []).append(number)
+        for file in old:
+            # Of equal pieces the first are those that have their files.
+            pieces.get(file.chunk.origin or "", [])[:1] = []
+        left_out = set()
+        for one in lost:
+            if pieces.get(one.origin):
+                left_out.add(pieces[one.origin].pop())
+                self.result.deleted[one.path] = one
+        return [chunk for number, chunk in enumerate(new) if number not in left_out]
+
+    def _files_of(self, source: str) -> list[Existing]:
+        if not self._name_sources:
+            return self._ours
+        return [file for file in self._ours if file.chunk.source == source]
+
+    def _pass(self, old: Sequence[Existing]) -> None:
+        """Remember where the document ends, so that what follows is put after all of it."""
+        if old:
+            self._anchor = old[-1]
+        for file in old:
+            self._extend(_effective_key(file))
+
+    def _extend(self, key: str | None) -> None:
+        if key is not None and (self._end is None or key > self._end):
+            self._end = key
+
+    def _new_name(self, tree_name: str, document: NewDocument, chunk: NewChunk) -> str:
+        if self._layout == "flat":
+            name = chunk_file.flat_name(document.source, chunk.body, self._taken)
+        elif tree_name in self._taken:
+            number = chunk_file.number_of_name(tree_name) or 0
+            name = chunk_file.inserted_name(number, chunk.body, self._taken)
+        else:
+            name = tree_name
+        self._taken.add(name)
+        return name
+
+    def _write(self, name: str, document: NewDocument, chunk: NewChunk, order: str | None) -> None:
+        self.result.writes[ChunkPath(self._start + name)] = chunk_file.generate(
+            body=chunk.body,
+            headings=chunk.headings,
+            pages=chunk.pages,
+            source=document.source if self._name_sources else None,
+            order=order,
+        )
+        self.result.chunks += 1
+
+    def _align(
+        self, document: NewDocument, old: Sequence[Existing], new: Sequence[NewChunk]
+    ) -> None:
+        matches = align.align([_old_piece(file) for file in old], [_new_piece(c) for c in new])
+        moved = _moved(matches, [file.chunk.origin for file in old], new)
+        moved |= self._followed(matches, moved, old, new)
+        for match in matches:
+            if isinstance(match, align.Keep):
+                self._keep(old[match.old], new[match.new])
+            elif isinstance(match, align.Replace):
+                self._replace(document, old[match.old], new[match.new])
+            elif isinstance(match, align.Drop) and match.old not in moved.values():
+                self._drop(old[match.old], document.source)
+        before, end = self._anchor, self._end
+        for after, run in _runs(matches):
+            anchor = before if after is None else old[after]
+            low = end if after is None else _effective_key(old[after])
+            files = [old[moved[index]] if index in moved else None for index in run]
+            self._insert(document, anchor, low, [new[index] for index in run], files)
+        self._pass(old)
+
+    def _followed(
+        self,
+        matches: Sequence[align.Match],
+        moved: Mapping[int, int],
+        old: Sequence[Existing],
+        new: Sequence[NewChunk],
+    ) -> dict[int, int]:
+        """New piece to the dropped file of a person's that it is a moved and changed version of."""
+        dropped = {
+            match.old: old[match.old]
+            for match in matches
+            if isinstance(match, align.Drop) and match.old not in moved.values()
+        }
+        wanted = {number for number, file in dropped.items() if self._is_worth_following(file)}
+        if not wanted:
+            return {}
+        found = align.follow(
+            {number: self._generated_text(file) for number, file in dropped.items()},
+            {
+                match.new: new[match.new].body
+                for match in matches
+                if isinstance(match, align.Insert) and match.new not in moved
+            },
+        )
+        return {at: number for at, number in found.items() if number in wanted}
+
+    def _is_worth_following(self, file: Existing) -> bool:
+        """Whether a person did something to it, if only giving it another name or place."""
+        numbered = chunk_file.number_of_name(file.path) is not None or self._layout == "flat"
+        return _is_a_persons(file) or not numbered or not file.path.startswith(self._start)
+
+    def _generated_text(self, file: Existing) -> str:
+        base = self.past.body(file) if chunk_file.hand_edited(file.chunk) else None
+        return file.chunk.body if base is None else base
+
+    def _keep(self, file: Existing, chunk: NewChunk) -> None:
+        self.result.chunks += 1
+        changes: chunk_file.OurKeys = {}
+        if file.chunk.headings != chunk.headings and not chunk_file.hand_edited(file.chunk):
+            changes["headings"] = chunk.headings
+        if file.chunk.pages != chunk.pages:
+            changes["pages"] = chunk.pages
+        if key := _lost_key(file):
+            changes["order"] = key
+        if changes and not file.excluded:
+            self.result.writes[file.path] = chunk_file.update(file.data, **changes)
+
+    def _replace(
+        self, document: NewDocument, file: Existing, chunk: NewChunk, *, order: str | None = None
+    ) -> None:
+        """Put the new text into a file, together with what a person did to it."""
+        self.result.chunks += 1
+        changes: chunk_file.OurKeys = {"pages": chunk.pages, "origin": origin_hash(chunk.body)}
+        if key := order or _lost_key(file):
+            changes["order"] = key
+        if not self._name_sources and not file.path.startswith(self._start):
+            # Away from its record the file itself says where it comes from.
+            changes["source"] = document.source
+        if file.excluded:
+            detail = f"its source text changed, but {file.excluded}"
+            self._leave_to_person(document, file, chunk, detail)
+        elif chunk_file.hand_edited(file.chunk):
+            self._merge_into(document, file, chunk, changes)
+        else:
+            changes["headings"] = chunk.headings
+            head = frontmatter.split(chunk_file.update(file.data, **changes)).head
+            body = with_line_ends(chunk.body, file.chunk.body, head)
+            self.result.writes[file.path] = head + body.encode()
+
+    def _merge_into(
+        self, document: NewDocument, file: Existing, chunk: NewChunk, changes: chunk_file.OurKeys
+    ) -> None:
+        base = self.past.body(file)
+        if base is None:
+            self._leave_to_person(document, file, chunk, _NO_BASE)
+            return
+        found = self.merge(base, file.chunk.body, chunk.body)
+        if isinstance(found, Overlap):
+            self._leave_to_person(document, file, chunk, _overlapping(file, found))
+            return
+        headings = file.chunk.headings
+        if headings != chunk.headings and self.past.headings(file) == headings:
+            changes["headings"] = chunk.headings
+        data = chunk_file.update(file.data, **changes)
+        self.result.writes[file.path] = frontmatter.split(data).head + found.text.encode()
+        self.result.merged.append(file.path)
+        self.result.generated[origin_hash(chunk.body)] = chunk.body
+
+    def _leave_to_person(
+        self, document: NewDocument, file: Existing, chunk: NewChunk, detail: str
+    ) -> None:
+        origin = origin_hash(chunk.body)
+        self.result.generated[origin] = chunk.body
+        self.result.kept[file.path] = Kept(
+            detail=detail,
+            base=file.chunk.origin or "",
+            theirs=chunk.body,
+            origin=origin,
+            headings=chunk.headings,
+            pages=chunk.pages,
+            source=document.source,
+        )
+
+    def _drop(self, file: Existing, source: str) -> None:
+        if not _is_a_persons(file):
+            self.result.deletions.append(file.path)
+            return
+        self.result.chunks += 1
+        edited = chunk_file.hand_edited(file.chunk)
+        what = file.excluded or (
+            "edited by hand" if edited else "it has keys or questions of yours"
+        )
+        self.result.kept[file.path] = Kept(
+            detail=f"{what}, and its source text is gone",
+            base=file.chunk.origin or "",
+            source=source,
+        )
+
+    def _insert(
+        self,
+        document: NewDocument,
+        anchor: Existing | None,
+        low: str | None,
+        run: Sequence[NewChunk],
+        moved: Sequence[Existing | None],
+    ) -> None:
+        """Put a run after a file: files that moved here keep their names, the rest is new."""
+        place = 0 if low is None else bisect.bisect_right(self._keys, low)
+        high = self._keys[place] if place < len(self._keys) else None
+        orders = order_key.between(low, high, tag=_tag(run[0].body), count=len(run))
+        number = chunk_file.number_of_name(_name(anchor)) if anchor else 0
+        for chunk, order, file in zip(run, orders, moved, strict=True):
+            if file is not None and file.chunk.origin == origin_hash(chunk.body):
+                self._move(file, chunk, order)
+                continue
+            if file is not None:
+                self._replace(document, file, chunk, order=order)
+                continue
+            if self._layout == "flat":
+                name = chunk_file.flat_name(document.source, chunk.body, self._taken)
+            else:
+                name = chunk_file.inserted_name(number or 0, chunk.body, self._taken)
+            self._taken.add(name)
+            self._write(name, document, chunk, order)
+        for order in orders:
+            bisect.insort(self._keys, order)
+            self._extend(order)
+
+    def _move(self, file: Existing, chunk: NewChunk, order: str) -> None:
+        """The same text elsewhere in its document: only our keys change."""
+        self.result.chunks += 1
+        headings = file.chunk.headings if chunk_file.hand_edited(file.chunk) else chunk.headings
+        if not file.excluded:
+            self.result.writes[file.path] = chunk_file.update(
+                file.data, order=order, headings=headings, pages=chunk.pages
+            )
+
+    def drop_documents(self, sources: set[str]) -> None:
+        """Take out the files of documents that are no longer part of the resource."""
+        if not self._name_sources:
+            return
+        for file in self._ours:
+            source = file.chunk.source
+            if source not in sources:
+                self._drop(file, source or "")
+                if file.path in self.result.kept and source is not None:
+                    self.result.pending.add(source)
+
+
+def _is_a_persons(file: Existing) -> bool:
+    """Whether a file holds something that no source has."""
+    chunk = file.chunk
+    mine = chunk_file.hand_edited(chunk) or chunk.user or chunk.questions
+    return bool(mine or file.excluded)
+
+
+def _overlapping(file: Existing, found: Overlap) -> str:
+    """Where a merge failed, with the lines of the whole file."""
+    if not found.line:
+        return f"your edit and the new source text overlap: {found.detail}"
+    above = frontmatter.split(file.data).head.count(b"\n")
+    first, last = found.line + above, found.last_line + above
+    lines = f"line {first}" if first == last else f"lines {first}-{last}"
+    return f"your edit and the new source text overlap in {lines}: {found.detail}"
+
+
+def _name(file: Existing) -> str:
+    return file.name or file.path
+
+
+def _lost_key(file: Existing) -> str | None:
+    """The order key that a renamed file needs, because its name tells its place no more."""
+    key = _effective_key(file)
+    if file.chunk.order is not None or key is None:
+        return None
+    number = chunk_file.number_of_name(file.path)
+    return key if number is None or order_key.number_key(number) != key else None
+
+
+def _effective_key(file: Existing) -> str | None:
+    order = file.chunk.order
+    if order is not None and order_key.valid(order):
+        return order
+    number = chunk_file.number_of_name(_name(file))
+    return None if number is None else order_key.number_key(number)
+
+
+def _old_piece(file: Existing) -> align.OldPiece:
+    return align.OldPiece(
+        key=file.chunk.origin or "",
+        text=file.chunk.body,
+        edited=chunk_file.hand_edited(file.chunk),
+    )
+
+
+def _new_piece(chunk: NewChunk) -> align.NewPiece:
+    return align.NewPiece(key=origin_hash(chunk.body), text=chunk.body)
+
+
+def _runs(matches: Sequence[align.Match]) -> Iterator[tuple[int | None, list[int]]]:
+    """Neighbouring insertions after one old piece, as one run each."""
+    runs: dict[int | None, list[int]] = {}
+    for match in matches:
+        if isinstance(match, align.Insert):
+            runs.setdefault(match.after, []).append(match.new)
+    yield from runs.items()
+
+
+def _moved(
+    matches: Sequence[align.Match], origins: Sequence[str | None], new: Sequence[NewChunk]
+) -> dict[int, int]:
+    """New piece to the dropped old piece that has its very text: it moved within the document."""
+    dropped: dict[str, list[int]] = {}
+    for match in matches:
+        if isinstance(match, align.Drop):
+            dropped.setdefault(origins[match.old] or "", []).append(match.old)
+    found: dict[int, int] = {}
+    for match in matches:
+        if isinstance(match, align.Insert):
+            candidates = dropped.get(origin_hash(new[match.new].body))
+            if candidates:
+                found[match.new] = candidates.pop(0)
+    return found
+
+
+def _tag(body: str) -> str:
+    """A short tag of a text over the alphabet of order keys."""
+    number = int.from_bytes(embedding_key(body)[:8], "big")
+    digits = []
+    for _ in range(_TAG_DIGITS):
+        number, digit = divmod(number, len(_ALPHABET))
+        digits.append(_ALPHABET[digit])
+    return "".join(digits)
+
+
+def in_order(files: Mapping[str, str | None]) -> list[str]:
+    """File names with their order keys, in reading order."""
+    return sorted(files, key=lambda name: chunk_file.sort_key(files[name], name))

@@ -1,0 +1,129 @@
+"""Removal of resources: their chunk files and records go, after a copy of each was kept.
+
+One rule: all that are named at once, or none of them.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from filestore.catalog import Catalog, UnknownResourceError
+from filestore.chunks.observation import INDEXED, RECORD
+from filestore.config.layout import Places
+from filestore.core.errors import RefusedError
+from filestore.core.paths import ChunkPath, store_path
+from filestore.core.safe_text import shown_path
+from filestore.core.schema import JsonObject
+from filestore.fs import disk
+from filestore.git.repository import GitBusyError, refuse_during_operation, unmerged
+from filestore.history import write
+
+_NAMED: Final = 3
+"""So many resources are named in the list of changes; the rest is counted."""
+
+
+class NotKeptError(RefusedError):
+    """A file that is to go cannot be read, so that undo could not bring it back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed(JsonObject):
+    """What was removed."""
+
+    resource: str
+    paths: tuple[ChunkPath, ...]
+    """Below `chunked/`."""
+    undo: str | None
+    """The batch with the originals, of all that were removed with it."""
+
+
+def remove(places: Places, catalog: Catalog, resources: Sequence[str]) -> tuple[Removed, ...]:
+    """Take resources out of the tree, as one change that is undone as one.
+
+    Args:
+        places: Where the store lies.
+        catalog: In step with the tree, as after `sync`.
+        resources: Their exact names, each once.
+
+    Raises:
+        UnknownResourceError: The catalog has no file of one of them.
+        GitBusyError: A merge, rebase or the like is under way, or a file of one is unmerged.
+        ChangedMeanwhile: A file was edited at this moment; none was removed.
+        NotKeptError: A file cannot be read; none was removed.
+    """
+    refuse_during_operation(places.root)
+    write.collect_leftovers(places)
+    its_paths = {resource: _paths_of(catalog, resource) for resource in resources}
+    paths = [path for one in its_paths.values() for path in one]
+    refuse_unmerged(places, paths)
+    before = {store_path(path): data for path, data in _read(places, paths).items()}
+    records = [path for resource in resources for path in catalog.record_paths(resource)]
+    more = f" and {len(resources) - _NAMED:,} more" if len(resources) > _NAMED else ""
+    undo = write.change(
+        places,
+        dict.fromkeys(before),
+        before=before,
+        command=(" ".join(["rm", *resources[:_NAMED]]) + more),
+        last=[store_path(path) for path in records],
+    )
+    return tuple(
+        Removed(resource=resource, paths=tuple(one), undo=undo)
+        for resource, one in its_paths.items()
+    )
+
+
+def _paths_of(catalog: Catalog, resource: str) -> list[ChunkPath]:
+    """The files of a resource, its records last."""
+    rows = catalog.files_of(resource)
+    paths = sorted(row.path for row in rows if row.state in (INDEXED, RECORD) or row.file_hash)
+    paths += [path for path in catalog.record_paths(resource) if path not in paths]
+    if not paths:
+        raise UnknownResourceError(
+            f"no resource {resource!r}", remedy="'filestore ls' lists what is there"
+        )
+    return paths
+
+
+def refuse_unmerged(places: Places, paths: Collection[ChunkPath]) -> None:
+    """Let no file be written that git holds unmerged, which outlives its operation.
+
+    Such a file comes of ``git stash pop``, say: nothing is under way, and one side of it may be
+    nowhere else.
+
+    Args:
+        places: Where the store lies.
+        paths: The files.
+
+    Raises:
+        GitBusyError: One of them is unmerged.
+    """
+    held = sorted(unmerged(places.chunked).intersection(paths))
+    if held:
+        others = f" and {len(held) - 1} more" if len(held) > 1 else ""
+        first = shown_path(store_path(held[0]))
+        raise GitBusyError(
+            f"git has {first}{others} as unmerged: it is not touched until that is resolved",
+            remedy="resolve the conflict, 'git add' the file, and run the command again",
+        )
+
+
+def _read(places: Places, paths: list[ChunkPath]) -> dict[ChunkPath, bytes]:
+    """What the files hold that are still there.
+
+    Raises:
+        NotKeptError: One cannot be read.
+    """
+    found = {}
+    with disk.folder_at(places.chunked) as handle:
+        for path in paths:
+            try:
+                found[path] = disk.read_below(handle, path)[0]
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                shown = shown_path(store_path(path))
+                raise NotKeptError(
+                    f"{shown} cannot be kept, so nothing was removed: {error.strerror or error}",
+                    remedy=f"make {shown} an ordinary, readable file again, or remove it by hand",
+                ) from error
+    return found

@@ -1,0 +1,198 @@
+"""What a source is called in a store: its reference, its resource, the name of its record.
+
+Reads the tree and writes nothing. One rule: two sources never share a resource, and no name is
+taken that some file system could not tell from one that is there.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from filestore.chunks.resource_record import Record
+from filestore.config.layout import RECORD_NAME, Places, folded_path
+from filestore.config.settings import Layout
+from filestore.core.errors import RefusedError
+from filestore.core.paths import TOP, ChunkPath, inside, is_below, store_path
+from filestore.git.repository import work_tree
+from filestore.history.write import look_at_existing
+from filestore.ingest.sources import SourceError, SourcePath, check_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A source with its names."""
+
+    reference: str
+    """The source as recorded, relative to the store root."""
+    resource: str
+    prefix: ChunkPath
+    """Folder of the resource, "" in the flat layout."""
+    record_path: ChunkPath
+    before: Record | None
+    """The record that is there."""
+    original: str | None
+    """Where the original of a copy lies; None where it is used in place."""
+
+
+class Naming:
+    """Names the sources of one store."""
+
+    def __init__(
+        self,
+        places: Places,
+        layout: Layout,
+        *,
+        originals: Mapping[str, str],
+        owners: Mapping[str, str],
+    ) -> None:
+        """Prepare.
+
+        Args:
+            places: Where the store lies.
+            layout: The store's.
+            originals: Where the originals of copies lie, by reference; added to.
+            owners: Resource by source, as the catalog knows them.
+        """
+        self._places = places
+        self._layout = layout
+        self._originals = dict(originals)
+        self._owners = owners
+        self._tree = work_tree(places.root)
+        self._in_use: dict[str, str] | None = None
+
+    def name(self, source: SourcePath) -> Named:
+        """Name a source.
+
+        Raises:
+            SourceError: It cannot be a source of this store.
+            RefusedError: Its name is in use for another source.
+        """
+        self._check(source)
+        reference = self._reference(source)
+        resource = self._resource(source, reference)
+        prefix, record_path = self._places_of(resource, reference)
+        before = self._read_record(record_path)
+        if before is not None and before.source != reference:
+            raise _in_use(source.resource, f"{before.source}, as {store_path(record_path)} says")
+        if before is None:
+            self._check_collision(resource)
+        original = self._original(source, reference, is_there=before is not None)
+        return Named(
+            reference=reference,
+            resource=resource,
+            prefix=prefix,
+            record_path=record_path,
+            before=before,
+            original=original,
+        )
+
+    def take(self, named: Named) -> None:
+        """Remember that a resource is there now."""
+        self._names_in_use()[folded_path(named.resource)] = named.resource
+        if named.original is not None:
+            self._originals[named.reference] = named.original
+
+    def is_copied(self, source: SourcePath) -> bool:
+        """Whether the source lies elsewhere, so that the store keeps a copy."""
+        if source.recorded is not None:
+            return False
+        return not is_below(os.path.realpath(source.path), os.path.realpath(self._tree))
+
+    def _check(self, source: SourcePath) -> None:
+        check_name(source.resource)
+        path, root = os.path.realpath(source.path), os.path.realpath(self._places.root)
+        for derived in (self._places.chunked, self._places.sidecar, self._places.undo):
+            if is_below(path, os.path.realpath(derived)):
+                raise SourceError(
+                    f"{source.path} lies in the store's own {os.path.basename(derived)}/",
+                    remedy="add originals; chunk files are followed by 'filestore sync'",
+                )
+        if path == root:
+            raise SourceError(f"{source.path} is the store itself", remedy="add what is around it")
+
+    def _reference(self, source: SourcePath) -> str:
+        """The source as recorded: in place inside the work tree, else its copy under `source/`."""
+        path = os.path.realpath(source.path)
+        if source.recorded is not None:
+            reference = source.recorded
+        elif not self.is_copied(source):
+            reference = os.path.relpath(path, os.path.realpath(self._places.root))
+        else:
+            # A copy keeps the suffix, which tells how it is to be read.
+            suffix = "" if os.path.isdir(path) else os.path.splitext(path)[1]
+            named_alike = source.resource.lower().endswith(suffix.lower())
+            reference = f"source/{source.resource}{'' if named_alike else suffix}"
+        try:
+            reference.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise SourceError(
+                "the name of the source is not valid UTF-8", remedy="rename it, then add it"
+            ) from error
+        return reference
+
+    def _original(self, source: SourcePath, reference: str, *, is_there: bool) -> str | None:
+        """Two documents from elsewhere with one name are two sources, while both are there."""
+        if not self.is_copied(source):
+            return None
+        path = os.path.realpath(source.path)
+        known = self._originals.get(reference, path)
+        if is_there and known != path:
+            raise _in_use(source.resource, known)
+        return path
+
+    def _resource(self, source: SourcePath, reference: str) -> str:
+        """A source whose resource folder was renamed still belongs to that folder."""
+        owner = self._owners.get(reference)
+        if source.named or owner is None or self._layout == "flat":
+            return source.resource
+        there = self._read_record(inside(ChunkPath(owner), RECORD_NAME))
+        return owner if there is not None and there.source == reference else source.resource
+
+    def _places_of(self, resource: str, reference: str) -> tuple[ChunkPath, ChunkPath]:
+        if self._layout == "tree":
+            folder = ChunkPath(resource)
+            return folder, inside(folder, RECORD_NAME)
+        from filestore.chunks.chunk_file import record_stem
+
+        return TOP, ChunkPath(f"{record_stem(reference)}.json")
+
+    def _read_record(self, path: ChunkPath) -> Record | None:
+        for look in look_at_existing(self._places, [path], self._layout):
+            if look.record is None:
+                raise SourceError(
+                    f"{store_path(path)} is not a usable record: {look.detail}",
+                    remedy="restore it from git, or remove it and add the source again",
+                )
+            return look.record
+        return None
+
+    def _check_collision(self, resource: str) -> None:
+        """Refuse a name that some file systems could not tell from one that is there."""
+        other = self._names_in_use().get(folded_path(resource))
+        if other is not None and (other != resource or self._layout == "flat"):
+            kind = "is in use" if other == resource else "differs only by case or composition from"
+            raise RefusedError(
+                f"the name {resource!r} {kind} {store_path(ChunkPath(other))}",
+                remedy="choose another name with --into",
+            )
+
+    def _names_in_use(self) -> dict[str, str]:
+        """Names of resources by what a file system that ignores case makes of them."""
+        if self._in_use is None:
+            try:
+                names = os.listdir(self._places.chunked)
+            except FileNotFoundError:
+                names = []
+            if self._layout == "flat":
+                records_there = [ChunkPath(name) for name in names if name.endswith(".json")]
+                looks = look_at_existing(self._places, records_there, self._layout)
+                names = [look.record.resource or "" for look in looks if look.record]
+            self._in_use = {folded_path(name): name for name in names}
+        return self._in_use
+
+
+def _in_use(name: str, source: str) -> RefusedError:
+    return RefusedError(
+        f"the name {name!r} is in use for {source}",
+        remedy=f"choose another with --into, or remove it: filestore rm {name}",
+    )

@@ -1,0 +1,237 @@
+"""Sources: what a person names to be added, what it is called, and its bytes.
+
+Reads originals; knows nothing of chunk files. One rule: what cannot be used is a `SourceError` that
+says why.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, overload
+
+from filestore.config.layout import MAX_SOURCE_BYTES
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.hashing import source_hash
+from filestore.extract.folder import children
+from filestore.fs import disk
+
+MAX_NAME_BYTES: Final = 255
+
+
+class SourceError(FilestoreError):
+    """A source cannot be read or used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePath:
+    """A source as the user named it, and what it is to be called."""
+
+    path: str
+    """Absolute."""
+    resource: str
+    named: bool = False
+    """Whether the user chose the name."""
+    implied: bool = False
+    """Whether it was found in a folder, not named: the store itself is then passed over."""
+    found_in: str | None = None
+    """The folder, absolute, that was named in its stead: its ignore rules hold for it too."""
+    recorded: str | None = None
+    """Its reference where a record names it; None for a source that a person names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources(Sequence[SourcePath]):
+    """What one path stands for, as a sequence; and what of a folder stands for nothing."""
+
+    paths: tuple[SourcePath, ...]
+    skipped: tuple[tuple[str, str], ...] = ()
+    """Path and reason of what was left out although it might be meant; the path begins with that
+    of the folder, as it was given."""
+    ignored: int = 0
+    """How many files and folders ignore rules left out."""
+    other: int = 0
+    """How many files were passed over for their format."""
+
+    def __len__(self) -> int:
+        """How many sources there are."""
+        return len(self.paths)
+
+    @overload
+    def __getitem__(self, place: int) -> SourcePath: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[SourcePath, ...]: ...
+    def __getitem__(self, place: int | slice) -> SourcePath | tuple[SourcePath, ...]:
+        """A source, or some of them."""
+        return self.paths[place]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What the paths given to `add` stand for."""
+
+    folders: tuple[tuple[str, Sources], ...]
+    """Each path that can be used, as it was given."""
+    unusable: tuple[tuple[str, FilestoreError], ...]
+
+    def outside(self, root: str) -> list[SourcePath]:
+        """The sources, without the store itself where it was found in a folder."""
+        store = os.path.realpath(root)
+        return [
+            source
+            for _, found in self.folders
+            for source in found
+            if not (source.implied and os.path.realpath(source.path) == store)
+        ]
+
+
+def given(paths: Sequence[str], *, into: str | None, each: bool, patterns: Sequence[str]) -> Given:
+    """What several paths stand for; see `sources_of`.
+
+    Raises:
+        UsageError: One name is given to several resources.
+    """
+    if into is not None and (len(paths) > 1 or each):
+        raise UsageError("--into names one resource", remedy="add one path at a time with --into")
+    folders: list[tuple[str, Sources]] = []
+    unusable: list[tuple[str, FilestoreError]] = []
+    for path in paths:
+        try:
+            folders.append((path, sources_of(path, into=into, each=each, patterns=patterns)))
+        except FilestoreError as error:
+            unusable.append((path, error))
+    return Given(folders=tuple(folders), unusable=tuple(unusable))
+
+
+def sources_of(path: str, *, into: str | None, each: bool, patterns: Sequence[str] = ()) -> Sources:
+    """What one path given to `add` stands for: itself, or with `each` every child of the folder.
+
+    Args:
+        path: As the user gave it.
+        into: The name that the user chose.
+        each: Whether every child of the folder is a source.
+        patterns: Ignore rules of the store, beside those that lie in the folder.
+
+    Raises:
+        SourceError: It does not exist or cannot be read.
+        IgnoreRulesError: Ignore rules in or around the folder cannot be followed.
+    """
+    if not path:
+        raise UsageError("an empty path was given", remedy="name a file or a folder")
+    absolute = os.path.abspath(path)
+    if not os.path.lexists(absolute):
+        raise SourceError(f"no such file or folder: {path}", remedy="check the path")
+    if not each:
+        name = into if into is not None else os.path.basename(absolute)
+        source = SourcePath(path=absolute, resource=name, named=into is not None)
+        return Sources(paths=(source,))
+    if not os.path.isdir(absolute):
+        raise SourceError(f"{path} is not a folder", remedy="leave --each out for a file")
+    return _each_child(path, absolute, patterns)
+
+
+def _each_child(path: str, absolute: str, patterns: Sequence[str]) -> Sources:
+    try:
+        listing = children(absolute, leave_out=lambda _: False, patterns=patterns)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    found = (
+        SourcePath(
+            path=os.path.join(absolute, name), resource=name, implied=True, found_in=absolute
+        )
+        for name in listing.paths
+    )
+    return Sources(
+        paths=tuple(found),
+        skipped=tuple((os.path.join(path, name), reason) for name, reason in listing.skipped),
+        ignored=listing.ignored,
+        other=listing.other,
+    )
+
+
+def check_name(name: str) -> None:
+    """Refuse a resource name that cannot be a folder of the store.
+
+    Raises:
+        SourceError: It cannot.
+    """
+    reason = ""
+    if not name or name in (".", "..") or "/" in name or "\0" in name:
+        reason = "a resource name is one folder name"
+    elif name.startswith("."):
+        reason = "a name that starts with a dot is hidden from the walk"
+    elif len(os.fsencode(name)) > MAX_NAME_BYTES:
+        reason = f"a name has at most {MAX_NAME_BYTES} bytes"
+    else:
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError:
+            reason = "it is not valid UTF-8"
+    if reason:
+        raise SourceError(
+            f"{name!r} cannot name a resource: {reason}", remedy="choose a name with --into"
+        )
+
+
+def read_source(path: str) -> bytes:
+    """The bytes of an original.
+
+    Raises:
+        SourceError: It is no regular file, or too large.
+        OSError: It cannot be read.
+    """
+    try:
+        return disk.read_path(path, limit=MAX_SOURCE_BYTES, follow_links=True)
+    except disk.NotAFileError as error:
+        raise SourceError(error.message, remedy="add a file or a folder") from error
+    except disk.FileTooLargeError as error:
+        raise SourceError(error.message, remedy="cut it into smaller files") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Original:
+    """One document as it was read; a large folder is not held in memory but read again."""
+
+    path: str
+    """Absolute."""
+    hash: str
+    """As records have it."""
+    held: bytes | None
+    """Its bytes, as long as there is room."""
+    size_bytes: int
+
+    def data(self) -> bytes:
+        """Its bytes.
+
+        Raises:
+            SourceError: It was replaced meanwhile.
+            OSError: It cannot be read.
+        """
+        if self.held is not None:
+            return self.held
+        data = read_source(self.path)
+        if source_hash(data) != self.hash:
+            raise SourceError(f"{self.path} changed while it was added", remedy="add it again")
+        return data
+
+
+def read_original(path: str, *, room: int) -> Original:
+    """Read an original, and hold it if it has at most so many bytes.
+
+    Raises:
+        SourceError: It is no regular file, or too large.
+        OSError: It cannot be read.
+    """
+    data = read_source(path)
+    held = data if len(data) <= room else None
+    return Original(path=path, hash=source_hash(data), held=held, size_bytes=len(data))
+
+
+def unreadable(path: str, error: OSError | FilestoreError) -> FilestoreError:
+    """The error for an original that cannot be read."""
+    if isinstance(error, FilestoreError):
+        return error
+    return SourceError(
+        f"cannot read {path}: {error.strerror or error}",
+        remedy="make it readable, then add it again",
+        detail=str(error),
+    )

@@ -1,0 +1,87 @@
+"""A store with what only the inspector asks of it: pages, all of one file, evidence, vectors.
+
+Hands over, as `Store` does; `filestore.browse` names it.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from filestore.store import Store
+
+if TYPE_CHECKING:
+    from filestore.browse.catalog_pages import Listing
+    from filestore.browse.evidence import Evidence
+    from filestore.browse.file import About, AboutResource
+    from filestore.browse.vectors import Explorer
+    from filestore.core.findings import Finding
+    from filestore.repair.plan import Policy
+    from filestore.repair.sides import Sides
+
+
+class InspectedStore(Store):
+    """An open store, and whatever a screen shows of it."""
+
+    def close(self) -> None:
+        """Let go of every file."""
+        if "explorer" in vars(self):
+            self.explorer.close()
+        super().close()
+
+    @cached_property
+    def listing(self) -> "Listing":
+        """The catalog page by page, for a screen."""
+        from filestore.browse.catalog_pages import Listing
+
+        return Listing(self._parts)
+
+    def about(self, path: str) -> "About":
+        """Everything known of one file, whatever state it is in; see `file.about`."""
+        from filestore.browse import file
+
+        with self._reading() as catalog:
+            return file.about(self._parts, catalog, path)
+
+    def about_resource(self, name: str) -> "AboutResource":
+        """What is known of one resource; see `file.about_resource`."""
+        from filestore.browse import file
+
+        with self._reading() as catalog:
+            return file.about_resource(self.places, catalog, name)
+
+    def evidence(self, finding: "Finding") -> "Evidence":
+        """What there is to see of a finding; see `evidence.evidence`."""
+        from filestore.browse import evidence
+
+        return evidence.evidence(self._parts, finding)
+
+    def sides(self, finding: "Finding") -> "Sides":
+        """The two versions to choose between; see `sides.sides` for what is raised."""
+        from filestore.repair import sides
+
+        return sides.sides(self._parts, finding)
+
+    def policy(self, *, truth: bool, only: Sequence[str], **paths: Sequence[str]) -> "Policy":
+        """What a person typed for a repair; see `request.policy_of`, with what is raised."""
+        from filestore.repair import request
+
+        return request.policy_of(self.places, truth=truth, only=only, **paths)
+
+    def check(self, paths: Sequence[str]) -> "list[Finding]":
+        """The findings of just these files, by reading them; see `paths.check`."""
+        from filestore.verify import paths as rechecking
+
+        return rechecking.check(self._parts, paths)
+
+    @cached_property
+    def explorer(self) -> "Explorer":
+        """Neighbours, a map, distributions: questions to the vectors; closed with the store."""
+        from filestore.browse.vectors import Explorer
+
+        return Explorer(self._parts)
+
+    def next_undo_redo(self) -> tuple[str, str]:
+        """The changes that `undo` and `redo` would take; "" for none."""
+        from filestore.repair.undo_order import next_undo_redo
+
+        return next_undo_redo(batch for group in self.batches() for batch in group.batches)

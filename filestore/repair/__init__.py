@@ -1,0 +1,1 @@
+"""Findings into a plan, a plan carried out, undo and redo."""

@@ -1,0 +1,217 @@
+"""Applying a plan of repair: truth files in one batch, then the sidecar, then sources.
+
+One rule: a step whose files changed since it was planned is skipped, with the reason. Each kind of
+step has one executor, in the module of its phase: `tree_steps`, `sidecar_steps`, `source_steps`.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from filestore.core.errors import FilestoreError
+from filestore.core.findings import worst_first
+from filestore.core.paths import ChunkPath, chunk_path, is_chunked
+from filestore.core.progress import OnProgress, ignore
+from filestore.fs.disk import WriteFailedError
+from filestore.git import repository
+from filestore.repair import sidecar_steps
+from filestore.repair.plan import KINDS, Plan, Step
+from filestore.repair.request import RepairReport
+from filestore.repair.source_steps import Reingest
+from filestore.repair.tree_steps import TreeChanges, write_files
+from filestore.sidecar.session import Parts
+from filestore.sync.apply import put_settled
+from filestore.sync.plan import detected
+from filestore.verify.run import verified
+
+if TYPE_CHECKING:
+    from filestore.sidecar.commit import Commit
+    from filestore.sidecar.snapshot import StoreSnapshot
+
+
+def apply(parts: Parts, chosen: Plan, *, on_progress: OnProgress = ignore) -> RepairReport:
+    """Apply the steps of a plan that its policy allows, then verify again.
+
+    Raises:
+        GitBusyError: Truth files are to be written in the middle of a merge or the like.
+        LockedError: Another writer holds the store.
+        WriteFailedError: The disk refused; what was applied before stays, and can be undone.
+    """
+    work = _Applying(parts, chosen, on_progress)
+    if chosen.doable:
+        work.run(chosen.doable)
+    remaining = chosen.findings
+    if work.applied:
+        remaining = verified(parts, chosen.level, None, on_progress).findings
+    return RepairReport(
+        plan=chosen,
+        applied=tuple(work.applied),
+        skipped=tuple(work.skipped),
+        remaining=tuple(worst_first(list(remaining))),
+        undo=work.group,
+        embedded=work.embedded,
+        reused=work.reused,
+        problem=work.problem,
+    )
+
+
+class _Applying:
+    """One plan being applied."""
+
+    def __init__(self, parts: Parts, chosen: Plan, on_progress: OnProgress) -> None:
+        self._parts = parts
+        self._plan = chosen
+        self._on_progress = on_progress
+        self._clock = parts.clock()
+        self.applied: list[Step] = []
+        self.skipped: list[tuple[Step, str]] = []
+        self.group = ""
+        """Under which name all originals are kept."""
+        self.embedded = 0
+        self.reused = 0
+        self.problem: FilestoreError | None = None
+
+    def run(self, steps: Sequence[Step]) -> None:
+        """Apply everything that still holds, phase by phase, under one lock."""
+        if any(step.truth for step in steps):
+            repository.refuse_during_operation(self._parts.places.root)
+        self._parts.model.ask()
+        with self._parts.locked("repair") as require_alone:
+            steps = self._of_this_generation(steps)
+            files, sidecar, sources = (
+                [step for step in steps if KINDS[step.kind].phase == phase]
+                for phase in ("tree", "sidecar", "source")
+            )
+            # Each phase opens the parts anew: the second one sets aside what is damaged, of which
+            # the first one may still need what it knows.
+            if files:
+                self._write(files, require_alone)
+            if sidecar:
+                self._follow(sidecar, require_alone)
+            if sources or any(KINDS[step.kind].resolves for step in self.applied):
+                self._reingest(sources, require_alone)
+
+    def _skip(self, step: Step, reason: str) -> None:
+        self.skipped.append((step, reason))
+
+    def _of_this_generation(self, steps: Sequence[Step]) -> list[Step]:
+        """What repairs a part holds only for the generation in which it was found."""
+        with self._parts.looking(sound=True) as (snapshot, has_catalog):
+            now = (
+                (snapshot.catalog.identity, snapshot.catalog.generation) if has_catalog else ("", 0)
+            )
+        planned = (self._plan.identity, self._plan.generation)
+        if now == planned or not self._plan.identity:
+            return list(steps)
+        for step in steps:
+            if step.part:
+                self._skip(
+                    step, f"the store has changed since (generation {planned[1]}, now {now[1]})"
+                )
+        return [step for step in steps if not step.part]
+
+    def _write(self, steps: Sequence[Step], require_alone: Callable[[], None]) -> None:
+        """Write files of the tree, and update the sidecar."""
+        with self._parts.opened(require_alone) as (catalog, embeddings, _):
+            snapshot = self._parts.snapshot(catalog, embeddings)
+            changes, batch = write_files(snapshot, steps, group=self.group, on_skipped=self._skip)
+            self.group = self.group or batch
+            self.applied += changes.steps
+            if changes.resolved or any(map(is_chunked, changes.after)):
+                commit = self._parts.commit(catalog, embeddings, embed=True)
+                self._index(snapshot, commit, changes, batch)
+
+    def _index(
+        self, snapshot: "StoreSnapshot", commit: "Commit", changes: TreeChanges, batch: str
+    ) -> None:
+        ours = {chunk_path(path): changes.after[path] for path in changes.after if is_chunked(path)}
+        is_mass = any("mass-missing" in step.codes for step in changes.steps)
+        rest = detected(snapshot).gone if is_mass else ()
+        with commit:
+            if is_mass:
+                commit.await_rest(is_awaited=bool(rest))
+            commit.forget([path for path, data in ours.items() if data is None])
+            put_settled(
+                snapshot,
+                commit,
+                [path for path, data in ours.items() if data is not None],
+                self._clock,
+                self._on_progress,
+            )
+            waiting = {one.path: one for one in snapshot.catalog.conflicts()}
+            commit.keep_resolved(batch, [waiting[p] for p in changes.resolved if p in waiting])
+            commit.settle_conflicts(changes.resolved, ())
+            done = commit.finish()
+        self._count(done.embedded, done.reused, done.problem)
+
+    def _count(self, embedded: int, reused: int, problem: FilestoreError | None) -> None:
+        self.embedded += embedded
+        self.reused += reused
+        self.problem = self.problem or problem
+
+    def _follow(self, steps: Sequence[Step], require_alone: Callable[[], None]) -> None:
+        """Apply the steps that touch only the sidecar, in one commit."""
+        found = [finding for step in steps for finding in step.repairs]
+        unsound = self._plan.unsound if found else ()
+        with (
+            self._parts.opened(require_alone, found=found, unsound=unsound) as opened,
+            self._parts.commit(*opened[:2], embed=True) as commit,
+        ):
+            held, report = sidecar_steps.follow(
+                self._parts.snapshot(*opened[:2]),
+                commit,
+                steps,
+                clock=self._clock,
+                on_progress=self._on_progress,
+                on_skipped=self._skip,
+            )
+        repaired = opened[2]
+        done = {(found.code, found.path) for found in (*repaired, *report.applied)}
+        for step in held:
+            if step.part or step.kind == "withhold" or (step.codes[0], step.path) in done:
+                self.applied.append(step)
+            else:
+                self._skip(step, "it was repaired in the meantime")
+        self._count(report.embedded, report.reused, report.problem)
+
+    def _reingest(self, steps: Sequence[Step], require_alone: Callable[[], None]) -> None:
+        """Re-ingest sources: those of steps, and those whose conflicts were resolved."""
+        with self._parts.opened(require_alone) as (catalog, embeddings, _):
+            again = Reingest(self._parts.snapshot(catalog, embeddings), self._skip)
+            for step in steps:
+                again.take(step)
+            again.take_resolved(self.applied)
+            open_commit = partial(self._parts.commit, catalog, embeddings, embed=True)
+            for record_path, wanted in again.records.items():
+                self._add(again, open_commit, record_path, wanted)
+
+    def _add(
+        self,
+        again: Reingest,
+        open_commit: "Callable[[], Commit]",
+        record_path: ChunkPath,
+        steps: Sequence[Step],
+    ) -> None:
+        try:
+            report = again.apply(
+                record_path,
+                open_commit,
+                clock=self._clock,
+                group=self.group,
+                on_progress=self._on_progress,
+            )
+        except WriteFailedError:
+            raise
+        except FilestoreError as error:
+            for step in steps:
+                self._skip(step, error.message)
+            return
+        errors = [outcome.error for outcome in report.outcomes if outcome.error is not None]
+        for step in steps:
+            if errors:
+                self._skip(step, errors[0].message)
+            else:
+                self.applied.append(step)
+        kept = (outcome.undo for outcome in report.outcomes if outcome.undo is not None)
+        self.group = self.group or next(kept, "")
+        self._count(report.embedded, report.reused, report.problem)

@@ -1,0 +1,458 @@
+"""What a plan is made of: what the files of findings hold, where lost ones come from.
+
+Reads files, catalog, embeddings and git; changes nothing and decides nothing.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from filestore.catalog import Catalog, Conflict
+from filestore.chunks import links, resource_record
+from filestore.chunks.observation import INDEXED, Observation
+from filestore.chunks.observe import conflict_lines, interpret
+from filestore.chunks.resource_record import Record, RecordInvalidError, SourceDocument
+from filestore.core.errors import FilestoreError
+from filestore.core.findings import Finding
+from filestore.core.hashing import content_hash
+from filestore.core.paths import ChunkPath, StorePath, chunk_path, chunk_paths, inside, store_path
+from filestore.core.progress import OnProgress, Progress
+from filestore.git import attributes, repository
+from filestore.git.attributes import attributes_file
+from filestore.repair import choices
+from filestore.repair.plan import Policy
+from filestore.repair.planner import Inspection, Look, Prepared, Restorable
+from filestore.repair.recorded import Recorded
+from filestore.repair.restore import Kept, Restoring, difference
+from filestore.repair.tree_files import TreeReader, source_state, state_of
+from filestore.sidecar.losses import walk
+from filestore.verify import drift, git_copies, recorded_state
+from filestore.verify.ingest_conflict import resolve
+
+if TYPE_CHECKING:
+    from filestore.sidecar.snapshot import StoreSnapshot
+
+
+class Inspector:
+    """Inspects one store in one generation."""
+
+    def __init__(
+        self,
+        snapshot: "StoreSnapshot",
+        policy: Policy,
+        *,
+        has_catalog: bool,
+        on_progress: OnProgress,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            snapshot: The store; its catalog inside a snapshot.
+            policy: What a person wants done.
+            has_catalog: False where the catalog is an empty stand-in.
+            on_progress: Called with the number of files read.
+        """
+        self._snapshot = snapshot
+        self._places = snapshot.places
+        self._catalog: Catalog = snapshot.catalog
+        self._policy = policy
+        self._has_catalog = has_catalog
+        self._on_progress = on_progress
+        self._restoring = Restoring(snapshot.places, snapshot.catalog)
+        self._reader = TreeReader(snapshot)
+        self._recorded = Recorded(snapshot.catalog)
+        self._looks: dict[StorePath, Look] = {}
+        self._tree_bytes = 0
+
+    def inspect(self, findings: Iterable[Finding], unsound: Sequence[bytes] = ()) -> Inspection:
+        """Everything a plan for these findings needs to know.
+
+        Args:
+            findings: Of one verification.
+            unsound: Keys of texts whose vector it found to be wrong.
+        """
+        found = [finding for finding in findings if self._policy.concerns(finding)]
+        codes = {finding.code for finding in found}
+        is_asked = self._policy.truth or bool(self._policy.paths)
+        gone = self._gone() if "mass-missing" in codes and is_asked else ()
+        self._look(_chunk_paths(found, self._policy))
+        restorable = self._restorable(found, gone)
+        prepared = dict(self._prepared(found))
+        reasons = dict(self._reasons(found))
+        steps = {finding.meaning.step for finding in found}
+        everything = self._all_keys() if "rebuild-catalog" in steps else ()
+        unembedded = self._unembedded(steps)
+        keys = {key for look in self._looks.values() for key in look.keys}
+        keys |= {key for one in prepared.values() for key in one.keys or ()}
+        return Inspection(
+            identity=self._catalog.identity if self._has_catalog else "",
+            generation=self._catalog.generation if self._has_catalog else 0,
+            looks=self._looks,
+            restorable=restorable,
+            gone=gone,
+            prepared=prepared,
+            reasons=reasons,
+            unembedded=unembedded,
+            unsound=tuple(unsound),
+            all_keys=everything,
+            part_bytes=self._part_bytes(),
+            embedded=self._embedded({*keys, *unembedded, *everything}) - set(unsound),
+            model=self._model_name(),
+        )
+
+    # Files of the tree
+
+    def _look(self, paths: Sequence[ChunkPath]) -> None:
+        rows = self._catalog.files(paths)
+        total = len(paths)
+        for number, (path, seen) in enumerate(self._reader.each(paths)):
+            if number % 1000 == 0:
+                self._on_progress(Progress(stage="reading files", done=number, total=total))
+            name, row = store_path(path), rows.get(path)
+            if not isinstance(seen, Observation):
+                self._looks[name] = Look(state=seen)
+                continue
+            self._looks[name] = Look(
+                state=state_of(seen),
+                keys=tuple(dict.fromkeys(seen.keys)),
+                size_bytes=seen.values[0],
+                recorded=row is not None and drift.is_as_recorded(row, seen),
+            )
+
+    def _gone(self) -> tuple[StorePath, ...]:
+        seen = drift.detect(
+            self._places,
+            self._catalog,
+            layout=self._snapshot.layout,
+            deleted=self._snapshot.deleted,
+            processes=self._snapshot.processes,
+            lost=self._snapshot.lost,
+        )
+        return tuple(filter(self._policy.names, map(store_path, seen.gone)))
+
+    def _restorable(
+        self, findings: Sequence[Finding], gone: Sequence[StorePath]
+    ) -> dict[StorePath, Restorable]:
+        found: dict[StorePath, Restorable] = {}
+        lost = {*gone, *self._policy.lost}
+        for finding in findings:
+            if finding.code == "missing" and self._policy.truth:
+                lost.add(finding.path)
+            elif finding.code == "bit-rot":
+                self._offer(found, finding.path, self._restoring.recorded(chunk_path(finding.path)))
+            elif finding.code == "record-invalid":
+                kept = self._restoring.last_good(chunk_path(finding.path), _is_record)
+                self._offer(found, finding.path, kept)
+        for number, path in enumerate(sorted(lost)):
+            if number % 100 == 0:
+                self._on_progress(Progress(stage="looking back", done=number, total=len(lost)))
+            self._offer(found, path, self._restoring.newest(chunk_path(path)))
+        return found
+
+    def _offer(
+        self, found: dict[StorePath, Restorable], path: StorePath, kept: Kept | None
+    ) -> None:
+        if kept is None:
+            return
+        found[path] = Restorable(
+            place=kept.place,
+            hash=kept.hash,
+            blob=kept.blob,
+            size_bytes=len(kept.data),
+            diff=difference(path, self._reader.held(path), kept.data),
+            differs=not kept.intact,
+        )
+
+    # What the parts need
+
+    def _unembedded(self, steps: set[str]) -> tuple[bytes, ...]:
+        if not steps & {"embed", "salvage"}:
+            return ()
+        missing = {key for _, key in self._catalog.vector_keys(embedded=False)}
+        if "salvage" in steps:
+            missing.update(key for _, key in self._catalog.vector_keys())
+        return tuple(missing)
+
+    def _all_keys(self) -> tuple[bytes, ...]:
+        """The keys of all texts of the tree: what a new catalog would ask embeddings for."""
+        tree = walk(self._places, processes=self._snapshot.processes)
+        paths = [
+            inside(folder, name)
+            for folder, packed in tree.folders.items()
+            for name in packed.entries()
+        ]
+        keys: dict[bytes, None] = {}
+        for number, (_, seen) in enumerate(self._reader.each(paths)):
+            if number % 1000 == 0:
+                self._on_progress(Progress(stage="reading files", done=number, total=len(paths)))
+            if isinstance(seen, Observation) and seen.state == INDEXED:
+                keys |= dict.fromkeys(seen.keys)
+                self._tree_bytes += seen.values[0]
+        return tuple(keys)
+
+    def _model_name(self) -> str:
+        """The model that will embed; "" for none."""
+        if self._snapshot.embedder is not None:
+            return self._snapshot.embedder.fingerprint
+        return "" if self._snapshot.no_model else self._snapshot.settings.embedder
+
+    def _embedded(self, keys: set[bytes]) -> frozenset[bytes]:
+        """Those of the keys that have a sound embedding."""
+        embeddings, embedder = self._snapshot.embeddings, self._snapshot.embedder
+        if not keys or embeddings is None or embedder is None:
+            return frozenset()
+        from filestore.embed.cache import EmbeddingsDamaged
+
+        try:
+            damaged = set(embeddings.verify(embedder.fingerprint)) if embeddings.damaged else set()
+            return frozenset(embeddings.has(embedder.fingerprint, keys) - damaged)
+        except EmbeddingsDamaged:
+            return frozenset()
+
+    def _part_bytes(self) -> dict[str, int]:
+        places = self._places
+        embeddings = _size(places.embeddings)
+        return {
+            "rebuild-catalog": self._tree_bytes,
+            "salvage": embeddings,
+            "rebuild-index": embeddings,
+            "rebuild-fulltext": _size(places.catalog),
+        }
+
+    # Changes of truth files that need more than a file's own bytes
+
+    def _prepared(
+        self, findings: Sequence[Finding]
+    ) -> Iterable[tuple[tuple[str, StorePath], Prepared]]:
+        for finding in findings:
+            code, path = finding.code, finding.path
+            if code == "link-dangling":
+                yield ("relink", path), self._relink(path)
+            elif code == "ingest-conflict":
+                for kind, chosen in (
+                    ("resolve-ours", self._policy.ours),
+                    ("resolve-theirs", self._policy.theirs),
+                ):
+                    if path in chosen:
+                        yield (kind, path), self._resolve(path, kind)
+            elif code == "conflict-markers":
+                for kind, chosen in (
+                    ("take-ours", self._policy.ours),
+                    ("take-theirs", self._policy.theirs),
+                ):
+                    if path in chosen:
+                        yield (kind, path), self._sided(path, kind)
+            elif code == "source-missing" and code in self._policy.only:
+                yield ("remove", path), self._remove(path)
+            elif code == "unsafe-attributes":
+                yield ("rewrite-attributes", path), self._attributes(path)
+            elif finding.meaning.step == "reingest":
+                yield ("reingest", path), self._reingest(path)
+        for path in self._policy.remove:
+            yield ("remove-duplicate", path), self._without(path)
+
+    def _attributes(self, path: StorePath) -> Prepared:
+        found = attributes_file(self._places)
+        if found is None and os.path.lexists(os.path.join(self._places.root, path)):
+            return Prepared(seen={}, problem="it is not a regular file: replace it with one")
+        data = found or b""
+        made = attributes.corrected(data)
+        return Prepared(
+            seen={path: source_state(self._snapshot, path)},
+            detail=git_copies.summary(git_copies.copies(self._places)),
+            read_bytes=len(data),
+            write_bytes=len(made),
+            hash=content_hash(made).hex(),
+            diff=difference(path, data, made, most=None),
+        )
+
+    def _relink(self, path: StorePath) -> Prepared:
+        data = self._reader.held(path)
+        made = links.relinked(data, chunk_path(path), self._recorded.moved_targets.get(path, {}))
+        if made == data:
+            return Prepared(seen={}, problem="fix the link: where its target moved is unknown")
+        return Prepared(
+            seen={path: self._looks[path].state},
+            read_bytes=len(data),
+            write_bytes=len(made),
+            diff=difference(path, data, made),
+            keys=self._keys(path, made),
+        )
+
+    @cached_property
+    def _conflicts(self) -> dict[StorePath, Conflict]:
+        found = recorded_state.open_conflicts(self._snapshot)
+        return {store_path(one.path): one for one in found}
+
+    def _reasons(self, findings: Iterable[Finding]) -> Iterable[tuple[tuple[str, StorePath], str]]:
+        """What a person can do about findings that no step repairs, where the store tells more."""
+        for finding in findings:
+            code, path = finding.code, finding.path
+            conflict = self._conflicts.get(path) if code == "ingest-conflict" else None
+            if conflict is not None and conflict.theirs is None:
+                yield (
+                    (code, path),
+                    "'filestore repair --ours PATH' keeps the file, '--theirs PATH' deletes it, as"
+                    " its text is gone from the source",
+                )
+            elif code == "conflict-markers" and conflict_lines(self._reader.held(path)) is not None:
+                yield (
+                    (code, path),
+                    "'filestore repair --ours PATH' takes one side, '--theirs PATH' the other; or"
+                    " resolve it in an editor. Until then it is left out",
+                )
+            elif code == "model-changed" and not self._snapshot.no_model:
+                yield (code, path), f"{finding.repair}: {self._price_of_all()}"
+
+    def _price_of_all(self) -> str:
+        """What it costs to embed every text with the model that the settings name."""
+        keys = {key for one in (True, False) for _, key in self._catalog.vector_keys(embedded=one)}
+        known = len(self._embedded(keys))
+        return f"{len(keys) - known:,} texts to embed, {known:,} from cache"
+
+    def _resolve(self, path: StorePath, kind: str) -> Prepared:
+        conflict, data = self._conflicts.get(path), self._reader.held(path)
+        if conflict is None:
+            return Prepared(seen={}, problem="the source changed again: 'filestore add' it first")
+        marks, seen = conflict_lines(data), self._reader.observed(path)
+        if marks is not None and seen is not None and seen.state != INDEXED:
+            where = f"the conflict markers are in lines {marks[0]}, {marks[1]} and {marks[2]}"
+            return Prepared(seen={}, problem=f"resolve git's conflict in it first: {where}")
+        try:
+            made = resolve(data, conflict, "ours" if kind == "resolve-ours" else "theirs")
+        except FilestoreError as error:
+            return Prepared(seen={}, problem=error.message)
+        done = "the file goes, as its text went from the source; " if made is None else ""
+        return Prepared(
+            seen={path: self._looks[path].state},
+            detail=f"{done}then its source is re-ingested",
+            read_bytes=len(data),
+            write_bytes=len(made or b""),
+            hash=content_hash(made).hex() if made is not None else "",
+            # Whoever gives an edit up has to see all of it.
+            diff=difference(path, data, made or b"", most=None),
+            keys=self._keys(path, made) if made is not None else (),
+        )
+
+    def _sided(self, path: StorePath, kind: str) -> Prepared:
+        seen = self._reader.observed(path)
+        if seen is None:
+            return Prepared(seen={}, problem="it cannot be read")
+        if path in self._conflicts:
+            problem = "an ingest conflict is pending there, too: resolve the markers in an editor"
+            return Prepared(seen={}, problem=problem)
+        return choices.one_side(
+            path,
+            seen,
+            choices.SIDES[kind],
+            is_unmerged=chunk_path(path) in self._unmerged,
+            interpreted=self._interpreted,
+        )
+
+    @cached_property
+    def _unmerged(self) -> set[ChunkPath]:
+        return repository.unmerged(self._places.chunked)
+
+    def _without(self, path: StorePath) -> Prepared:
+        seen = self._reader.observed(path)
+        if seen is None:
+            return Prepared(seen={}, problem="it cannot be read")
+        return choices.without(path, seen, next(self._twins(seen), None))
+
+    def _twins(self, seen: Observation) -> Iterator[Observation]:
+        """The files that have the text of a file, and stay."""
+        goes = {chunk_path(path) for path in self._policy.remove}
+        owners = self._catalog.files_of_vectors(seen.vector_ids()[:1])
+        ids = [file for pairs in owners.values() for file, part in pairs if not part]
+        paths = sorted(set(self._catalog.indexed_paths(ids).values()) - goes)
+        for _, other in self._reader.each(paths):
+            if isinstance(other, Observation) and choices.is_twin(seen, other):
+                yield other
+
+    def _interpreted(self, path: StorePath, data: bytes) -> Observation:
+        """What these bytes would mean in a file."""
+        seen = Observation(path=chunk_path(path), values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
+        interpret(seen, os.path.basename(path), layout=self._snapshot.layout)
+        return seen
+
+    def _keys(self, path: StorePath, data: bytes) -> tuple[bytes, ...]:
+        """Of the texts that would be embedded of a chunk file with these bytes."""
+        return self._interpreted(path, data).keys
+
+    def _reingest(self, path: StorePath) -> Prepared:
+        found = self._recorded.record_of(path)
+        if found is None:
+            return Prepared(seen={}, problem="no record names this source; add it again")
+        _, record, document = found
+        documents = [document] if document is not None else list(record.documents)
+        sources = [StorePath(one.source) for one in documents]
+        if self._waiting.intersection(sources):
+            return Prepared(seen={}, problem="choose first, with --ours or --theirs, in its files")
+        seen = {source: source_state(self._snapshot, source) for source in sources}
+        if document is not None and seen[path].hash == document.hash:
+            return Prepared(seen={}, problem="its copy is as it was: 'filestore add' the original")
+        return Prepared(
+            seen=seen,
+            detail=self._affected(record, documents),
+            read_bytes=sum(_size(os.path.join(self._places.root, source)) for source in sources),
+            keys=None,
+        )
+
+    def _affected(self, record: Record, documents: Sequence[SourceDocument]) -> str:
+        """Which files may change where documents are re-ingested."""
+        rows = [row for document in documents for row in self._recorded.made_of(record, document)]
+        edited = sum(row.edited for row in rows)
+        files = "1 chunk file" if len(rows) == 1 else f"{len(rows):,} chunk files"
+        hand = f" ({edited:,} edited by hand)" if edited else ""
+        return f"up to {files}{hand} may change, others come; texts are counted once it is read"
+
+    @cached_property
+    def _waiting(self) -> set[str]:
+        """Documents whose new text waits for a choice: re-ingested, it would wait again."""
+        rows = self._catalog.files([conflict.path for conflict in self._conflicts.values()])
+        return {self._catalog.source_of(row) or "" for row in rows.values()}
+
+    def _remove(self, path: StorePath) -> Prepared:
+        found = self._recorded.record_of(path)
+        if found is None or found[2] is None:
+            return Prepared(seen={}, problem="no record names this source")
+        rows = self._recorded.made_of(found[1], found[2])
+        edited = sum(row.edited for row in rows)
+        paths = [row.path for row in rows] + [found[0]]
+        seen = {path: source_state(self._snapshot, path)}
+        seen |= {path: self._reader.state(path) for path in map(store_path, paths)}
+        words = "1 chunk file" if len(rows) == 1 else f"{len(rows):,} chunk files"
+        left = tuple(one for one in found[1].documents if one != found[2])
+        return Prepared(
+            seen=seen,
+            detail=f"{words}, {edited} of them edited by hand" if edited else words,
+            # The record goes with the last of its documents.
+            write_bytes=len(resource_record.serialize(replace(found[1], documents=left)))
+            if left
+            else 0,
+        )
+
+
+def _chunk_paths(findings: Sequence[Finding], policy: Policy) -> list[ChunkPath]:
+    """The files of the tree that findings are about, neighbours together."""
+    meant = ((finding.path, finding.meaning) for finding in findings)
+    paths = {path for path, meaning in meant if meaning.step or meaning.excluded}
+    paths.update(policy.lost, policy.remove)
+    return sorted(chunk_paths(paths))
+
+
+def _is_record(data: bytes) -> bool:
+    try:
+        resource_record.parse(data)
+    except RecordInvalidError:
+        return False
+    return True
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,373 @@
+"""What a repair does about findings, as steps. Pure: what was found comes in, a plan goes out.
+
+One rule: every step names what it was planned on, so that whoever applies it can tell whether that
+still holds; what no step repairs is left for a person, with the reason.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, TypedDict
+
+from filestore.core.findings import Finding
+from filestore.core.paths import CHUNKED, NO_PATH, StorePath, is_below
+from filestore.repair.plan import ABSENT, KINDS, Left, Plan, Policy, State, Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What was seen of one file."""
+
+    state: State
+    keys: tuple[bytes, ...] = ()
+    """Of the texts that are embedded of it."""
+    size_bytes: int = 0
+    recorded: bool = False
+    """Whether the catalog knows it as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restorable:
+    """Where the bytes of a lost file can come from."""
+
+    place: str
+    """``last seen`` or ``git``."""
+    hash: str
+    size_bytes: int
+    diff: str
+    """From what is there now."""
+    blob: str = ""
+    """Git's name of them."""
+    differs: bool = False
+    """Whether it is not what the catalog recorded last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A change of truth files that was worked out before it is planned."""
+
+    seen: Mapping[StorePath, State]
+    """What it rests on: a path each."""
+    detail: str = ""
+    read_bytes: int = 0
+    write_bytes: int = 0
+    problem: str = ""
+    """Why it cannot be made after all."""
+    hash: str = ""
+    """Of what the file is to hold, where that is known."""
+    diff: str = ""
+    keys: tuple[bytes, ...] | None = ()
+    """Of the texts that are embedded of it then; None where that shows only when it is done."""
+    other: StorePath = NO_PATH
+    """The file that keeps the text of one that goes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """What a plan is made of, besides findings."""
+
+    identity: str
+    """Of the catalog; "" where there is none."""
+    generation: int
+    looks: Mapping[StorePath, Look] = field(default_factory=dict)
+    restorable: Mapping[StorePath, Restorable] = field(default_factory=dict)
+    gone: tuple[StorePath, ...] = ()
+    """What a mass of missing files consists of, as far as a person named it."""
+    prepared: Mapping[tuple[str, StorePath], Prepared] = field(default_factory=dict)
+    """Kind and path of what writes truth files otherwise."""
+    reasons: Mapping[tuple[str, StorePath], str] = field(default_factory=dict)
+    """Code and path to what a person can do, where that is more than the code tells."""
+    unembedded: tuple[bytes, ...] = ()
+    """Keys of texts that the catalog knows to have no vector."""
+    unsound: tuple[bytes, ...] = ()
+    """Those of texts whose vector is wrong."""
+    all_keys: tuple[bytes, ...] = ()
+    """Keys of every text of the tree, where the catalog has to be made again."""
+    part_bytes: Mapping[str, int] = field(default_factory=dict)
+    """Kind to what repairing its part reads."""
+    embedded: frozenset[bytes] = frozenset()
+    """Those of all these keys whose embedding is there."""
+    model: str = ""
+    """What embeds; "" where nothing can."""
+
+
+def make(
+    findings: Iterable[Finding],
+    found: Inspection,
+    policy: Policy,
+    *,
+    level: Literal["fast", "full", "deep"],
+) -> Plan:
+    """Plan what to do.
+
+    Args:
+        findings: Of one verification.
+        found: About the files that they name.
+        policy: What a person wants.
+        level: Of the verification.
+    """
+    work = _Planner(found, policy)
+    for finding in findings:
+        if policy.concerns(finding):
+            work.take(finding)
+    for path in policy.lost:
+        work.bring_back(path, ())
+    for path in policy.remove:
+        work.remove_copy(path)
+    steps = sorted(work.finished(), key=lambda step: (_ORDER[step.kind], step.path))
+    keys = work.keys
+    return Plan(
+        identity=found.identity,
+        generation=found.generation,
+        level=level,
+        policy=policy,
+        steps=tuple(steps),
+        left=tuple(work.left),
+        texts=len(keys - found.embedded),
+        known=len(keys & found.embedded),
+        model=found.model,
+    )
+
+
+_ORDER: Final = {kind: number for number, kind in enumerate(KINDS)}
+
+
+class _Price(TypedDict):
+    """What a step has to embed, as `Step` has it."""
+
+    texts: int
+    known: int
+    wanted: frozenset[bytes]
+    had: frozenset[bytes]
+
+
+class _Planner:
+    """Findings into steps, one after the other."""
+
+    def __init__(self, found: Inspection, policy: Policy) -> None:
+        self._found = found
+        self._policy = policy
+        self._steps: dict[tuple[str, str, str], Step] = {}
+        self._parts: dict[str, list[Finding]] = {}
+        self._keys: dict[tuple[str, str, str], set[bytes]] = {}
+        self.left: list[Left] = []
+        self.keys: set[bytes] = set()
+        """Of the texts of all steps, once they are finished."""
+
+    def take(self, finding: Finding) -> None:
+        """Plan what one finding asks for."""
+        code, path = finding.code, finding.path
+        meaning = finding.meaning
+        kind = meaning.step
+        if code == "bit-rot" or (code == "missing" and self._policy.truth):
+            if not self.bring_back(path, (code,)) and code == "missing":
+                self._add_file("forget", finding, "nothing of it is kept to bring it back from")
+        elif code == "mass-missing":
+            self._take_mass(finding)
+        elif meaning.excluded:
+            self._take_excluded(finding)
+        elif kind and KINDS[kind].truth:
+            self._take_truth(finding)
+        elif not finding.safe or path.startswith(_KEPT):
+            self._leave(finding)
+        elif KINDS[kind].is_part:
+            self._parts.setdefault(kind, []).append(finding)
+        else:
+            self._add_file(kind, finding)
+
+    def _leave(self, finding: Finding, reason: str = "") -> None:
+        if finding.severity != "I":
+            known = self._found.reasons.get((finding.code, finding.path))
+            self.left.append(Left(finding=finding, reason=reason or known or finding.repair))
+
+    def _add(self, step: Step, keys: Iterable[bytes] = ()) -> None:
+        before = self._steps.get(step.key)
+        if before is None:
+            self._steps[step.key] = step
+        self._keys.setdefault(step.key, set()).update(keys)
+
+    def _add_file(self, kind: str, finding: Finding, detail: str = "") -> None:
+        look = self._found.looks.get(finding.path, _NOTHING)
+        keys = look.keys if kind in ("index", "reindex") else ()
+        # What is no file of the tree changes with the generation, and the sync sees to that.
+        seen = {finding.path: look.state} if is_below(finding.path, CHUNKED) else {}
+        if kind == "repoint":
+            seen[finding.other] = ABSENT
+        step = Step(
+            kind=kind,
+            path=finding.path,
+            other=finding.other,
+            codes=(finding.code,),
+            detail=detail or finding.detail,
+            seen=seen,
+            read_bytes=look.size_bytes,
+            **self._price(keys),
+        )
+        self._add(step, keys)
+
+    def _price(self, keys: Iterable[bytes]) -> "_Price":
+        """What a step has to embed."""
+        every = frozenset(keys)
+        wanted, had = every - self._found.embedded, every & self._found.embedded
+        return {"texts": len(wanted), "known": len(had), "wanted": wanted, "had": had}
+
+    def bring_back(self, path: StorePath, codes: tuple[str, ...]) -> bool:
+        """Plan the restoration of a file, if its bytes can be had."""
+        found = self._found.restorable.get(path)
+        if found is None:
+            if codes == ("bit-rot",):
+                self.left.append(
+                    Left(
+                        finding=Finding(code="bit-rot", path=path, detail="nothing intact is kept"),
+                        reason="look at the file; saved anew, 'filestore sync' takes it as it is",
+                    )
+                )
+            return False
+        note = "; it differs from what was recorded last" if found.differs else ""
+        step = Step(
+            kind="restore",
+            path=path,
+            codes=codes,
+            detail=f"from {'git' if found.place == 'git' else 'the last seen text'}{note}",
+            seen={path: self._found.looks.get(path, _NOTHING).state},
+            write_bytes=found.size_bytes,
+            place=found.place,
+            hash=found.hash,
+            blob=found.blob,
+            diff=found.diff,
+        )
+        self._add(step)
+        return True
+
+    def _take_mass(self, finding: Finding) -> None:
+        gone = self._found.gone
+        if self._policy.paths and not gone:
+            # Nothing of it is where a person wants something repaired.
+            return
+        lost = [path for path in gone if path not in self._found.restorable]
+        if not self._policy.truth or lost or not gone:
+            some = f"; {len(lost)} of them cannot be restored" if lost else ""
+            reason = "'filestore repair --write-files' restores what it can"
+            self._leave(finding, finding.repair if lost or not gone else reason + some)
+            return
+        for path in gone:
+            self.bring_back(path, ("mass-missing",))
+
+    def _take_excluded(self, finding: Finding) -> None:
+        path = finding.path
+        is_back = finding.code == "record-invalid" and self.bring_back(path, (finding.code,))
+        is_sided = finding.code == "conflict-markers" and self._take_side(finding)
+        if not is_back and not is_sided:
+            self._leave(finding)
+        # What comes back need not be left out first.
+        look = self._found.looks.get(path)
+        if look is not None and not look.recorded and not (is_back and self._policy.truth):
+            self._add_file("withhold", finding)
+
+    def _take_side(self, finding: Finding) -> bool:
+        """Plan that a file takes the side that was named; whether that was all to be said of it."""
+        path, policy = finding.path, self._policy
+        if path not in policy.ours and path not in policy.theirs:
+            return False
+        self._add_prepared("take-ours" if path in policy.ours else "take-theirs", finding)
+        return True
+
+    def remove_copy(self, path: StorePath) -> None:
+        """Plan that a file goes which a person named."""
+        self._add_prepared("remove-duplicate", Finding(code="duplicate", path=path))
+
+    def _take_truth(self, finding: Finding) -> None:
+        code, path = finding.code, finding.path
+        if finding.meaning.only_named and code not in self._policy.only:
+            self._leave(finding)
+            return
+        kind = finding.meaning.step
+        if code == "ingest-conflict":
+            if path not in self._policy.ours and path not in self._policy.theirs:
+                self._leave(finding)
+                return
+            kind = "resolve-ours" if path in self._policy.ours else "resolve-theirs"
+        self._add_prepared(kind, finding)
+
+    def _add_prepared(self, kind: str, finding: Finding) -> None:
+        """Plan a change that was worked out, or leave its finding."""
+        prepared = self._found.prepared.get((kind, finding.path))
+        if prepared is None or prepared.problem:
+            reason = prepared.problem if prepared else ""
+            if finding.severity != "I":
+                self._leave(finding, reason)
+            elif kind == "remove-duplicate":
+                # A mere remark, but a person asked for it.
+                self.left.append(Left(finding=finding, reason=reason or "it is no copy"))
+            return
+        price = self._price(prepared.keys or ())
+        step = Step(
+            kind=kind,
+            path=finding.path,
+            other=prepared.other,
+            codes=(finding.code,),
+            detail=prepared.detail or finding.detail,
+            seen=prepared.seen,
+            read_bytes=prepared.read_bytes,
+            write_bytes=prepared.write_bytes,
+            hash=prepared.hash,
+            diff=prepared.diff,
+            **price,
+        )
+        self._add(
+            step if prepared.keys is not None else replace(step, texts=None),
+            price["wanted"] | price["had"],
+        )
+
+    def finished(self) -> Iterator[Step]:
+        """Every step, those of a derived part as one each."""
+        for step in self._merged():
+            self.keys |= self._keys[step.key]
+            yield step
+        if "rebuild-catalog" in self._parts:
+            # Everything is indexed anew, so what lacks a vector is among it.
+            self._parts.pop("embed", None)
+        for kind, found in self._parts.items():
+            yield self._of_part(kind, found)
+
+    def _merged(self) -> Iterator[Step]:
+        """The steps of files; what is written anew is indexed by that, not by a step of its own."""
+        written = {
+            step.path: step
+            for step in self._steps.values()
+            if KINDS[step.kind].phase == "tree" and (self._policy.truth or KINDS[step.kind].named)
+        }
+        codes = {path: list(step.codes) for path, step in written.items()}
+        for step in self._steps.values():
+            if not step.truth and step.path in codes:
+                codes[step.path] += step.codes
+        for step in self._steps.values():
+            if written.get(step.path) is step:
+                yield replace(step, codes=tuple(dict.fromkeys(codes[step.path])))
+            elif step.truth or step.path not in written:
+                yield step
+
+    def _of_part(self, kind: str, found: Sequence[Finding]) -> Step:
+        keys: set[bytes] = set()
+        if kind in ("embed", "salvage"):
+            keys = {*self._found.unembedded, *self._found.unsound}
+        elif kind == "rebuild-index":
+            keys = set(self._found.unsound)
+        elif kind == "rebuild-catalog":
+            keys = set(self._found.all_keys)
+        self.keys |= keys
+        codes = tuple(dict.fromkeys(finding.code for finding in found))
+        return Step(
+            kind=kind,
+            path=KINDS[kind].place,
+            codes=codes,
+            detail=found[0].detail if len(found) == 1 else f"{len(found)} findings",
+            findings=len(found),
+            repairs=tuple(found),
+            read_bytes=self._found.part_bytes.get(kind, 0),
+            **self._price(keys),
+        )
+
+
+_NOTHING: Final = Look(state=ABSENT)
+_KEPT: Final = ".undo/"
+"""What lies there goes on with 'undo' and 'redo', and is never collected."""

@@ -1,0 +1,337 @@
+"""What a person wants repaired, and the plan of it; a saved plan compared with the store of today.
+
+Changes nothing: `apply` does. `inspector` reads, `planner` decides.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from filestore.catalog import Catalog
+from filestore.config.layout import Places
+from filestore.config.settings import Settings
+from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.core.findings import CODES, Finding, codes_where
+from filestore.core.paths import (
+    CHUNKED,
+    ChunkPath,
+    StorePath,
+    chunk_path,
+    is_below,
+    is_chunked,
+    store_path,
+)
+from filestore.core.progress import OnProgress, ignore
+from filestore.core.safe_text import shown_path
+from filestore.core.schema import make
+from filestore.git import repository
+from filestore.repair import planner
+from filestore.repair.inspector import Inspector
+from filestore.repair.plan import ABSENT, CHANGED, Plan, Policy, Step, moved_on, of_steps
+from filestore.repair.plan_json import OtherPlanError, PlanOutsideError, Saved
+from filestore.sidecar.seen_files import SeenFiles
+from filestore.sidecar.session import Parts
+from filestore.sidecar.snapshot import LEVELS
+from filestore.verify import run
+
+if TYPE_CHECKING:
+    from filestore.sidecar.snapshot import Level, StoreSnapshot
+
+
+StrPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairReport:
+    """What a repair did."""
+
+    plan: Plan
+    applied: tuple[Step, ...]
+    skipped: tuple[tuple[Step, str], ...]
+    """With the reason."""
+    remaining: tuple[Finding, ...]
+    """What a verification found afterwards."""
+    undo: str
+    """What `Store.undo` takes back: the batch with the files as they were; "" for none."""
+    embedded: int = 0
+    reused: int = 0
+    problem: FilestoreError | None = None
+    """Why texts were left without embedding."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values that `--json` prints; see JSON.md."""
+        skipped = [step.to_dict() | {"reason": reason} for step, reason in self.skipped]
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        undo = [self.undo] if self.undo else []
+        return make("RepairReport", own | {"skipped": skipped, "undo": undo})
+
+
+class UnknownRepairPathError(FilestoreError, KeyError):
+    """A path to be repaired is none of the store."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class NoCopyError(RefusedError):
+    """A file is to be removed as a copy, and no other file that stays has its text."""
+
+
+class ConflictMovedOnError(FilestoreError):
+    """A choice was made in a conflict that is about other texts than there are now."""
+
+
+def policy_of(
+    places: Places,
+    *,
+    truth: bool = False,
+    only: Sequence[str] = (),
+    paths: Sequence[StrPath] = (),
+    ours: Sequence[StrPath] = (),
+    theirs: Sequence[StrPath] = (),
+    remove: Sequence[StrPath] = (),
+) -> Policy:
+    """What a person wants, with paths as findings have them.
+
+    Args:
+        places: Where the store lies.
+        truth: Whether files of the tree may be written.
+        only: Codes; none for all.
+        paths: Relative to the store root, to `chunked/` or to the working folder.
+        ours: Files whose edit is kept, or that take our side of git's conflict.
+        theirs: Files that take the new text of their source, or their side of git's conflict.
+        remove: Files that go, because others have their text.
+
+    Raises:
+        UsageError: There is no such code, or a file is to be both.
+    """
+    unknown = sorted(set(only) - CODES.keys())
+    if unknown:
+        raise UsageError(
+            f"no finding is called {unknown[0]!r}", remedy="'filestore verify' prints the codes"
+        )
+    _refuse_two_choices(places, ours=ours, theirs=theirs, remove=remove)
+    return Policy(
+        truth=truth,
+        only=frozenset(only),
+        paths=tuple(named(places, path) for path in paths),
+        ours=tuple(named(places, path) for path in ours),
+        theirs=tuple(named(places, path) for path in theirs),
+        remove=tuple(named(places, path) for path in remove),
+    )
+
+
+def _refuse_two_choices(places: Places, **choices: Sequence[StrPath]) -> None:
+    chosen: dict[str, str] = {}
+    for word, paths in choices.items():
+        for path in {named(places, path) for path in paths}:
+            if path in chosen:
+                raise UsageError(
+                    f"{path}: either --{chosen[path]} or --{word}", remedy="choose one of them"
+                )
+            chosen[path] = word
+
+
+def level_for(only: Iterable[str]) -> "Level":
+    """How thoroughly to look for some codes: stats alone do not tell of damage."""
+    return max((CODES[code].level for code in only), key=LEVELS.index, default="fast")
+
+
+def named(places: Places, path: StrPath) -> StorePath:
+    """A path that a person gave, relative to the store root; the file need not be there."""
+    inside_chunked = os.path.join(places.chunked, path)
+    candidates = [os.path.join(places.root, path), inside_chunked, os.path.abspath(path)]
+    for candidate in candidates:
+        if os.path.lexists(candidate):
+            return StorePath(os.path.relpath(candidate, places.root))
+    absolute = os.path.normpath(candidates[2])
+    if is_below(absolute, places.chunked):
+        return StorePath(os.path.relpath(absolute, places.root))
+    normal = os.path.normpath(path)
+    is_rooted = normal.partition("/")[0] in (CHUNKED, "source", "..", ".sidecar")
+    return StorePath(normal) if is_rooted else store_path(ChunkPath(normal))
+
+
+def plan(
+    parts: Parts, policy: Policy, *, level: "Level" = "fast", on_progress: OnProgress = ignore
+) -> Plan:
+    """Verify, and say what a repair would do; changes nothing.
+
+    Raises:
+        ConflictMovedOnError: A choice is about other texts than there are now.
+        NoCopyError: A file is to go, and nothing else has its text.
+        UnknownRepairPathError: A path of the policy is none of the store.
+    """
+    made = _plan(parts, policy, level, on_progress, check=_check_paths)
+    for one in made.left:
+        if one.finding.code == "duplicate":
+            raise NoCopyError(
+                f"{one.finding.path} is not removed: {one.reason}",
+                remedy="'filestore verify' lists which files have a text in common, as duplicate",
+            )
+    return made
+
+
+def _plan(
+    parts: Parts,
+    policy: Policy,
+    level: "Level",
+    on_progress: OnProgress,
+    *,
+    check: Callable[[Places, Catalog, Policy, Sequence[Finding]], None],
+) -> Plan:
+    seen = SeenFiles()
+    checked = run.verified(parts, level, None, on_progress, seen=seen)
+    found = [one for one in checked.findings if not _is_accepted(one, parts.settings, policy)]
+    unopened = codes_where(about="catalog", unopened=True)
+    is_sound = not any(finding.code in unopened for finding in found)
+    with parts.looking(sound=is_sound) as (snapshot, has_catalog):
+        check(parts.places, snapshot.catalog, policy, found)
+        if policy.truth and policy.paths and not policy.only:
+            policy = replace(policy, lost=_lost(snapshot, policy, found))
+        snapshot = replace(snapshot, seen=seen)
+        inspector = Inspector(snapshot, policy, has_catalog=has_catalog, on_progress=on_progress)
+        inspected = inspector.inspect(found, checked.unsound)
+        made = planner.make(found, inspected, policy, level=level)
+        return replace(made, findings=checked.findings, unsound=checked.unsound)
+
+
+def _is_accepted(finding: Finding, settings: Settings, policy: Policy) -> bool:
+    """Whether a person lives with a finding, and did not name it now."""
+    accepted = finding.path in settings.accepted.get(finding.code, ())
+    is_named = bool(policy.only or policy.paths or policy.ours or policy.theirs or policy.remove)
+    return accepted and not finding.safe and not is_named
+
+
+def _check_paths(
+    places: Places, catalog: Catalog, policy: Policy, findings: Sequence[Finding]
+) -> None:
+    conflicts = {store_path(one.path): one for one in catalog.conflicts()}
+    waiting = {finding.path for finding in findings if finding.code == "ingest-conflict"}
+    marked = {finding.path for finding in findings if finding.code == "conflict-markers"}
+    for path in (*policy.ours, *policy.theirs):
+        if path in marked:
+            continue
+        if path in conflicts and path not in waiting:
+            source = shown_path(conflicts[path].source)
+            raise ConflictMovedOnError(
+                f"{path}: the file or its source {source} changed again since the conflict was"
+                " found",
+                remedy="'filestore add' the source first, then choose",
+            )
+        if path not in conflicts:
+            raise UnknownRepairPathError(
+                f"{path}: no pending ingest conflict or git conflict for this file",
+                remedy="'filestore verify' lists what does: ingest-conflict, conflict-markers",
+            )
+    for path in policy.remove:
+        if not is_below(path, CHUNKED) or not os.path.lexists(os.path.join(places.root, path)):
+            raise UnknownRepairPathError(
+                f"{path}: there is no such chunk file",
+                remedy="'filestore verify' lists which files have a text in common, as duplicate",
+            )
+    known = {*catalog.forgotten_paths(), *catalog.folders()}
+    for path in policy.paths:
+        below = chunk_path(path)
+        if (
+            os.path.lexists(os.path.join(places.root, path))
+            or any(is_below(finding.path, path) for finding in findings)
+            or any(is_below(one, below) for one in known)
+            or catalog.files([below])
+            or repository.is_committed(places.root, path)
+        ):
+            continue
+        raise UnknownRepairPathError(
+            f"{path}: no such file in the store, now or earlier",
+            remedy="'filestore verify' prints the paths of what it finds",
+        )
+
+
+def _lost(
+    snapshot: "StoreSnapshot", policy: Policy, findings: Sequence[Finding]
+) -> tuple[StorePath, ...]:
+    """Files that are gone and forgotten, where the policy names them."""
+    forgotten = [store_path(path) for path in snapshot.catalog.forgotten_paths()]
+    reported = {finding.path for finding in findings}
+    found: dict[StorePath, None] = {}
+    for chosen in policy.paths:
+        if any(is_below(path, chosen) for path in reported):
+            continue
+        found |= dict.fromkeys(path for path in forgotten if is_below(path, chosen))
+        if is_chunked(chosen) and chosen.endswith((".md", ".json")):
+            found[chosen] = None
+    return tuple(
+        path for path in found if not os.path.lexists(os.path.join(snapshot.places.root, path))
+    )
+
+
+def confirm(
+    parts: Parts, saved: Saved, *, truth: bool, on_progress: OnProgress = ignore
+) -> tuple[Plan, list[tuple[Step, str]]]:
+    """What of a saved plan is planned now, too.
+
+    Args:
+        parts: The store's.
+        saved: As it was read.
+        truth: Whether files of the tree may be written now.
+        on_progress: Called with the progress.
+
+    Returns:
+        The plan with these steps, and the others with the reason.
+
+    Raises:
+        OtherPlanError: It is another store's, or the catalog was made anew since.
+        PlanOutsideError: A path of it leads through a link.
+    """
+    for path in {name for step in saved.steps if not step.part for name in step.seen}:
+        _check_no_link(parts.places.root, path)
+    fresh = _plan(parts, saved.policy, saved.level, on_progress, check=lambda *_: None)
+    if fresh.identity != saved.identity:
+        raise OtherPlanError(
+            "the plan was made for another store, or for a catalog that was made anew since",
+            remedy="plan again: filestore repair --plan --json",
+        )
+    by_key = {tuple(map(_shown, step.key)): step for step in fresh.steps}
+    matched, others = [], []
+    for step in saved.steps:
+        now = by_key.get(step.key)
+        reason = _difference(step, now, is_same_generation=saved.generation == fresh.generation)
+        if now is None or reason:
+            others.append((step, reason))
+        else:
+            matched.append(now)
+    policy = replace(fresh.policy, truth=truth and fresh.policy.truth)
+    return replace(of_steps(fresh, matched), policy=policy), others
+
+
+def _difference(saved: Step, now: Step | None, *, is_same_generation: bool) -> str:
+    """Why a saved step is not to be applied; "" where it is."""
+    if now is None:
+        return "nothing of this kind is to be done there any more"
+    if saved.part:
+        return "" if is_same_generation else "the store has a newer generation"
+    states = {_shown(path): state for path, state in now.seen.items()}
+    for path, state in saved.seen.items():
+        if not state.holds(states.get(path, ABSENT)):
+            return moved_on(path, state, states.get(path, ABSENT))
+    if states.keys() != saved.seen.keys():
+        return f"{saved.path}: {CHANGED}"
+    return "" if saved.hash == now.hash else "what it would hold then is another text now"
+
+
+def _check_no_link(root: str, path: str) -> None:
+    """Refuse a path of which a folder is a link; whether the file itself is one is looked at."""
+    folder = os.path.dirname(path)
+    while folder and is_chunked(path):
+        if os.path.islink(os.path.join(root, folder)):
+            raise PlanOutsideError(
+                f"the plan names {path}, which leads through a link",
+                remedy="plan again: filestore repair --plan --json",
+            )
+        folder = os.path.dirname(folder)
+
+
+def _shown(path: str) -> str:
+    """A path as JSON holds it."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

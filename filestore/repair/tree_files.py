@@ -1,0 +1,97 @@
+"""What files of the tree, and sources, hold now, as states that a step can be planned on.
+
+Reads; changes nothing. One rule: a reader opens a file once, while there is room for its bytes.
+"""
+
+import os
+from collections.abc import Iterator, Sequence, Set
+from typing import TYPE_CHECKING, Final
+
+from filestore.chunks.observation import Observation
+from filestore.core.hashing import source_hash
+from filestore.core.paths import ChunkPath, StorePath, chunk_path, is_chunked
+from filestore.fs.disk import stat_values
+from filestore.ingest.sources import SourceError, read_source
+from filestore.repair.plan import ABSENT, State
+from filestore.sidecar.seen_files import SeenFiles
+from filestore.verify.source_drift import Reachable
+
+if TYPE_CHECKING:
+    from filestore.sidecar.snapshot import StoreSnapshot
+
+UNREADABLE: Final = State(stat=(-1, -1, -1, -1, -1))
+"""The state of what is there and cannot be read."""
+
+
+class TreeReader:
+    """Reads files of one store's tree for one phase of a repair, each once."""
+
+    def __init__(
+        self, snapshot: "StoreSnapshot", *, unmerged: Set[ChunkPath] = frozenset()
+    ) -> None:
+        """Prepare.
+
+        Args:
+            snapshot: The store, perhaps with files that were read already.
+            unmerged: Paths that are excluded from search, as git has them as unmerged.
+        """
+        self._snapshot = snapshot
+        self._unmerged = unmerged
+        self._seen = snapshot.seen if snapshot.seen.keeps else SeenFiles()
+
+    def each(self, paths: Sequence[ChunkPath]) -> Iterator[tuple[ChunkPath, Observation | State]]:
+        """Each path with what was seen, or the state of what was not."""
+        places, layout = self._snapshot.places, self._snapshot.layout
+        for seen in self._seen.look_at(places, paths, layout, unmerged=self._unmerged):
+            if isinstance(seen, Observation):
+                yield seen.path, seen
+            else:
+                yield seen[0], state_of_error(seen[1])
+
+    def observed(self, path: StorePath) -> Observation | None:
+        """A file of the tree; None where it cannot be read."""
+        ((_, seen),) = self.each([chunk_path(path)])
+        return seen if isinstance(seen, Observation) else None
+
+    def held(self, path: StorePath) -> bytes:
+        """What a file of the tree holds, nothing where it cannot be read."""
+        seen = self.observed(path)
+        return seen.data if seen is not None else b""
+
+    def state(self, path: StorePath) -> State:
+        """The state of a file of the tree, or of a source."""
+        return self.look(path)[0]
+
+    def look(self, path: StorePath) -> tuple[State, bytes | None]:
+        """The state and the bytes of a file of the tree, of one reading; of a source the state."""
+        if not is_chunked(path):
+            return source_state(self._snapshot, path), None
+        ((_, seen),) = self.each([chunk_path(path)])
+        return (state_of(seen), seen.data) if isinstance(seen, Observation) else (seen, None)
+
+
+def state_of(seen: Observation) -> State:
+    """What an observation says a step may be planned on."""
+    return State(stat=seen.values, hash=seen.file_hash.hex())
+
+
+def state_of_error(error: OSError) -> State:
+    """The state of a file that could not be looked at."""
+    return ABSENT if isinstance(error, FileNotFoundError | NotADirectoryError) else UNREADABLE
+
+
+def source_state(snapshot: "StoreSnapshot", reference: str) -> State:
+    """The state of an original; one that the store may not reach is not looked at."""
+    path = Reachable(snapshot.places, everywhere=snapshot.may_reach_sources).followed(
+        reference.replace("\0", "")
+    )
+    if path is None:
+        return UNREADABLE
+    try:
+        return State(stat=stat_values(os.stat(path)), hash=source_hash(read_source(path)))
+    except FileNotFoundError:
+        return ABSENT
+    except SourceError:
+        return UNREADABLE if os.path.lexists(path) else ABSENT
+    except OSError:
+        return UNREADABLE

@@ -1,0 +1,1 @@
+"""Questions into hits: retrieval, fusion, reranking, freshness, evaluation."""

@@ -1,0 +1,206 @@
+"""How good rankings are: questions with known answers, their measures, what a difference is worth.
+
+Pure; asks nothing of a store. One rule: the measures are those of trec_eval, cut off at a place, so
+that figures can be laid beside published ones.
+"""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from filestore.core.errors import FilestoreError
+from filestore.core.safe_text import brief
+
+SAMPLES: Final = 10_000
+"""How many times a bootstrap draws."""
+_DRAWN_AT_ONCE: Final = 1_000_000
+_SEED: Final = 1979
+
+
+class QueriesInvalid(FilestoreError, ValueError):
+    """A file of questions cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question and what answers it."""
+
+    id: str
+    """As the file says, else the number of its line."""
+    line: int
+    """Where it stands, from 1."""
+    query: str
+    relevant: Mapping[str, float]
+    """What answers it, as the file names it, to a grade: how well. At least one is above 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """One ranking, or the mean of several, each from 0 to 1."""
+
+    ndcg: float
+    recall: float
+    mrr: float
+    """Of one ranking the reciprocal of the place of its first right answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How far two means are apart, over the same questions."""
+
+    mean: float
+    low: float
+    high: float
+    """In 95 of 100 samples of as many questions it lies between the two."""
+
+
+def parse_queries(data: bytes, *, name: str) -> list[Question]:
+    """The questions of a JSON-lines file; empty lines are passed over.
+
+    Args:
+        data: One object a line: ``query``, ``relevant`` (a list of names, or an object of name to
+            grade) and, if wanted, ``id``. Other keys are left alone.
+        name: What to call the file in errors.
+
+    Raises:
+        QueriesInvalid: A line is no such object, or there is none.
+    """
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    found = [
+        _question(line, number, f"{name}, line {number}")
+        for number, line in enumerate(lines, start=1)
+        if line.strip()
+    ]
+    if not found:
+        raise _invalid(f"{name} holds no question")
+    return found
+
+
+def _question(line: bytes, number: int, where: str) -> Question:
+    try:
+        values = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise _invalid(f"{where}: not JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise _invalid(f"{where}: expected an object, found {_shown(values)}")
+    query = values.get("query")
+    if not isinstance(query, str) or not query.strip():
+        raise _invalid(f"{where}: 'query' must be a text, found {_shown(query)}")
+    identifier = values.get("id", number)
+    if not isinstance(identifier, str | int) or isinstance(identifier, bool):
+        raise _invalid(f"{where}: 'id' must be a text or a number, found {_shown(identifier)}")
+    relevant = _relevant(values.get("relevant"), where)
+    return Question(id=str(identifier), line=number, query=query, relevant=relevant)
+
+
+def _relevant(value: Any, where: str) -> dict[str, float]:
+    grades = dict.fromkeys(value, 1.0) if _is_texts(value) else value
+    if not isinstance(grades, dict) or not grades:
+        raise _invalid(
+            f"{where}: 'relevant' must be a list of paths or sources, or an object of them to"
+            f" grades; found {_shown(value)}"
+        )
+    for name, grade in grades.items():
+        is_number = isinstance(grade, int | float) and not isinstance(grade, bool)
+        if not name.strip() or not is_number or grade < 0:
+            raise _invalid(
+                f"{where}: the grade of {brief(name)} must be a number from 0,"
+                f" found {_shown(grade)}"
+            )
+    if not any(grades.values()):
+        raise _invalid(f"{where}: nothing in 'relevant' has a grade above 0")
+    return {name: float(grade) for name, grade in grades.items()}
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else brief(value)
+
+
+def _invalid(message: str) -> QueriesInvalid:
+    return QueriesInvalid(
+        message, remedy='write one object a line: {"query": "…", "relevant": ["handbook/leave.md"]}'
+    )
+
+
+def ndcg(ranking: Sequence[Hashable], grades: Mapping[Any, float], count: int) -> float:
+    """Normalised discounted cumulative gain of the first places of a ranking.
+
+    The gain is the grade itself and the discount log2(place + 1), as in trec_eval's ``ndcg_cut``,
+    after Järvelin and Kekäläinen (2002); the exponential gain 2^grade − 1 is the same where grades
+    are 0 and 1.
+
+    Args:
+        ranking: Best first, nothing twice.
+        grades: What answers the question, to how well; what is not in it has 0.
+        count: How many places are looked at.
+    """
+    best = sorted(grades.values(), reverse=True)
+    return _gain([grades.get(item, 0.0) for item in ranking[:count]]) / _gain(best[:count])
+
+
+def _gain(grades: Sequence[float]) -> float:
+    return sum(grade / math.log2(place + 1) for place, grade in enumerate(grades, start=1))
+
+
+def recall(ranking: Sequence[Hashable], grades: Mapping[Any, float], count: int) -> float:
+    """The share of all right answers that is among the first places."""
+    right = {item for item, grade in grades.items() if grade > 0}
+    return len(right.intersection(ranking[:count])) / len(right)
+
+
+def reciprocal_rank(ranking: Sequence[Hashable], grades: Mapping[Any, float], count: int) -> float:
+    """One divided by the place of the first right answer; 0 where there is none."""
+    for place, item in enumerate(ranking[:count], start=1):
+        if grades.get(item, 0.0) > 0:
+            return 1 / place
+    return 0.0
+
+
+def score(ranking: Sequence[Hashable], grades: Mapping[Any, float], count: int) -> Scores:
+    """All measures of one ranking."""
+    return Scores(
+        ndcg=ndcg(ranking, grades, count),
+        recall=recall(ranking, grades, count),
+        mrr=reciprocal_rank(ranking, grades, count),
+    )
+
+
+def mean(scores: Sequence[Scores]) -> Scores:
+    """The mean of each measure; every question counts the same."""
+    return Scores(
+        ndcg=math.fsum(one.ndcg for one in scores) / len(scores),
+        recall=math.fsum(one.recall for one in scores) / len(scores),
+        mrr=math.fsum(one.mrr for one in scores) / len(scores),
+    )
+
+
+def paired_difference(ours: Sequence[float], theirs: Sequence[float]) -> Difference:
+    """How much better one ranking is than another over the same questions.
+
+    The interval is a paired bootstrap's, by percentiles (Efron 1979): questions are drawn again and
+    again, as many as there are. The draws are the same each time.
+
+    Args:
+        ours: A measure for each question.
+        theirs: The same measure of the other ranking, question by question.
+    """
+    import numpy as np
+
+    differences = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
+    random = np.random.default_rng(_SEED)
+    step = max(1, _DRAWN_AT_ONCE // len(differences))
+    means = [
+        differences[
+            random.integers(len(differences), size=(min(step, SAMPLES - start), len(differences)))
+        ].mean(axis=1)
+        for start in range(0, SAMPLES, step)
+    ]
+    low, high = np.percentile(np.concatenate(means), [2.5, 97.5])
+    return Difference(mean=float(differences.mean()), low=float(low), high=float(high))

@@ -1,0 +1,552 @@
+"""Search: a query into unique files, best first, each checked against the disk as it is returned.
+
+Reads accelerators and the catalog of one generation. One rule: no hit is called fresh that was not
+read just now and found to be what was indexed.
+"""
+
+import contextlib
+import fnmatch
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, Self
+
+from filestore.catalog import Catalog, FileRow
+from filestore.chunks.metadata import value_text
+from filestore.config.layout import Places
+from filestore.core.errors import UsageError
+from filestore.core.paths import ChunkPath, StorePath, store_path
+from filestore.core.schema import JsonObject
+from filestore.embed import EndpointError, ModelUnusable
+from filestore.fulltext import (
+    FulltextDamaged,
+    FulltextMissing,
+    FulltextUnreadable,
+    Need,
+    Query,
+    Reader,
+    Syntax,
+    Understood,
+    parse_query,
+)
+from filestore.search import freshness
+from filestore.search.freshness import Freshness, Look, Looker
+from filestore.search.fusion import DEPTH, Fused, Ranking, fuse
+from filestore.sidecar import fulltext_file, vector_file
+from filestore.sidecar.fulltext_feed import open_caught_up
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from filestore.embed.base import Embedder
+    from filestore.embed.cache import EmbeddingCache
+    from filestore.index.base import VectorIndex
+
+Mode = Literal["hybrid", "vector", "keyword"]
+Retrieved = list[tuple[ChunkPath, float]]
+"""Path and score of files, best first."""
+Why = dict[str, dict[str, float]]
+"""Retriever to its rank, its score, and what these count for in this search."""
+Ranked = tuple[ChunkPath, float, Callable[[], Why]]
+"""Path and score of a file, and what tells why: only those that are shown are explained."""
+MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
+_SPARE: Final = 8
+"""Asked for beyond what is wanted, so that a file found twice does not mean asking again."""
+_DEEPEST: Final = 5_000
+"""So far down its rankings a search looks for files that are still there."""
+LEXICAL_FLOOR: Final = 0.15
+"""Below this a text that keywords missed shares too little to be worth showing beside theirs."""
+VECTOR_WEIGHT: Final = 0.9
+"""The weight of a vector retriever that knows meaning, where the keyword retriever has 1.
+
+A model that does not know the language of a text still finds some that stand out a little."""
+LEXICAL_WEIGHT: Final = 0.1
+"""The weight of a vector retriever that compares words only, as the keyword retriever does.
+
+It decides near ties and adds what keywords miss (misspellings, parts of words). Over 18 sets of
+questions it cost at most 0.1 points of nDCG@10 and gained 0.4."""
+
+KNOWN_POWER: Final = 0.5
+"""The keyword retriever's weight is the share of the question that the documents have words for,
+to this power: of a question in another language it knows a name or two, and is sure of them.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """What hits must satisfy."""
+
+    where: tuple[tuple[str, str], ...] = ()
+    """(key, value) pairs that all hold, of the frontmatter or the document's metadata."""
+    source: tuple[str, ...] = ()
+    """Globs over the source path, the end of it, or a folder in it, of which one holds."""
+    kind: tuple[str, ...] = ()
+    """Kinds of chunk files, of which one holds."""
+
+    @classmethod
+    def of(
+        cls, where: Mapping[str, object], *, source: str | Sequence[str], kind: str | Sequence[str]
+    ) -> Self:
+        """The filters that a person writes; of a key with a list all values must hold."""
+        pairs = (
+            (key, value)
+            for key, given in where.items()
+            for value in (given if isinstance(given, list | tuple) else [given])
+        )
+        return cls(
+            where=tuple((key, _compared(value)) for key, value in pairs),
+            source=(source,) if isinstance(source, str) else tuple(source),
+            kind=(kind,) if isinstance(kind, str) else tuple(kind),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.where or self.source or self.kind)
+
+
+def _compared(value: object) -> str:
+    """A value as metadata is compared: numbers and such as JSON writes them, all else as text."""
+    return value_text(value) if isinstance(value, bool | int | float | None) else str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit(JsonObject):
+    """One file of an answer."""
+
+    path: StorePath
+    """Relative to the store root."""
+    score: float
+    kind: str
+    resource: str
+    source: str | None
+    freshness: Freshness
+    headings: tuple[str, ...]
+    pages: tuple[int, ...]
+    """Of its source, where that has any."""
+    text: str
+    """The body as it is on disk now; empty for a file that is gone."""
+    why: Mapping[str, Mapping[str, float]]
+    """Retriever to its ``rank``, from 1, and ``score``; in hybrid mode also to the ``evidence`` for
+    the file (how far it stands out in this ranking), the ``points`` it adds to the score of the
+    hit, and the ``confidence`` in the retriever for this query: its share, 0 to 1, in the best
+    points of all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(JsonObject):
+    """An answer of one generation."""
+
+    query: str
+    """As it was typed."""
+    understood: Understood
+    mode: Mode
+    """The mode that answered; keyword where vectors cannot."""
+    generation: int
+    hits: tuple[Hit, ...]
+    """Best first, those that are there; behind them, where there is room, those that are gone."""
+    notes: tuple[str, ...]
+    """What the user should know about this answer."""
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        """How many hits there are."""
+        return len(self.hits)
+
+
+class Searcher:
+    """The parts of one generation, opened as they are first needed."""
+
+    def __init__(
+        self,
+        *,
+        places: Places,
+        catalog: Catalog,
+        embeddings: "EmbeddingCache | None",
+        embedder: "Embedder | None",
+        no_model: str = "",
+    ) -> None:
+        self._places = places
+        self._catalog = catalog
+        self._embeddings = embeddings
+        self._embedder = embedder
+        self._no_model = no_model or "the model of this store is not here"
+        self.generation = catalog.generation
+        self._index: VectorIndex | None = None
+        self._per_file: float | None = None
+        self._reader: Reader | None = None
+        self._sources: dict[str, str] = {}
+        self._asked: tuple[str, NDArray[float32]] | None = None
+        self._looker = Looker(places)
+
+    def close(self) -> None:
+        """Let go of everything that was opened."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        self._looker.close()
+
+    def search(
+        self, query: str, *, count: int, mode: Mode, filters: Filters, syntax: Syntax = "auto"
+    ) -> Answer:
+        """Answer a query.
+
+        Args:
+            query: Words, "phrases", prefix*, -excluded, +required; anything is a valid query.
+            count: At most so many files that are there.
+            mode: Which retrievers are asked.
+            filters: What hits must satisfy.
+            syntax: Which signs in the query are operators; see `parse_query`.
+
+        Raises:
+            UsageError: The count is not positive.
+        """
+        if count < 1:
+            raise UsageError(f"-k must be at least 1, found {count}")
+        asked = parse_query(query, syntax)
+        understood = asked.understood()
+        notes = _left_out(understood)
+        allowed = self._allowed(filters) if filters else None
+        mode = self._possible(mode, notes)
+        hits, mode = self._hits(asked, count, mode, allowed, notes)
+        if self._is_lexical and mode == "vector":
+            notes.append("the builtin embedder compares words, not meaning")
+        return Answer(
+            query=query,
+            understood=understood,
+            mode=mode,
+            generation=self.generation,
+            hits=tuple(hits),
+            notes=tuple(dict.fromkeys(notes)),
+        )
+
+    def _hits(
+        self, query: Query, count: int, mode: Mode, allowed: set[int] | None, notes: list[str]
+    ) -> tuple[list[Hit], Mode]:
+        """So many files that are there, and those that are gone; and the mode that answered."""
+        depth = count if mode != "hybrid" else max(DEPTH, count)
+        looks: dict[ChunkPath, Look] = {}
+        self._looker.begin()
+        while True:
+            rankings = self._rankings(query, mode, depth, allowed, notes)
+            mode = mode if "vector" in rankings else "keyword"
+            hits = self._present(self._fuse(query, rankings), count, looks)
+            there = sum(hit.freshness != "gone" for hit in hits)
+            is_all = all(len(ranking) < depth for ranking in rankings.values())
+            if there == count or is_all or depth >= _DEEPEST or not self._looker.sees:
+                notes += freshness.notes(list(looks.values()))
+                return hits, mode
+            # Gone and excluded files take no place: the next best do.
+            depth *= 4
+
+    def _rankings(
+        self, query: Query, mode: Mode, depth: int, allowed: set[int] | None, notes: list[str]
+    ) -> dict[str, Retrieved]:
+        """What each way of searching finds; by keyword alone where the model does not answer."""
+        rankings: dict[str, Retrieved] = {}
+        if mode != "keyword":
+            floor = LEXICAL_FLOOR if mode == "hybrid" and self._is_lexical else -1.0
+            try:
+                rankings["vector"] = self._by_vector(query, depth, allowed, floor, notes)
+            except (EndpointError, ModelUnusable) as error:
+                notes.append(f"{error.message} (try: {error.remedy}): answered by keyword only")
+        if mode != "vector" or not rankings:
+            rankings["keyword"] = self._by_keyword(query, depth, allowed, notes)
+        return rankings
+
+    def _present(
+        self, ranked: Sequence[Ranked], count: int, looks: dict[ChunkPath, Look]
+    ) -> list[Hit]:
+        """The best files that are there, and behind them, where there is room, those that are gone.
+
+        Args:
+            ranked: Paths, best first.
+            count: At most so many.
+            looks: What was seen so far of this answer's files; what is looked at is added.
+        """
+        there: list[Hit] = []
+        gone: list[Hit] = []
+        for start in range(0, len(ranked), count):
+            if len(there) == count:
+                break
+            block = ranked[start : start + count]
+            rows = self._catalog.files([path for path, _, _ in block])
+            for path, score, why in block:
+                if len(there) == count:
+                    break
+                look = looks[path] if path in looks else self._look(rows[path])
+                looks[path] = look
+                if look.freshness is not None:
+                    hit = self._hit(rows[path], look, score, why())
+                    (gone if look.freshness == "gone" else there).append(hit)
+        return [*there, *gone][:count]
+
+    def _look(self, row: FileRow) -> Look:
+        """What a file is now; what is not as it was indexed may have a row of another file."""
+        look = self._looker.look(row)
+        if look.freshness == "fresh" or self._catalog.row_is_sound(row):
+            return look
+        return Look(freshness=None, code=freshness.MISMATCH)
+
+    @property
+    def _is_lexical(self) -> bool:
+        return self._embedder is not None and self._embedder.lexical
+
+    def _possible(self, mode: Mode, notes: list[str]) -> Mode:
+        if mode == "keyword":
+            return mode
+        if self._embedder is None:
+            notes.append(f"{self._no_model}: answered by keyword only")
+            return "keyword"
+        if self._embeddings is None:
+            notes.append(
+                "the embeddings cannot be read: answered by keyword; run 'filestore sync --full'"
+            )
+            return "keyword"
+        return mode
+
+    def _allowed(self, filters: Filters) -> set[int]:
+        """The ids of the files that satisfy the filters."""
+        allowed: set[int] | None = None
+        for key, value in filters.where:
+            matching = self._catalog.files_with_fact(key, value)
+            if key == "kind":
+                matching |= self._catalog.files_of_kind(value)
+            allowed = matching if allowed is None else allowed & matching
+        if filters.kind:
+            matching = set[int]().union(*map(self._catalog.files_of_kind, filters.kind))
+            allowed = matching if allowed is None else allowed & matching
+        if filters.source:
+            matching = {
+                identifier
+                for identifier, source in self._catalog.sources_of_files()
+                if any(_matches(source, pattern) for pattern in filters.source)
+            }
+            allowed = matching if allowed is None else allowed & matching
+        return allowed or set()
+
+    def _by_vector(
+        self, query: Query, depth: int, allowed: set[int] | None, floor: float, notes: list[str]
+    ) -> Retrieved:
+        import numpy
+
+        meant = query.text()
+        if self._embedder is None or self._embeddings is None or not meant:
+            return []
+        allowed, banned = self._bounds(query, allowed, notes)
+        if self._index is None:
+            self._index = vector_file.load_to_search(
+                self._places, self._catalog, self._embeddings, self._embedder
+            )
+        vectors = None
+        if allowed is not None:
+            vectors = numpy.array(self._catalog.vectors_of_files(allowed), dtype=numpy.int64)
+        if self._asked is None or self._asked[0] != meant:
+            self._asked = meant, self._embedder.embed_query(meant)
+        vector = self._asked[1]
+        wanted = math.ceil(depth * self._vectors_per_file()) + _SPARE
+        while True:
+            nearest = self._index.search(vector, wanted, allowed=vectors)
+            near = [(found, score) for found, score in nearest if score >= floor]
+            files = self._files_of(near, allowed, banned)
+            if len(files) >= depth or len(near) < wanted:
+                return files[:depth]
+            wanted *= 4
+
+    def _vectors_per_file(self) -> float:
+        """On average: a file is found by each of its questions, and takes one place."""
+        if self._per_file is None:
+            files = max(1, self._catalog.indexed_count())
+            self._per_file = max(1.0, self._catalog.count("vectors") / files)
+        return self._per_file
+
+    def _bounds(
+        self, query: Query, allowed: set[int] | None, notes: list[str]
+    ) -> tuple[set[int] | None, set[int]]:
+        """What +required and -excluded words leave to vectors: ids allowed, and ids banned."""
+        required, excluded = query.of_need(Need.REQUIRED), query.of_need(Need.EXCLUDED)
+        reader = self._open_reader(notes) if required or excluded else None
+        banned: set[int] = set()
+        if reader is not None:
+            for clause in required:
+                holding = reader.matching(clause)
+                allowed = holding if allowed is None else allowed & holding
+            for clause in excluded:
+                banned |= reader.matching(clause)
+        return allowed, banned
+
+    def _files_of(
+        self, nearest: Sequence[tuple[int, float]], allowed: set[int] | None, banned: set[int]
+    ) -> Retrieved:
+        """Each file once, with the score of its best text."""
+        owners = self._catalog.files_of_vectors([vector for vector, _ in nearest])
+        best: dict[int, float] = {}
+        for vector, score in nearest:
+            for file, _ in owners.get(vector, ()):
+                if (allowed is None or file in allowed) and file not in banned:
+                    best.setdefault(file, score)
+        return self._ordered(list(best.items()))
+
+    def _by_keyword(
+        self, query: Query, depth: int, allowed: set[int] | None, notes: list[str]
+    ) -> Retrieved:
+        reader = self._open_reader(notes)
+        if reader is None:
+            return []
+        wanted = depth + _SPARE
+        while True:
+            found = reader.search(query, wanted)
+            files = self._ordered(
+                [(file, score) for file, score in found if allowed is None or file in allowed]
+            )
+            if len(files) >= depth or len(found) < wanted:
+                return files[:depth]
+            wanted *= 4
+
+    def _ordered(self, scored: Sequence[tuple[int, float]]) -> Retrieved:
+        """File ids as path and score, best first, ties by path; ids of no indexed file go."""
+        paths = self._catalog.indexed_paths([file for file, _ in scored])
+        ranking = [(paths[file], score) for file, score in scored if file in paths]
+        return sorted(ranking, key=lambda pair: (-pair[1], pair[0]))
+
+    def _open_reader(self, notes: list[str]) -> Reader | None:
+        if self._reader is not None:
+            return self._reader
+        try:
+            return self._open_stamped(notes)
+        except FulltextMissing:
+            pass
+        except FulltextUnreadable as error:
+            notes.append(error.message)
+            return None
+        try:
+            # Two commits passed between reading the stamp and its files: the new stamp is there.
+            return self._open_stamped(notes)
+        except FulltextMissing as error:
+            notes.append(f"{error.message}: run 'filestore sync'")
+            return None
+        except FulltextUnreadable as error:
+            notes.append(error.message)
+            return None
+
+    def _open_stamped(self, notes: list[str]) -> Reader | None:
+        stamp = fulltext_file.own_stamp(self._places, self._catalog)
+        if stamp is None:
+            notes.append("there is no full-text index: run 'filestore sync'")
+            return None
+        try:
+            if stamp.generation < self.generation:
+                # No file of it, or no room for a copy: it is opened as it is, and that is said.
+                with contextlib.suppress(OSError):
+                    self._reader = open_caught_up(self._places, self._catalog, stamp)
+            if self._reader is None and stamp.generation != self.generation:
+                way = "behind" if stamp.generation < self.generation else "ahead"
+                notes.append(f"the full-text index is {way}: run 'filestore sync'")
+            if self._reader is None:
+                self._reader = Reader.open(self._places.fulltext, stamp)
+        except FulltextDamaged as error:
+            notes.append(f"{error.message}: run 'filestore sync'")
+            return None
+        return self._reader
+
+    def _fuse(self, query: Query, rankings: Mapping[str, Retrieved]) -> list[Ranked]:
+        """Paths with their fused score and the part each ranking had in it, best first."""
+        if len(rankings) == 1:
+            ((name, ranking),) = rankings.items()
+            ranked = enumerate(ranking, start=1)
+            return [
+                (path, score, partial(_why_of_one, name, rank, score))
+                for rank, (path, score) in ranked
+            ]
+        return _explained(
+            fuse_rankings(rankings, lexical=self._is_lexical, known=self._known_share(query))
+        )
+
+    def _known_share(self, query: Query) -> float:
+        return self._reader.known_share(query) if self._reader is not None else 1.0
+
+    def _hit(self, row: FileRow, look: Look, score: float, why: Why) -> Hit:
+        return Hit(
+            path=store_path(row.path),
+            score=score,
+            kind=row.kind,
+            resource=row.resource,
+            source=row.source or self._source_of(row),
+            freshness=look.freshness or "gone",
+            headings=look.headings,
+            pages=look.pages,
+            text=look.body,
+            why=why,
+        )
+
+    def _source_of(self, row: FileRow) -> str | None:
+        if not self._sources:
+            owners = self._catalog.sources_of_resources()
+            self._sources = {resource: source for source, resource in owners.items()}
+        return self._sources.get(row.resource)
+
+
+def _left_out(understood: Understood) -> list[str]:
+    """What a person must know who did not mean to exclude anything."""
+    if not understood.excluded:
+        return []
+    named = " or ".join(understood.excluded)
+    return [f"texts with {named} are left out; the syntax 'plain' searches for all words as typed"]
+
+
+def fuse_rankings(
+    rankings: Mapping[str, Retrieved], *, lexical: bool, known: float = 1.0
+) -> list[Fused[ChunkPath]]:
+    """The rankings ``keyword`` and ``vector`` as one.
+
+    Args:
+        rankings: Each with the `DEPTH` best, or all it found; either may be empty.
+        lexical: Whether the vectors compare words only.
+        known: How much of the query's words the documents have, 0 to 1.
+    """
+    weighted = {
+        # What keywords do not find shares no word with the query, and so scores 0.
+        "keyword": Ranking(scored=rankings["keyword"], floor=0.0, weight=known**KNOWN_POWER),
+        "vector": Ranking(
+            scored=rankings["vector"],
+            weight=LEXICAL_WEIGHT if lexical else VECTOR_WEIGHT,
+            floor=LEXICAL_FLOOR if lexical else None,
+        ),
+    }
+    return fuse(weighted)
+
+
+def _explained(fused: Sequence[Fused[ChunkPath]]) -> list[Ranked]:
+    """Paths, scores, and what each ranking said, with how much it had to say at all."""
+    best: dict[str, float] = {}
+    for one in fused:
+        for retriever, part in one.parts.items():
+            best[retriever] = max(part.points, best.get(retriever, 0.0))
+    total = sum(best.values())
+    confidence = {retriever: points / total for retriever, points in best.items()}
+    return [(one.item, one.score, partial(_why, one, confidence)) for one in fused]
+
+
+def _why(one: Fused[ChunkPath], confidence: Mapping[str, float]) -> Why:
+    return {
+        retriever: {
+            "rank": part.rank,
+            "score": part.score,
+            "evidence": part.evidence,
+            "points": part.points,
+            "confidence": confidence[retriever],
+        }
+        for retriever, part in one.parts.items()
+    }
+
+
+def _why_of_one(retriever: str, rank: int, score: float) -> Why:
+    return {retriever: {"rank": rank, "score": score}}
+
+
+def _matches(source: str, pattern: str) -> bool:
+    """Whether a glob names a source, the end of its path, or a folder around it."""
+    forms = (pattern, f"*/{pattern}", f"{pattern}/*", f"*/{pattern}/*")
+    return any(fnmatch.fnmatchcase(source, form) for form in forms)

@@ -1,0 +1,78 @@
+"""Searching one open store: the parts of its newest generation, opened as they are first needed."""
+
+from collections.abc import Callable, Sequence
+
+from filestore.catalog import Catalog
+from filestore.core.progress import OnProgress
+from filestore.fulltext import Syntax
+from filestore.search import evaluate
+from filestore.search import rerank as reranking
+from filestore.search.evaluate import Evaluation
+from filestore.search.metrics import Question
+from filestore.search.search import Answer, Filters, Mode, Searcher
+from filestore.sidecar.session import Parts
+
+
+class SearchSession:
+    """Keeps a searcher for as long as the store stays in one generation."""
+
+    def __init__(self, parts: Callable[[], Parts]) -> None:
+        self._parts = parts
+        self._searcher: Searcher | None = None
+
+    def close(self) -> None:
+        """Let go of every file."""
+        if self._searcher is not None:
+            self._searcher.close()
+            self._searcher = None
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int,
+        mode: Mode,
+        filters: Filters | None = None,
+        syntax: Syntax,
+        rerank: str | None = None,
+    ) -> Answer:
+        """See `Store.search`."""
+        parts = self._parts()
+        catalog = parts.catalog()
+        reranker = parts.model.reranker(rerank) if rerank else None
+        depth = reranking.depth_for(k) if reranker else k
+        with catalog.snapshot():
+            answer = self._fresh_searcher(parts, catalog).search(
+                query, count=depth, mode=mode, filters=filters or Filters(), syntax=syntax
+            )
+        return reranking.rerank(answer, reranker, count=k) if reranker else answer
+
+    def evaluate(
+        self, questions: Sequence[Question], *, k: int, syntax: Syntax, on_progress: OnProgress
+    ) -> Evaluation:
+        """See `Store.evaluate`."""
+        parts = self._parts()
+        catalog = parts.catalog()
+        with catalog.snapshot():
+            return evaluate.evaluate(
+                self,
+                parts.places,
+                catalog,
+                questions,
+                count=k,
+                syntax=syntax,
+                on_progress=on_progress,
+            )
+
+    def _fresh_searcher(self, parts: Parts, catalog: Catalog) -> Searcher:
+        if self._searcher is not None and self._searcher.generation != catalog.generation:
+            self.close()
+        if self._searcher is None:
+            self._searcher = Searcher(
+                places=parts.places,
+                catalog=catalog,
+                embeddings=parts.embeddings(),
+                embedder=parts.same_model(catalog),
+                no_model=parts.why_no_model(),
+            )
+        return self._searcher

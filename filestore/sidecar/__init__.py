@@ -1,0 +1,1 @@
+"""The derived parts of one store, opened together: session, snapshot, commit, recovery."""

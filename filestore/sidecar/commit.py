@@ -1,0 +1,483 @@
+"""One commit: observed files into embeddings, catalog, FAISS file and full-text index.
+
+Writes the sidecar only. One rule, the order in which it becomes durable: embeddings, then a FAISS
+file if one is due, then one catalog transaction that names it, then the full-text index. Dying
+between any two leaves the old generation, or the new one with a derived index that is caught up
+later. Within the transaction a file's rows and vector ids come before its embeddings.
+"""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self
+
+from filestore.catalog import (
+    AWAITED,
+    METRIC,
+    Catalog,
+    CatalogWriter,
+    Conflict,
+    Deleted,
+    FileRow,
+    Forgotten,
+    in_batches,
+    resource_of,
+)
+from filestore.chunks import chunk_file
+from filestore.chunks.links import own_links
+from filestore.chunks.observation import INDEXED, RECORD, Observation
+from filestore.chunks.observe import interpret_chunk
+from filestore.config.layout import Places
+from filestore.config.settings import Layout
+from filestore.core.errors import FilestoreError
+from filestore.core.hashing import content_hash
+from filestore.core.paths import ChunkPath, folder_of
+from filestore.core.progress import OnShare, ignore_share
+from filestore.embed.cache import EmbeddingCache
+from filestore.fs.scan import pack_folder, stat_entry
+from filestore.sidecar import vector_file
+from filestore.sidecar.embedding_feed import EmbeddingFeed
+from filestore.sidecar.file_rows import (
+    StatEntries,
+    has_same_text,
+    metadata_of,
+    owner,
+    record_metadata,
+    row_of,
+    texts_of,
+)
+from filestore.sidecar.fulltext_feed import FulltextFeed, entry
+
+if TYPE_CHECKING:
+    from filestore.embed.base import Embedder
+
+BATCH: Final = 1000
+_EMBEDDINGS: Final = "embeddings"
+"""Under this the catalog remembers how many embeddings there were: any other number is looked into.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitReport:
+    """What a commit did."""
+
+    generation: int
+    embedded: int
+    """Texts sent to the model."""
+    reused: int
+    """Texts of new or changed files that were embedded before."""
+    problem: FilestoreError | None
+    """Why texts were left without embedding, where they were to be embedded."""
+
+
+class Commit:
+    """Changes of one generation, applied together on `finish` or not at all."""
+
+    def __init__(
+        self,
+        *,
+        places: Places,
+        layout: Layout,
+        catalog: CatalogWriter,
+        embeddings: EmbeddingCache,
+        embedder: "Embedder | None",
+        embed: bool = True,
+        processes: int = 1,
+        no_embedder: FilestoreError | None = None,
+        metric: str = "cosine",
+    ) -> None:
+        self._places = places
+        self._metric = metric
+        self._layout = layout
+        self._catalog = catalog
+        self._embeddings = embeddings
+        self._embedder = embedder
+        self._embedding_feed = EmbeddingFeed(
+            catalog=catalog,
+            embeddings=embeddings,
+            embedder=embedder,
+            embed=embed,
+            processes=processes,
+            no_embedder=no_embedder,
+        )
+        self._stats: dict[ChunkPath, dict[str, bytes | None]] = {}
+        self._records_changed = False
+        self._index_wanted = False
+
+    def __enter__(self) -> Self:
+        self._catalog.begin()
+        self._fulltext_feed = FulltextFeed(self._places, self._catalog)
+        self._previous = self._catalog.index_file()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._embedding_feed.close()
+        self._fulltext_feed.abandon()
+        self._catalog.rollback()
+
+    def put(
+        self,
+        seen: Sequence[Observation],
+        read_from_ns: int,
+        on_share: OnShare = ignore_share,
+    ) -> None:
+        """Record files that are new, changed, or now excluded.
+
+        Args:
+            seen: Observations, at most some thousand at once.
+            read_from_ns: A reading of the file system's clock from before they were read.
+            on_share: Called with the share that is embedded, which may take long.
+        """
+        known = self._catalog.files([look.path for look in seen])
+        fresh: list[Observation] = []
+        replaced: list[FileRow] = []
+        for look in seen:
+            row = known.get(look.path)
+            if row is not None and has_same_text(row, look):
+                self._update(row, look)
+            else:
+                fresh.append(look)
+                if row is not None:
+                    replaced.append(row)
+        kept = self._before_replacing(replaced)
+        self._delete(replaced)
+        self._insert(fresh, {row.path: row.resource for row in replaced}, on_share)
+        self._catalog.no_longer_forgotten(look.path for look in fresh)
+        self._keep_last_good(fresh, kept)
+        self.refresh(seen, read_from_ns)
+
+    def _before_replacing(self, rows: Iterable[FileRow]) -> dict[ChunkPath, bytes]:
+        """The last good bytes by path; a generated body is kept before an edit hides it."""
+        kept: dict[ChunkPath, bytes] = {}
+        for row in rows:
+            data = self._catalog.content(row.id)
+            if row.state == RECORD:
+                data = self._catalog.record_data(row.path)
+            if data is None:
+                continue
+            kept[row.path] = data
+            if row.origin is not None and not row.edited:
+                body = chunk_file.parse(data).body
+                self._catalog.keep_generated(row.origin, body.encode())
+        return kept
+
+    def _keep_last_good(self, fresh: Sequence[Observation], kept: dict[ChunkPath, bytes]) -> None:
+        sound = (INDEXED, RECORD)
+        excluded = [look.path for look in fresh if look.state not in sound and look.path in kept]
+        for path, row in self._catalog.files(excluded).items():
+            self._catalog.put_content(row.id, kept[path])
+
+    def _update(self, row: FileRow, look: Observation) -> None:
+        """The file differs, no embedded text does: same id, new record."""
+        if look.state == RECORD:
+            self._put_record(look)
+        made = row_of(look, row.id, layout=self._layout, generation=row.generation)
+        if row.file_hash == look.file_hash and row.detail == look.detail:
+            return
+        self._catalog.update(replace(made, resource=made.resource or row.resource))
+        if look.state == INDEXED:
+            self._catalog.put_content(row.id, look.data)
+            self._catalog.replace_metadata(row.id, metadata_of(look, row.id))
+            self._put_links(look, row.id)
+
+    def _insert(
+        self, fresh: Sequence[Observation], resources: Mapping[str, str], on_share: OnShare
+    ) -> None:
+        ids = self._catalog.new_ids(len(fresh))
+        rows = []
+        for look, identifier in zip(fresh, ids, strict=True):
+            row = row_of(
+                look, identifier, layout=self._layout, generation=self._catalog.next_generation
+            )
+            if not row.resource and look.chunk is None and resources.get(look.path):
+                # In the flat layout a file that cannot be read tells no resource.
+                row = replace(row, resource=resources[look.path])
+            rows.append((look, row))
+        self._catalog.insert(rows)
+        indexed = [(look, row) for look, row in rows if look.chunk is not None]
+        self._catalog.insert_metadata(
+            pair for look, row in indexed for pair in metadata_of(look, row.id)
+        )
+        for look, row in indexed:
+            self._put_links(look, row.id)
+        for look in fresh:
+            if look.state == RECORD:
+                self._put_record(look)
+        texts = {key: text for look, _ in indexed for key, text in texts_of(look)}
+        self._embedding_feed.take(texts, on_share=on_share)
+        if indexed:
+            entries = (entry(row.id, look.chunk) for look, row in indexed if look.chunk)
+            self._fulltext_feed.add(entries)
+
+    def _put_links(self, look: Observation, identifier: int) -> None:
+        """Remember where a person's own links lead; those of the source are not ours to judge."""
+        chunk = look.chunk
+        if chunk is None:
+            return
+        targets = [child.path for child in chunk.children]
+        if chunk.origin is None:
+            targets += own_links(look.path, chunk.body, None)
+        elif chunk_file.hand_edited(chunk):
+            generated = self._catalog.generated(chunk.origin)
+            if generated is not None:
+                targets += own_links(look.path, chunk.body, generated.decode())
+        self._catalog.replace_links(identifier, targets)
+
+    def _put_record(self, look: Observation) -> None:
+        record = look.record
+        if record is None:
+            return
+        self._records_changed = True
+        resource = record.resource or resource_of(look.path)
+        self._catalog.put_record(
+            look.path,
+            resource,
+            record.source,
+            look.data,
+            record_metadata(record),
+            ((document.source, document.hash) for document in record.documents),
+        )
+
+    def change_model(self, on_share: OnShare) -> None:
+        """Take every vector from the model of this commit, whatever they came from."""
+        vectors = [vector for vector, _ in self._catalog.vector_keys()]
+        self._catalog.set_embedded(vectors, embedded=False)
+        self.embed_missing(on_share)
+        self.want_index()
+
+    def embed_missing(self, on_share: OnShare = ignore_share) -> None:
+        """Embed the texts that are known but were never embedded."""
+        texts: dict[bytes, str] = {}
+        for row in self._catalog.files(self._catalog.paths_without_vectors()).values():
+            data = self._catalog.content(row.id)
+            if data is not None:
+                look = Observation(path=row.path, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
+                interpret_chunk(look)
+                texts |= dict(texts_of(look))
+        wanted = {key for _, key in self._catalog.vector_keys(embedded=False)}
+        wanted_texts = {key: text for key, text in texts.items() if key in wanted}
+        self._embedding_feed.take(wanted_texts, sound=True, on_share=on_share)
+
+    def lack(self, vectors: Iterable[int]) -> None:
+        """Note that vectors have no embedding, whatever the catalog has of them."""
+        self._catalog.set_embedded(vectors, embedded=False)
+
+    def forget(self, paths: Sequence[ChunkPath], *, by_hand: bool = False) -> None:
+        """Forget files that are gone.
+
+        Args:
+            paths: Below `chunked/`.
+            by_hand: A person deleted them: what their records still describe is to stay deleted.
+        """
+        entries = StatEntries(self._catalog)
+        for batch in in_batches(paths):
+            rows = list(self._catalog.files(batch).values())
+            for row in rows if by_hand else ():
+                version = self._catalog.record_version(row) if row.origin else None
+                if version is not None:
+                    gone = Deleted(path=row.path, origin=row.origin or "", source=row.source)
+                    self._catalog.note_deleted(version, [gone])
+            kept = self._before_replacing(rows)
+            self._catalog.remember_forgotten(
+                Forgotten(
+                    path=path,
+                    file_hash=content_hash(data),
+                    data=data,
+                    mtime_ns=entries.mtime_ns(path),
+                    generation=self._catalog.next_generation,
+                )
+                for path, data in kept.items()
+            )
+            self._catalog.delete_conflicts(batch)
+            self._delete(rows)
+            for path in batch:
+                self._note_stat(path, None)
+
+    def stay_deleted(self, record_path: ChunkPath, deleted: Iterable[Deleted]) -> None:
+        """Remember what a person deleted for the record that was put just now, too."""
+        data = self._catalog.record_data(record_path)
+        if data is not None:
+            self._catalog.note_deleted(content_hash(data), deleted)
+
+    def _delete(self, rows: Sequence[FileRow]) -> None:
+        for row in rows:
+            if row.state == RECORD:
+                self._records_changed = True
+                self._catalog.delete_record(row.path)
+        self._catalog.delete([row.id for row in rows])
+        self._fulltext_feed.delete([row.id for row in rows if row.state == INDEXED])
+
+    def move(self, moves: Sequence[tuple[ChunkPath, Observation]], read_from_ns: int) -> None:
+        """Point files to new names: old path, and the observation at the new one."""
+        known = self._catalog.files([old for old, _ in moves])
+        self._catalog.delete_rows([row.id for row in known.values()])
+        for old, look in moves:
+            row = known[old]
+            made = row_of(look, row.id, layout=self._layout, generation=row.generation)
+            self._catalog.update(replace(made, resource=made.resource or row.resource))
+            if row.state == RECORD:
+                self._catalog.delete_record(old)
+                self._put_record(look)
+            self._put_links(look, row.id)
+            self._note_stat(old, None)
+        self._catalog.note_moves((old, look.path) for old, look in moves)
+        self.refresh([look for _, look in moves], read_from_ns)
+
+    def repoint(self, moves: Sequence[tuple[ChunkPath, ChunkPath]]) -> None:
+        """Point files to new names, and leave what they held for `put`: they were edited, too.
+
+        Args:
+            moves: Old path and new path.
+        """
+        known = self._catalog.files([old for old, _ in moves])
+        self._catalog.delete_rows([row.id for row in known.values()])
+        for old, new in moves:
+            resource = resource_of(new) if self._layout == "tree" and "/" in new else ""
+            row = replace(known[old], path=new, resource=resource or known[old].resource)
+            self._catalog.update(row)
+            self._note_stat(old, None)
+        self._catalog.note_moves(moves)
+
+    def note_sources(self, seen: Iterable[tuple[str, str, bytes]]) -> None:
+        """Record the (source, hash, stat entry) of originals that were read."""
+        self._catalog.put_source_stats(seen)
+
+    def refresh(self, seen: Iterable[Observation], read_from_ns: int) -> None:
+        """Record the stats of files that were read and are as the catalog knows them."""
+        for look in seen:
+            self._note_stat(look.path, stat_entry(look.values, read_from_ns))
+
+    def _note_stat(self, path: ChunkPath, packed: bytes | None) -> None:
+        self._stats.setdefault(folder_of(path), {})[path.rpartition("/")[2]] = packed
+
+    @property
+    def embedder(self) -> "Embedder | None":
+        """The one that the store's vectors are from; None where it is not here."""
+        return self._embedder
+
+    @property
+    def embeds(self) -> bool:
+        """Whether texts without embedding are embedded in this commit."""
+        return self._embedding_feed.embeds
+
+    @property
+    def problem(self) -> FilestoreError | None:
+        """Why embedding was given up in this commit."""
+        return self._embedding_feed.problem
+
+    def want_index(self) -> None:
+        """Write the FAISS file on `finish`, whether or not it is due."""
+        self._index_wanted = True
+
+    def _write_index(self) -> None:
+        if self._embedder is None:
+            return
+        first = self._catalog.index_file() is None and self._catalog.count("vectors") > 0
+        if not first and not self._index_wanted and not vector_file.is_behind(self._catalog):
+            return
+        written = (self._places, self._catalog, self._embeddings, self._embedder)
+        if vector_file.write(*written) and self.embeds:
+            # Damaged rows came to light: what they held is embedded again before the file is.
+            self.embed_missing()
+            self._embedding_feed.settle()
+            vector_file.write(*written)
+
+    def finish(self) -> CommitReport:
+        """Commit.
+
+        Raises:
+            WriteFailedError: The disk refused; the old generation stays.
+        """
+        self._embedding_feed.settle()
+        self._put_stats()
+        if self._layout == "flat":
+            self._assign_resources()
+        if self._embedder is not None:
+            self._catalog.set_meta("fingerprint", self._embedder.fingerprint)
+            self._catalog.set_meta(METRIC, self._metric)
+        if self._records_changed:
+            self._catalog.drop_unused_source_stats()
+        self._write_index()
+        self._embedding_feed.close()
+        if self._embedder is not None:
+            count = self._embeddings.count(self._embedder.fingerprint)
+            self._catalog.set_meta(_EMBEDDINGS, count)
+        self._fulltext_feed.catch_up()
+        self._catalog.forget_dead(self._fulltext_feed.seen_generation)
+        generation = self._catalog.commit()
+        vector_file.collect(self._places, self._catalog, self._previous)
+        self._fulltext_feed.commit(generation)
+        return CommitReport(
+            generation=generation,
+            embedded=self._embedding_feed.embedded,
+            reused=self._embedding_feed.reused,
+            problem=self._embedding_feed.problem,
+        )
+
+    def await_rest(self, *, is_awaited: bool) -> None:
+        """Remember whether files of a mass that went are still to come back or to be let go."""
+        self._catalog.set_meta(AWAITED, int(is_awaited))
+
+    def keep_generated(self, origin: str, body: str) -> None:
+        """Keep a generated text that a hand-edited file hides."""
+        self._catalog.keep_generated(origin, body.encode())
+
+    def settle_conflicts(self, settled: Iterable[ChunkPath], waiting: Iterable[Conflict]) -> None:
+        """Forget the conflicts of some files, and keep those that wait for a person."""
+        self._catalog.delete_conflicts(settled)
+        for conflict in waiting:
+            self._catalog.put_conflict(conflict)
+
+    def keep_resolved(self, batch: str, conflicts: Iterable[Conflict]) -> None:
+        """Keep conflicts that a person resolved, until `reopen_conflicts` undoes that."""
+        self._catalog.keep_resolved(batch, conflicts)
+
+    def reopen_conflicts(self, batches: Container[str]) -> None:
+        """Let a person choose again in what was resolved with these batches."""
+        self._catalog.reopen_conflicts(batches)
+
+    def note_original(self, source: str, path: str) -> None:
+        """Remember where the original of a copy lies."""
+        self._catalog.set_meta(f"original:{source}", path)
+
+    def trust_fulltext(self) -> None:
+        """Read the full-text index no more to check it: under this lock that was done."""
+        self._fulltext_feed.trust()
+
+    def want_fulltext(self) -> None:
+        """Build the full-text index again on `finish`; asked for before anything is put."""
+        self._fulltext_feed.rebuild()
+
+    def _put_stats(self) -> None:
+        known = self._catalog.folders() if self._stats else {}
+        changed = []
+        for folder, notes in self._stats.items():
+            entries = known[folder].entries() if folder in known else {}
+            for name, packed in notes.items():
+                if packed is None:
+                    entries.pop(name, None)
+                else:
+                    entries[name] = packed
+            changed.append((folder, pack_folder(entries)))
+        self._catalog.put_folders(changed)
+
+    def _assign_resources(self) -> None:
+        """In the flat layout the record whose source holds a chunk's source is its resource."""
+        owners = self._catalog.sources_of_resources()
+        rows = self._catalog.all_files() if self._records_changed else self._catalog.files_of("")
+        for row in list(rows):
+            resource = owner(row.source, owners) if row.source else ""
+            if row.state == INDEXED and resource != row.resource:
+                self._catalog.update(replace(row, resource=resource))
+
+
+def lost_vectors(
+    catalog: Catalog, embeddings: EmbeddingCache | None, embedder: "Embedder | None"
+) -> list[int]:
+    """The vector ids whose embedding is gone, though the catalog counts on it."""
+    if embedder is None or embeddings is None:
+        return []
+    if embeddings.count(embedder.fingerprint) == catalog.meta(_EMBEDDINGS):
+        return []
+    keys = dict(catalog.vector_keys())
+    had = embeddings.has(embedder.fingerprint, list(keys.values()))
+    return [vector for vector, key in keys.items() if key not in had]

@@ -1,0 +1,102 @@
+"""Making a new store: its settings, the files that git reads, an empty tree."""
+
+import os
+from dataclasses import replace
+from typing import Final
+
+from filestore.config import settings, user_config
+from filestore.config.discovery import ancestors
+from filestore.config.layout import SETTINGS, Places
+from filestore.core.errors import RefusedError
+from filestore.embed import reaches_out
+from filestore.embed.models import try_out
+from filestore.fs import disk
+from filestore.git import attributes
+from filestore.git.attributes import attributes_file
+from filestore.sidecar.model import ask_model, best_installed, chosen_by
+
+_IGNORED: Final = b".sidecar/\n.undo/\n.filestore-tmp-*\n"
+
+
+def make(
+    root: str,
+    *,
+    layout: str,
+    embedder: str | None,
+    options: settings.ModelOptions,
+    configuration: str,
+) -> str:
+    """Write the first files of a store into a new folder, or one that has no store yet.
+
+    Args:
+        root: Absolute.
+        layout: How chunk files are named.
+        embedder: What a person named; None for the best that is here.
+        options: How its model is to be used. Naming a service allows the store to reach it.
+        configuration: The user's configuration folder.
+
+    Returns:
+        Why the store has the embedder that it has.
+
+    Raises:
+        RefusedError: There is a store already, or the folder lies inside one.
+        FilestoreError: The embedder that was named is unknown, not here, or of no use.
+        WriteFailedError: The folder cannot be written.
+    """
+    chosen_layout = settings.check_layout(layout)
+    _refuse_inside_store(root)
+    here = user_config.read_machine(configuration, os.environ)
+    if embedder is None:
+        chosen = best_installed(here)
+    else:
+        chosen = chosen_by(embedder, root=root, machine=here, configuration=configuration)
+    choice = replace(chosen.choice, options=options, root=root)
+    service = reaches_out(choice.name, options)
+    if service is not None:
+        # Whoever names a service allows it; remembered once it has answered.
+        choice = replace(choice, machine=choice.machine.trusting(root, service))
+    opened = ask_model(choice)
+    if opened.embedder is None:
+        raise opened.why_not
+    if not opened.embedder.lexical:
+        # What opens may still not run, which is better said now than when documents are added.
+        try_out(opened.embedder)
+    _write_first_files(
+        root, settings.Settings(layout=chosen_layout, embedder=choice.name, model=options)
+    )
+    if service is not None:
+        user_config.trust(configuration, root, service)
+    return chosen.reason
+
+
+def _refuse_inside_store(root: str) -> None:
+    for folder in ancestors(root):
+        if os.path.exists(os.path.join(folder, SETTINGS)):
+            inside = "" if folder == root else "; a store inside a store is not followed"
+            raise RefusedError(
+                f"{folder} is a store already{inside}",
+                remedy="use it with --store, or choose a folder outside it",
+            )
+
+
+def _write_first_files(root: str, chosen: settings.Settings) -> None:
+    files = {
+        ".gitignore": _IGNORED,
+        attributes.NAME: attributes.FILE,
+        SETTINGS: settings.serialize(chosen),
+    }
+    with disk.disk_errors(root):
+        disk.make_folders(os.path.join(root, "chunked"))
+        for name, data in files.items():
+            path = os.path.join(root, name)
+            if not os.path.exists(path):
+                disk.write_path(path, data)
+        _tell_git(Places(root=root, sidecar=""))
+
+
+def _tell_git(places: Places) -> None:
+    """Add our lines to an attributes file; those that are there stay."""
+    found = attributes_file(places)
+    if found is not None and attributes.corrected(found) != found:
+        path = os.path.join(places.root, attributes.NAME)
+        disk.write_path(path, attributes.corrected(found))

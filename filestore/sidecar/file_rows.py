@@ -1,0 +1,84 @@
+"""Rows of the catalog, made of what was read. Writes nothing."""
+
+from collections.abc import Iterator
+
+from filestore.catalog import Catalog, FileRow, encode_place, resource_of
+from filestore.chunks import chunk_file
+from filestore.chunks.metadata import metadata_pairs
+from filestore.chunks.observation import INDEXED, Observation
+from filestore.chunks.resource_record import Record
+from filestore.config.settings import Layout
+from filestore.core.paths import ChunkPath, folder_of
+from filestore.fs.scan import unpack_stat
+
+
+def row_of(look: Observation, identifier: int, *, layout: Layout, generation: int) -> FileRow:
+    """The row of a file that was read."""
+    chunk = look.chunk
+    name = look.path.rpartition("/")[2]
+    kind = (chunk.kind if chunk else None) or chunk_file.kind_of_name(name) or "chunk"
+    return FileRow(
+        identifier,
+        look.path,
+        look.state,
+        look.detail,
+        look.file_hash,
+        look.text_key,
+        kind if chunk else "",
+        resource_of(folder_of(look.path)) if layout == "tree" else "",
+        chunk.source if chunk else None,
+        chunk.order if chunk else None,
+        chunk.origin if chunk else None,
+        chunk is not None and chunk_file.hand_edited(chunk),
+        generation,
+        encode_place(chunk.headings, chunk.pages) if chunk else "",
+    )
+
+
+class StatEntries:
+    """Entries of the stat cache, each folder unpacked once."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._folders = catalog.folders()
+        self._unpacked: dict[ChunkPath, dict[str, bytes]] = {}
+
+    def mtime_ns(self, path: ChunkPath) -> int:
+        """When a file was last written; 0 where that is not known."""
+        folder, name = folder_of(path), path.rpartition("/")[2]
+        if folder not in self._unpacked:
+            packed = self._folders.get(folder)
+            self._unpacked[folder] = packed.entries() if packed else {}
+        entry = self._unpacked[folder].get(name)
+        return unpack_stat(entry)[1] if entry else 0
+
+
+def owner(source: str, owners: dict[str, str]) -> str:
+    """The resource whose source is this one or a folder around it, "" for none."""
+    while source:
+        if source in owners:
+            return owners[source]
+        source = source.rpartition("/")[0]
+    return ""
+
+
+def has_same_text(row: FileRow, look: Observation) -> bool:
+    """Whether the row's id may stay: nothing that the indexes hold differs."""
+    return row.state == look.state and (look.state != INDEXED or row.text_key == look.text_key)
+
+
+def texts_of(look: Observation) -> Iterator[tuple[bytes, str]]:
+    """Key and text of everything that is embedded of a file."""
+    return zip(look.keys, look.texts, strict=True)
+
+
+def metadata_of(look: Observation, identifier: int) -> Iterator[tuple[str, str, int]]:
+    """Key, value and row id of the metadata of a chunk file."""
+    values = look.chunk.frontmatter if look.chunk else {}
+    return ((key, value, identifier) for key, value in metadata_pairs(values))
+
+
+def record_metadata(record: Record) -> Iterator[tuple[str, str, str]]:
+    """Key, value and source of the metadata of every document of a record."""
+    for document in record.documents:
+        for key, value in metadata_pairs(document.metadata):
+            yield key, value, document.source

@@ -1,0 +1,185 @@
+"""Documents on their way into the full-text index.
+
+The index is committed after the catalog, so it may lag by a crash: the feed first replays what the
+index has not seen, from the texts the catalog keeps, and then takes the new ones.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from filestore.catalog import Catalog
+from filestore.chunks import chunk_file
+from filestore.config.layout import Places
+from filestore.fulltext import (
+    Entry,
+    FulltextDamaged,
+    FulltextMissing,
+    Reader,
+    Stamp,
+    Writer,
+    check_files,
+    write_stamp,
+)
+from filestore.sidecar.fulltext_file import own_stamp
+
+EXACT_UP_TO: Final = 500
+"""An index of so few documents is written whole when one of them goes. What is deleted counts in
+the scores until its segment is merged away, and answers shall not depend on a store's past."""
+
+
+def entry(identifier: int, chunk: chunk_file.Chunk) -> Entry:
+    """What is indexed of a chunk: its headings as title, its body and questions as text."""
+    text = "\n\n".join((chunk.body, *chunk.questions))
+    return Entry(id=identifier, title=" > ".join(chunk.headings), text=text)
+
+
+MOST_REPLAYED: Final = 5_000
+"""A reader replays no more files than this: the next sync does."""
+
+
+def open_caught_up(places: Places, catalog: Catalog, stamp: Stamp) -> Reader | None:
+    """An index that a crash left behind its catalog, with what it lacks; changes nothing.
+
+    It is replayed in a copy, which is removed as soon as it is open.
+
+    Args:
+        places: Where the store lies.
+        catalog: Inside a snapshot.
+        stamp: Of the index.
+
+    Returns:
+        None where too much is lacking.
+
+    Raises:
+        FulltextDamaged: A file of it differs from the stamp.
+        OSError: A file of it is gone, or there is no room for a copy.
+    """
+    lacking = catalog.full_text_changes(stamp.generation, catalog.generation)
+    if sum(map(len, lacking)) > MOST_REPLAYED:
+        return None
+    with tempfile.TemporaryDirectory(prefix="filestore-") as folder:
+        copy = replace(places, sidecar=folder)
+        for name, _, _ in stamp.files:
+            target = os.path.join(copy.fulltext, name)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copyfile(os.path.join(places.fulltext, name), target)
+        write_stamp(copy.fulltext, stamp)
+        if problems := check_files(copy.fulltext, stamp, hashes=True):
+            raise FulltextDamaged(places.fulltext, "; ".join(problems))
+        feed = FulltextFeed(copy, catalog)
+        feed.trust()
+        feed.catch_up()
+        feed.commit(catalog.generation)
+        fresh = own_stamp(copy, catalog)
+        return Reader.open(copy.fulltext, fresh) if fresh else None
+
+
+class FulltextFeed:
+    """Takes additions and deletions of one commit; opens tantivy only if there are any."""
+
+    def __init__(self, places: Places, catalog: Catalog) -> None:
+        self._folder = places.fulltext
+        self._catalog = catalog
+        self._base = catalog.generation
+        stamp = own_stamp(places, catalog)
+        # Ahead of its catalog it holds ids that this catalog is about to give to other files.
+        useless = (
+            stamp is None
+            or stamp.generation > self._base
+            or check_files(places.fulltext, stamp, hashes=False)
+        )
+        self._stamp: Stamp | None = None if useless else stamp
+        self._writer: Writer | None = None
+        self._whole = False
+        self._is_checked = False
+        if self._is_behind and self._is_small:
+            self._stamp = None
+
+    @property
+    def seen_generation(self) -> int:
+        """The generation that the index on disk reflects; -1 where it has to be rebuilt."""
+        return -1 if self._stamp is None else self._stamp.generation
+
+    def add(self, entries: Iterable[Entry]) -> None:
+        """Take documents with ids never seen before."""
+        if not self._whole:
+            self._open().add(entries)
+
+    def delete(self, ids: list[int]) -> None:
+        """Take out documents; unknown ids are passed over."""
+        if not ids:
+            return
+        if not self._is_small:
+            self._open().delete(ids)
+        elif not self._whole:
+            # Written at the end, from what the catalog then has of files.
+            self.rebuild()
+            self._whole = True
+
+    def rebuild(self) -> None:
+        """Use nothing of the index that is there."""
+        self.abandon()
+        self._stamp = None
+        self._whole = False
+
+    def trust(self) -> None:
+        """Take the files of the index for what their stamp says: somebody just read them all."""
+        self._is_checked = True
+
+    def catch_up(self) -> None:
+        """Replay what an index behind its catalog lacks; nothing where it is not behind."""
+        if self._stamp is None or self._is_behind:
+            self._open()
+
+    @property
+    def _is_behind(self) -> bool:
+        return self._stamp is not None and self._stamp.generation != self._base
+
+    @property
+    def _is_small(self) -> bool:
+        return 0 < self._catalog.indexed_count() <= EXACT_UP_TO
+
+    def _open(self) -> Writer:
+        if self._writer is None:
+            try:
+                checked = self._stamp if self._is_checked else None
+                rebuild = self._stamp is None
+                self._writer = Writer.open(self._folder, rebuild=rebuild, checked=checked)
+            except (FulltextDamaged, FulltextMissing):
+                # Sizes were right and hashes are not: nothing of it is used.
+                self._stamp = None
+                self._writer = Writer.open(self._folder, rebuild=True)
+            since = self.seen_generation
+            if since != self._base:
+                until = self._base + 1 if self._whole else self._base
+                deleted, added = self._catalog.full_text_changes(since, until)
+                if since >= 0:
+                    # Adding again what a crash hid behind an old stamp must not double it.
+                    self._writer.delete(deleted + added)
+                self._writer.add(self._kept_entries(added))
+        return self._writer
+
+    def _kept_entries(self, ids: Iterable[int]) -> Iterator[Entry]:
+        for identifier in ids:
+            data = self._catalog.content(identifier)
+            if data is not None:
+                yield entry(identifier, chunk_file.parse(data))
+
+    def commit(self, generation: int) -> None:
+        """Make the index reflect a generation of the catalog that was just committed."""
+        if self._writer is not None:
+            self._writer.commit(generation, self._catalog.identity)
+            self._writer.close()
+            self._writer = None
+        elif self._stamp is not None and self._stamp.generation == self._base:
+            write_stamp(self._folder, replace(self._stamp, generation=generation))
+
+    def abandon(self) -> None:
+        """Forget what was taken; the index stays as it was."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None

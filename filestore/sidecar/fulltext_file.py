@@ -1,0 +1,59 @@
+"""The files of the full-text index against its stamp and the catalog; loads no tantivy."""
+
+import os
+
+from filestore.catalog import Catalog
+from filestore.config.layout import FULLTEXT, Places
+from filestore.core.findings import Finding
+from filestore.fulltext import (
+    ANALYSIS,
+    STAMP_NAME,
+    FulltextUnreadable,
+    Stamp,
+    check_files,
+    read_stamp,
+)
+
+
+def own_stamp(places: Places, catalog: Catalog) -> Stamp | None:
+    """The stamp of an index of this catalog and of our analysis; None for any other."""
+    stamp = read_stamp(places.fulltext)
+    if stamp is None or stamp.analysis != ANALYSIS or stamp.catalog != catalog.identity:
+        return None
+    return stamp
+
+
+def _is_garbled(places: Places) -> bool:
+    """Whether a stamp is there that says nothing; one of another catalog is as good as none."""
+    there = os.path.lexists(os.path.join(places.fulltext, STAMP_NAME))
+    return there and read_stamp(places.fulltext) is None
+
+
+def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]:
+    """What is wrong with the full-text index, without parsing it."""
+    try:
+        return _findings(places, catalog, hashes=hashes)
+    except FulltextUnreadable as error:
+        return [Finding(code="unreadable", path=FULLTEXT, detail=error.message)]
+
+
+def _findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]:
+    stamp = own_stamp(places, catalog)
+    if stamp is None:
+        if _is_garbled(places):
+            detail = f"{STAMP_NAME} is there and cannot be read as a stamp"
+            return [Finding(code="fulltext-damaged", path=FULLTEXT, detail=detail)]
+        if catalog.count("vectors") == 0 and catalog.generation == 0:
+            return []
+        return [Finding(code="fulltext-missing", path=FULLTEXT, detail="no usable stamp")]
+    if problems := check_files(places.fulltext, stamp, hashes=hashes):
+        return [Finding(code="fulltext-damaged", path=FULLTEXT, detail="; ".join(problems[:3]))]
+    if stamp.generation != catalog.generation:
+        detail = (
+            f"it reflects generation {stamp.generation}, the catalog is at {catalog.generation}"
+        )
+        return [Finding(code="fulltext-behind", path=FULLTEXT, detail=detail)]
+    if stamp.documents != catalog.indexed_count():
+        detail = f"it holds {stamp.documents} files, the catalog {catalog.indexed_count()}"
+        return [Finding(code="fulltext-mismatch", path=FULLTEXT, detail=detail)]
+    return []

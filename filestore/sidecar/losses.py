@@ -1,0 +1,222 @@
+"""What is gone from the tree: lost, moved or a mass; rows for losses that a new catalog never saw.
+
+One rule: such a row says what was known before, so that a repair can restore the file, and search
+never returns it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from filestore.catalog import LET_GO, Catalog, CatalogWriter, FileRow
+from filestore.chunks.observation import GONE, Observation
+from filestore.config.layout import Places
+from filestore.core.findings import Finding
+from filestore.core.paths import CHUNKED, TOP, ChunkPath, folder_of, inside, store_path
+from filestore.fs import scan
+from filestore.fs.disk import pass_limits
+from filestore.fs.scan import pack_folder, pack_stat
+
+_NEVER: Final = (0, 0, 0, 0, 0)
+"""The stat of a file that was never seen: no file has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """One file that is gone."""
+
+    path: ChunkPath
+    detail: str
+    """Who knows of it."""
+    resource: str = ""
+    file_hash: bytes = b""
+    """Of its bytes, where they are known."""
+
+
+def note(catalog: CatalogWriter, losses: Sequence[Loss]) -> dict[ChunkPath, int]:
+    """Add rows of files that are gone, inside a transaction.
+
+    Returns:
+        Path to the id of its row, under which the last good bytes can be kept.
+    """
+    ids = catalog.new_ids(len(losses))
+    catalog.insert([_row(loss, number, catalog) for number, loss in zip(ids, losses, strict=True)])
+    _note_entries(catalog, (loss.path for loss in losses))
+    return {loss.path: number for number, loss in zip(ids, losses, strict=True)}
+
+
+def _row(loss: Loss, number: int, catalog: CatalogWriter) -> tuple[Observation, FileRow]:
+    row = FileRow(
+        id=number,
+        path=loss.path,
+        state=GONE,
+        detail=loss.detail,
+        file_hash=loss.file_hash,
+        text_key=b"",
+        kind="",
+        resource=loss.resource,
+        source=None,
+        position=None,
+        origin=None,
+        edited=False,
+        generation=catalog.next_generation,
+    )
+    return Observation(path=loss.path, values=_NEVER, state=GONE), row
+
+
+def _note_entries(catalog: CatalogWriter, paths: Iterable[ChunkPath]) -> None:
+    """Have the stat cache name the files, too: what it has and the tree has not is missing."""
+    recorded = catalog.folders()
+    folders: dict[ChunkPath, dict[str, bytes]] = {}
+    for path in paths:
+        folder, name = folder_of(path), path.rpartition("/")[2]
+        if folder not in folders:
+            folders[folder] = recorded[folder].entries() if folder in recorded else {}
+        folders[folder][name] = pack_stat(_NEVER)
+    catalog.put_folders((folder, pack_folder(held)) for folder, held in folders.items())
+
+
+MASS_FILES: Final = 50
+
+
+MASS_SHARE: Final = 0.2
+
+
+DeletedPaths = Callable[[], set[ChunkPath]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """What git tells of files that are gone."""
+
+    gone: tuple[ChunkPath, ...] = ()
+    """What HEAD has and the tree has not."""
+    known: int = 0
+    """How many HEAD has."""
+
+
+LostFiles = Callable[[scan.TreeScan], Lost]
+
+
+def no_losses(_: scan.TreeScan) -> Lost:
+    """The answer where git is not to be asked."""
+    return Lost()
+
+
+def knows_nothing(catalog: Catalog) -> bool:
+    """Whether a catalog has no file, and was never told to forget one."""
+    return catalog.file_count() == 0 and not catalog.meta(LET_GO)
+
+
+def is_emptied(tree: scan.TreeScan) -> bool:
+    """Whether no chunk file is left, records or not; a tree that cannot be read may have some."""
+    return not tree.problems and not any(
+        name.endswith(".md")
+        for packed in tree.folders.values()
+        for name in scan.unpack_names(packed.names)
+    )
+
+
+def walk(
+    places: Places, *, processes: int, recorded: Mapping[ChunkPath, scan.PackedFolder] | None = None
+) -> scan.TreeScan:
+    """The tree as it is: empty where there is none, a problem where it cannot be read."""
+    try:
+        return scan.scan_tree(places.chunked, processes=processes, recorded=recorded)
+    except FileNotFoundError:
+        return scan.TreeScan()
+    except OSError as error:
+        pass_limits(error)
+        return scan.TreeScan(problems={TOP: error.strerror or str(error)})
+
+
+def is_mass(gone: Sequence[ChunkPath], known: int, *, emptied: bool, deleted: DeletedPaths) -> bool:
+    """Whether so many files are gone at once that it looks like an accident.
+
+    What git's HEAD no longer has either went on purpose, and is not counted.
+    """
+    limit = max(MASS_FILES, MASS_SHARE * known)
+    if not gone or (len(gone) <= limit and not emptied):
+        return False
+    meant = deleted()
+    counted = sum(path not in meant for path in gone)
+    return counted > limit or (emptied and counted > 0)
+
+
+def match_moves(
+    gone: Mapping[ChunkPath, bytes], added: Mapping[ChunkPath, bytes]
+) -> list[tuple[ChunkPath, ChunkPath]]:
+    """Pair what is gone with what is new by content, where there is no doubt; pure.
+
+    First by content and file name together, so that a renamed folder with equal files in it pairs
+    up, then by content alone. What remains ambiguous is not paired.
+    """
+    pairs: list[tuple[ChunkPath, ChunkPath]] = []
+    for key in (_content_and_name, _content):
+        old = _unique(gone, key, taken={pair[0] for pair in pairs})
+        new = _unique(added, key, taken={pair[1] for pair in pairs})
+        pairs += [(old[mark], new[mark]) for mark in old.keys() & new.keys()]
+    return sorted(pairs)
+
+
+def vanished(
+    have: Mapping[ChunkPath, bytes],
+    tree: scan.TreeScan,
+    contents: Callable[[list[ChunkPath]], Mapping[ChunkPath, bytes]],
+) -> dict[ChunkPath, bytes]:
+    """What somebody has of a tree, path to content, and the tree has not.
+
+    A file of which a new one holds the very bytes was moved. Nothing is said to be gone below what
+    cannot be read.
+
+    Args:
+        have: Path to a name of the content; b"" where it is not known.
+        tree: As it is.
+        contents: Asked only when some are gone: the same names for those of some paths that count.
+    """
+    there = set(_paths(tree))
+    gone = {path: name for path, name in have.items() if path not in there}
+    gone = {path: name for path, name in gone.items() if not scan.is_unknown(path, tree.problems)}
+    if gone:
+        named = {path: name for path, name in gone.items() if name}
+        moved = match_moves(named, contents(sorted(there - have.keys())))
+        gone = {path: gone[path] for path in gone.keys() - {old for old, _ in moved}}
+    return gone
+
+
+def _paths(tree: scan.TreeScan) -> Iterator[ChunkPath]:
+    for folder, packed in tree.folders.items():
+        for name in scan.unpack_names(packed.names):
+            yield inside(folder, name)
+
+
+def _content_and_name(path: ChunkPath, content: bytes) -> tuple[bytes, str]:
+    return content, path.rpartition("/")[2]
+
+
+def _content(_: ChunkPath, content: bytes) -> tuple[bytes, str]:
+    return content, ""
+
+
+def _unique(
+    paths: Mapping[ChunkPath, bytes],
+    key: Callable[[ChunkPath, bytes], tuple[bytes, str]],
+    *,
+    taken: set[ChunkPath],
+) -> dict[tuple[bytes, str], ChunkPath]:
+    found: dict[tuple[bytes, str], list[ChunkPath]] = {}
+    for path, content in paths.items():
+        if path not in taken:
+            found.setdefault(key(path, content), []).append(path)
+    return {mark: paths[0] for mark, paths in found.items() if len(paths) == 1}
+
+
+def gone_findings(gone: Sequence[ChunkPath], known: int, *, is_mass: bool) -> list[Finding]:
+    """What is gone, one by one, or a mass of it as one finding; pure."""
+    if is_mass:
+        some = ", ".join(store_path(path) for path in gone[:3])
+        detail = f"{len(gone)} of {known} files are gone: {some}, …"
+        return [Finding(code="mass-missing", path=CHUNKED, detail=detail)]
+    return [
+        Finding(code="missing", path=store_path(path), detail="the file is gone") for path in gone
+    ]

@@ -1,0 +1,277 @@
+"""The model of a store: what a person names, what the settings say, what can be opened here.
+
+One rule: a store's model is opened or said to be missing; no other one is taken in its place.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from filestore.config import user_config as machines
+from filestore.config.settings import Settings
+from filestore.config.user_config import Machine
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.paths import is_below
+from filestore.embed import (
+    Choice,
+    Embedder,
+    EndpointError,
+    EndpointUnasked,
+    EndpointUntrusted,
+    ModelMissing,
+    ModelUnusable,
+    UnknownEmbedder,
+    known_embedders,
+    open_embedder,
+    reaches_out,
+)
+from filestore.embed.models import DEFAULT_MODEL
+from filestore.git.repository import work_tree
+
+if TYPE_CHECKING:
+    from filestore.rerank import Reranker
+
+PREFERRED: Final = ("onnx", "sentence-transformers")
+"""Kinds of embedders by what a new store would best have; the first starts fastest."""
+FALLBACK: Final = "builtin"
+
+
+class ModelChanged(FilestoreError):
+    """The settings name another model than the vectors of the store come from."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the vectors of this store come from another model than {name}",
+            remedy=f"name that model in filestore.toml again, or 'filestore embedder set {name}'",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """An embedder, or why there is none."""
+
+    embedder: Embedder | None
+    problem: FilestoreError | None = None
+
+    @property
+    def why_not(self) -> FilestoreError:
+        """Why there is no embedder; asked where there is none."""
+        assert self.problem is not None
+        return self.problem
+
+
+class StoreModel:
+    """The model of one store, and what the store may reach for it.
+
+    Whoever only looks takes it as it is known here. Whoever embeds calls `ask` before.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        chosen: Settings,
+        configuration: str,
+        *,
+        recorded: Callable[[], Iterable[str]],
+    ) -> None:
+        """Take what the settings say; nothing is opened yet.
+
+        Args:
+            root: The store's, absolute.
+            chosen: Its settings.
+            configuration: The user's configuration folder.
+            recorded: Gives the fingerprints of the store's vectors, where they can be read.
+        """
+        self._root = root
+        self._settings = chosen
+        self._configuration = configuration
+        self._recorded = recorded
+        self._rerankers: dict[str, Reranker] = {}
+
+    @cached_property
+    def _opened(self) -> Model:
+        return open_model(self._choice())
+
+    def _choice(self) -> Choice:
+        return Choice(
+            name=self._settings.embedder,
+            options=self._settings.model,
+            machine=self._machine(),
+            root=self._root,
+            recorded=self._recorded,
+        )
+
+    def ask(self) -> None:
+        """Ask a service how long its vectors are, where that is known nowhere here."""
+        if self.is_unasked:
+            self._opened = ask_model(self._choice())
+
+    @property
+    def is_unasked(self) -> bool:
+        """Whether all that is missing is the service's word, which `ask` gets."""
+        return isinstance(self._opened.problem, EndpointUnasked)
+
+    def _machine(self) -> Machine:
+        return machines.read_machine(self._configuration, os.environ)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """None where it cannot be used here."""
+        return self._opened.embedder
+
+    @property
+    def problem(self) -> FilestoreError | None:
+        """Why there is no embedder."""
+        return self._opened.problem
+
+    @property
+    def why_not(self) -> FilestoreError:
+        """Why its embedder cannot be used here; where it can, it is not the one of the vectors."""
+        return self.problem or ModelChanged(self._settings.embedder)
+
+    @property
+    def reaches(self) -> str | None:
+        """The service that the settings would send texts to."""
+        return reaches_out(self._settings.embedder, self._settings.model)
+
+    def reranker(self, name: str) -> "Reranker":
+        """Open a reranker, once; see `open_reranker`, which says what is raised."""
+        from filestore.rerank import open_reranker
+
+        if name not in self._rerankers:
+            self._rerankers[name] = open_reranker(name, machine=self._machine(), root=self._root)
+        return self._rerankers[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """What a new store is given, and why."""
+
+    choice: Choice
+    reason: str
+
+
+def open_model(choice: Choice) -> Model:
+    """Open the model of a store, as far as that can be done without asking anybody."""
+    opened = _open(choice)
+    if opened.embedder is not None and not opened.embedder.is_known:
+        problem = EndpointUnasked(
+            f"{choice.name} was not asked yet how long its vectors are; the next sync asks",
+            remedy="filestore sync",
+        )
+        return Model(embedder=None, problem=problem)
+    return opened
+
+
+def ask_model(choice: Choice) -> Model:
+    """Open the model of a store, asking a service for the dimension if it is unknown."""
+    opened = _open(choice)
+    try:
+        if opened.embedder is not None:
+            opened.embedder.fingerprint  # noqa: B018 - asked for now, and remembered
+    except (ModelUnusable, EndpointError) as error:
+        return Model(embedder=None, problem=error)
+    return opened
+
+
+def _open(choice: Choice) -> Model:
+    try:
+        if choice.kind not in known_embedders():
+            # A person who edits the settings may name a model as `init` lets them name it.
+            kind = _kind_of(os.path.join(choice.root, choice.name), choice.name)
+            choice = replace(choice, name=f"{kind}:{choice.name}")
+        embedder = open_embedder(choice)
+        if embedder.is_known:
+            embedder.fingerprint  # noqa: B018 - what cannot be named cannot be used
+    except (
+        UnknownEmbedder,
+        ModelMissing,
+        ModelUnusable,
+        EndpointUntrusted,
+        EndpointError,
+    ) as error:
+        return Model(embedder=None, problem=error)
+    return Model(embedder=embedder)
+
+
+def best_installed(machine: Machine) -> Chosen:
+    """The best embedder whose library and default model are here."""
+    for kind in PREFERRED:
+        choice = Choice(name=f"{kind}:{DEFAULT_MODEL}", machine=machine)
+        model = open_model(choice)
+        if model.embedder is not None:
+            return Chosen(
+                choice=choice,
+                reason=f"{kind} is installed and its model is here: it compares meaning",
+            )
+    return Chosen(
+        choice=Choice(name=FALLBACK, machine=machine),
+        reason="no model that compares meaning is here; see 'filestore embedder'",
+    )
+
+
+def chosen_by(word: str, *, root: str, machine: Machine, configuration: str) -> Chosen:
+    """The embedder that a person names.
+
+    A folder inside the work tree is recorded relative to the store; another one under its own name,
+    and where it lies is remembered on the user's side, because a store is shared.
+
+    Args:
+        word: A kind, ``kind:model``, a hub name, or a folder; relative to the working folder.
+        root: The store's, absolute.
+        machine: What is known here.
+        configuration: The user's configuration folder.
+
+    Raises:
+        UnknownEmbedder: It is none of these.
+        UsageError: The folder's name is in use for another model.
+    """
+    kind, colon, model = word.partition(":")
+    if kind not in known_embedders():
+        kind, model = _kind_of(os.path.expanduser(word), word), word
+    elif not colon:
+        name = f"{kind}:{DEFAULT_MODEL}" if kind in PREFERRED else kind
+        return Chosen(choice=Choice(name=name, machine=machine, root=root), reason="as asked")
+    if kind in PREFERRED and os.path.isdir(os.path.expanduser(model)):
+        folder = os.path.realpath(os.path.expanduser(model))
+        model, machine = _recorded(folder, root, machine, configuration)
+    choice = Choice(name=f"{kind}:{model}", machine=machine, root=root)
+    return Chosen(choice=choice, reason="as asked")
+
+
+def _kind_of(folder: str, word: str) -> str:
+    """How a model named without a kind is run: by what its folder holds, else as the hub's are."""
+    if os.path.isdir(folder):
+        exported = ("model.onnx", os.path.join("onnx", "model.onnx"))
+        has_graph = any(os.path.isfile(os.path.join(folder, name)) for name in exported)
+        return "onnx" if has_graph else "sentence-transformers"
+    if "/" in word and not word.startswith((".", "/")):
+        return "sentence-transformers"
+    raise UnknownEmbedder(word, known_embedders())
+
+
+def _recorded(folder: str, root: str, machine: Machine, configuration: str) -> tuple[str, Machine]:
+    tree = os.path.realpath(work_tree(root))
+    if folder != tree and is_below(folder, tree):
+        return os.path.relpath(folder, os.path.realpath(root)), machine
+    name = _name_of(folder)
+    known = machine.models.get(name, folder)
+    if known != folder:
+        raise UsageError(
+            f"the name {name!r} stands for the model in {known}",
+            remedy=f"rename one of the folders, or 'filestore embedder use {name} {folder}'",
+        )
+    machines.remember_model(configuration, name, folder)
+    return name, replace(machine, models={**machine.models, name: folder})
+
+
+def _name_of(folder: str) -> str:
+    """What a model's folder is called, past names that say nothing."""
+    parts = [part for part in folder.split(os.sep) if part]
+    cached = [part for part in parts if part.startswith("models--")]
+    if cached:
+        return cached[-1].removeprefix("models--").replace("--", "/")
+    stream = [part for part in parts if part.lower() not in ("model", "onnx", "models")]
+    return (stream or parts)[-1]

@@ -1,0 +1,310 @@
+"""Open a store's parts for writing: damaged ones go to quarantine, what is sound is kept."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterable
+from typing import Final
+
+from filestore.catalog import (
+    CatalogDamagedError,
+    CatalogMissingError,
+    CatalogOutdatedError,
+    CatalogWriter,
+    resource_of,
+)
+from filestore.chunks.observation import GONE
+from filestore.config.layout import CATALOG, EMBEDDINGS, Places
+from filestore.config.settings import Layout
+from filestore.core.errors import FilestoreError
+from filestore.core.findings import Finding
+from filestore.core.paths import ChunkPath, folder_of
+from filestore.embed.base import Embedder
+from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged
+from filestore.fs import disk
+from filestore.fulltext import STAMP_NAME
+from filestore.history import leftovers
+from filestore.sidecar import git_losses, losses, vector_file
+from filestore.sidecar.losses import knows_nothing, walk
+from filestore.sidecar.salvage import carry_over
+
+MAX_QUARANTINED = 4
+_CARRIED: Final = "-carried"
+"""The suffix of the file beside a catalog in quarantine that was salvaged."""
+
+
+def make_sidecar(places: Places) -> None:
+    """Make the sidecar folder, for its owner only.
+
+    Raises:
+        WriteFailedError: The disk refused.
+    """
+    try:
+        disk.make_folders(places.sidecar, 0o700)
+    except OSError as error:
+        raise disk.write_failed(places.sidecar, error) from error
+
+
+def open_parts(
+    places: Places, embedder: Embedder | None
+) -> tuple[CatalogWriter, EmbeddingCache, tuple[Finding, ...]]:
+    """Open catalog and embeddings, making them where they are missing. The lock is held.
+
+    Returns:
+        Both, and the findings that were repaired on the way.
+    """
+    repaired: list[Finding] = []
+    with disk.disk_errors(places.sidecar):
+        _clear_way(places)
+        embeddings = _open_embeddings(places, embedder, repaired)
+        catalog = _open_catalog(places, repaired)
+        _collect_leftovers(places)
+        repaired += leftovers.collect(places)
+    return catalog, embeddings, tuple(repaired)
+
+
+def _clear_way(places: Places) -> None:
+    """Put aside what stands in place of a derived file that is written without being opened."""
+    stamp = os.path.join(places.fulltext, STAMP_NAME)
+    # What a link in place of the folder leads to is not ours.
+    for path in (places.clock, *([stamp] if disk.is_folder(places.fulltext) else [])):
+        try:
+            disk.check_regular(path)
+        except disk.NotAFileError:
+            quarantine(places, path)
+
+
+def _open_catalog(places: Places, repaired: list[Finding]) -> CatalogWriter:
+    missing = not os.path.lexists(places.catalog)
+    try:
+        catalog = _whole_catalog(places.catalog)
+    except CatalogDamagedError as error:
+        quarantine(places, places.catalog)
+        repaired.append(catalog_finding(error))
+        catalog = CatalogWriter.open(places.catalog, create=True)
+    else:
+        if missing and _has_truth(places):
+            repaired.append(
+                Finding(code="catalog-missing", path=CATALOG, detail="there was no catalog")
+            )
+    aside = _last_aside(places, places.catalog)
+    if catalog.generation == 0 and aside is not None:
+        # Asked of the generation, not of what just happened: a kill in between loses nothing.
+        salvaged_mark = aside + _CARRIED
+        is_latest = not os.path.lexists(salvaged_mark)
+        carry_over(aside, catalog, places, is_latest=is_latest)
+        if is_latest:
+            disk.write_path(salvaged_mark, b"")
+    return catalog
+
+
+def _whole_catalog(path: str) -> CatalogWriter:
+    catalog = CatalogWriter.open(path, create=True)
+    try:
+        catalog.require_rows()
+        catalog.require_paths()
+    except BaseException:
+        catalog.close()
+        raise
+    return catalog
+
+
+def note_lost(places: Places, layout: Layout, catalog: CatalogWriter) -> None:
+    """Have a catalog that knows no file know those that git has and the tree has not.
+
+    So that they are missing, not never heard of; what an earlier catalog had forgotten went on
+    purpose. The lock is held.
+    """
+    if not knows_nothing(catalog) and not _knows_losses_alone(catalog):
+        return
+    known = {path for path, _, _ in catalog.states()}.union(catalog.forgotten_before())
+    found = git_losses.lost(places, layout, walk(places, processes=1))
+    gone = [path for path in found.gone if path not in known]
+    if not gone:
+        return
+    catalog.begin()
+    try:
+        losses.note(catalog, [_known_to_git(path, layout) for path in gone])
+        catalog.commit()
+    except BaseException:
+        catalog.rollback()
+        raise
+
+
+def _knows_losses_alone(catalog: CatalogWriter) -> bool:
+    """Whether all that a catalog knows was carried over from the one before it."""
+    if catalog.generation != 1 or not catalog.file_count() or catalog.indexed_count():
+        return False
+    return all(state == GONE for _, state, _ in catalog.states())
+
+
+def _known_to_git(path: ChunkPath, layout: Layout) -> losses.Loss:
+    resource = resource_of(folder_of(path)) if layout == "tree" else ""
+    return losses.Loss(path=path, detail="git's HEAD has it", resource=resource)
+
+
+def _has_truth(places: Places) -> bool:
+    with contextlib.suppress(OSError), os.scandir(places.chunked) as entries:
+        return any(True for _ in entries)
+    return False
+
+
+def _open_embeddings(
+    places: Places, embedder: Embedder | None, repaired: list[Finding]
+) -> EmbeddingCache:
+    try:
+        return EmbeddingCache.open(places.embeddings)
+    except EmbeddingsDamaged as error:
+        embeddings, finding = _salvage(places, embedder, error.message)
+        repaired.append(finding)
+        return embeddings
+
+
+def _salvage(
+    places: Places, embedder: Embedder | None, reason: str
+) -> tuple[EmbeddingCache, Finding]:
+    """Put damaged embeddings aside and keep every row whose checksum holds."""
+    put_aside = quarantine(places, places.embeddings)
+    embeddings = EmbeddingCache.open(places.embeddings)
+    known = [embedder.fingerprint] if embedder is not None else []
+    kept = embeddings.salvage(put_aside, fingerprints=known)
+    detail = f"{reason}; {kept} rows kept"
+    path = EMBEDDINGS
+    return embeddings, Finding(code="embeddings-damaged", path=path, detail=detail)
+
+
+def discard_damaged(
+    places: Places,
+    embedder: Embedder | None,
+    found: Iterable[Finding],
+    unsound: Iterable[bytes] = (),
+) -> list[Finding]:
+    """Put aside the parts that findings of a verification condemn. The lock is held.
+
+    Args:
+        places: Where the store lies.
+        embedder: Its model; without one no vector is given up, since none could be made again.
+        found: What was found.
+        unsound: Embedding keys whose vector is stored whole, and wrong.
+
+    Returns:
+        The findings that the next opening and sync then repair for good.
+    """
+    repaired = condemned(found, embedder)
+    discarded = {finding.meaning.discards for finding in repaired}
+    if "catalog" in discarded:
+        quarantine(places, places.catalog)
+    if "embeddings" in discarded and os.path.lexists(places.embeddings):
+        reason = next(one.detail for one in repaired if one.meaning.discards == "embeddings")
+        embeddings, _ = _salvage(places, embedder, reason)
+        embeddings.close()
+    is_invalid = any(finding.code == "vector-invalid" for finding in repaired)
+    if embedder is not None and (unsound or is_invalid):
+        _discard(places, embedder, unsound)
+    if "index" in discarded:
+        for name in os.listdir(places.sidecar):
+            if name.startswith(vector_file.PREFIX):
+                _remove(os.path.join(places.sidecar, name))
+    if "fulltext" in discarded:
+        _remove(os.path.join(places.fulltext, STAMP_NAME))
+    return repaired
+
+
+def condemned(found: Iterable[Finding], embedder: Embedder | None) -> list[Finding]:
+    """The findings that say that a part cannot be kept as it is."""
+    return [
+        finding
+        for finding in found
+        if finding.meaning.discards
+        # Of a text that was never embedded the FAISS file is not to blame.
+        and (
+            finding.meaning.discards != "index"
+            or (embedder is not None and finding.other.startswith(".sidecar/"))
+        )
+    ]
+
+
+def _discard(places: Places, embedder: Embedder, unsound: Iterable[bytes]) -> None:
+    """Take out vectors that are wrong, so that their texts are embedded again."""
+    from filestore.sidecar.vector_file import invalid_keys
+
+    with EmbeddingCache.open(places.embeddings) as embeddings:
+        keys = {*unsound, *invalid_keys(embeddings, embedder.fingerprint)}
+        embeddings.discard(embedder.fingerprint, keys)
+
+
+def quarantine(places: Places, path: str) -> str:
+    """Put a damaged SQLite file and its log aside, the oldest making room; returns its path."""
+    if os.path.lexists(places.quarantine) and not disk.is_folder(places.quarantine):
+        # A link in its place leads to where nothing of ours may be removed.
+        os.unlink(places.quarantine)
+    os.makedirs(places.quarantine, mode=0o700, exist_ok=True)
+    held = _quarantined(places)
+    numbers = sorted({number for number, _ in held})
+    for number, name in held:
+        if number in numbers[: len(numbers) - MAX_QUARANTINED + 1]:
+            _remove(os.path.join(places.quarantine, name))
+    number = max(numbers, default=0) + 1
+    aside = os.path.join(places.quarantine, f"{number}-{os.path.basename(path)}")
+    for suffix in disk.DATABASE_SUFFIXES:
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(path + suffix, aside + suffix)
+    # Shared memory says nothing to whoever did not write it.
+    _remove(f"{aside}-shm")
+    # A log that comes back would be replayed into the file that takes this one's place.
+    for folder in (places.quarantine, places.sidecar):
+        disk.sync_path(folder)
+    return aside
+
+
+def _remove(path: str) -> None:
+    """Remove what stands at a path, file or folder, as far as there is anything."""
+    try:
+        os.unlink(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (IsADirectoryError, PermissionError):
+        shutil.rmtree(path)
+
+
+def _quarantined(places: Places) -> list[tuple[int, str]]:
+    """Number and name of everything in quarantine; what else lies there is not ours."""
+    if not disk.is_folder(places.quarantine):
+        return []
+    with contextlib.suppress(FileNotFoundError):
+        names = os.listdir(places.quarantine)
+        numbered = [(name.partition("-")[0], name) for name in names]
+        return sorted((int(number), name) for number, name in numbered if number.isdecimal())
+    return []
+
+
+def _last_aside(places: Places, path: str) -> str | None:
+    """The newest of the files of this name in quarantine."""
+    base = os.path.basename(path)
+    names = [name for number, name in _quarantined(places) if name == f"{number}-{base}"]
+    return os.path.join(places.quarantine, names[-1]) if names else None
+
+
+def _collect_leftovers(places: Places) -> None:
+    """Remove the temporary files of a writer that died; the lock says that none is alive."""
+    for name in os.listdir(places.sidecar):
+        if name.startswith(disk.TEMPORARY_PREFIX):
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(places.sidecar, name))
+
+
+def catalog_finding(error: FilestoreError) -> Finding:
+    """The finding for a catalog that cannot be opened; an outdated one is as good as none."""
+    is_missing = isinstance(error, CatalogMissingError | CatalogOutdatedError)
+    code = "catalog-missing" if is_missing else "catalog-damaged"
+    return Finding(code=code, path=CATALOG, detail=error.message)
+
+
+def part_finding(error: FilestoreError) -> Finding:
+    """The finding for damage that showed only when the catalog or the embeddings were used."""
+    from filestore.embed.cache import EmbeddingsDamaged
+
+    if isinstance(error, EmbeddingsDamaged):
+        path = EMBEDDINGS
+        return Finding(code="embeddings-damaged", path=path, detail=error.detail)
+    return catalog_finding(error)

@@ -1,0 +1,295 @@
+"""Brings the sidecar up to date with the files: every safe repair, applied in one commit.
+
+`sync` plans and applies; a repair makes the same value of its steps, and `apply` applies that.
+Writes no truth file, but removes the temporary files of dead writers. What needs a person, or
+touches a file, is left and reported; `repair` plans that.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Final
+
+from filestore.chunks.observation import Observation
+from filestore.chunks.observe import look_at, unreadable
+from filestore.core.errors import FilestoreError
+from filestore.core.findings import Finding, worst_first
+from filestore.core.paths import ChunkPath, chunk_path
+from filestore.core.progress import OnProgress, Progress, ignore, part_of
+from filestore.core.schema import JsonObject
+from filestore.fs.disk import FileSystemClock
+from filestore.sidecar.commit import BATCH, Commit
+from filestore.sidecar.snapshot import StoreSnapshot
+from filestore.sync.plan import PartRepairs, SyncPlan, detected, plan, plan_parts
+from filestore.verify import drift, environment, recorded_state, source_check, source_drift, verify
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncReport(JsonObject):
+    """What `sync` did."""
+
+    generation: int
+    applied: tuple[Finding, ...]
+    remaining: tuple[Finding, ...]
+    embedded: int
+    reused: int
+    mass_missing: bool = False
+    problem: FilestoreError | None = None
+    """Why texts were left without embedding, where they were to be embedded."""
+
+
+Accepts = Callable[[Observation | tuple[ChunkPath, OSError]], bool]
+"""Asked of each file as it is read, or cannot be, whether it is to be followed."""
+
+
+def sync(
+    snapshot: StoreSnapshot,
+    commit: Commit,
+    *,
+    clock: FileSystemClock,
+    forget_missing: bool,
+    on_progress: OnProgress,
+) -> SyncReport:
+    """Bring the sidecar up to date with the files, in the commit that is open.
+
+    Args:
+        snapshot: The store, its catalog being the one the commit writes to.
+        commit: Entered by the caller; finished here unless nothing is to be written.
+        clock: The file system's.
+        forget_missing: Whether a mass of missing files is meant to be gone.
+        on_progress: Called with the number of files done.
+    """
+    steps = plan(
+        snapshot, embedder=commit.embedder, embeds=commit.embeds, forget_missing=forget_missing
+    )
+    return apply(snapshot, commit, steps, clock=clock, on_progress=on_progress)
+
+
+def apply(
+    snapshot: StoreSnapshot,
+    commit: Commit,
+    steps: SyncPlan,
+    *,
+    clock: FileSystemClock,
+    on_progress: OnProgress = ignore,
+    accepts: Accepts = lambda _: True,
+) -> SyncReport:
+    """Apply a plan, and nothing else, in the commit that is open.
+
+    Args:
+        snapshot: The store, its catalog being the one the commit writes to.
+        commit: Entered by the caller; finished here unless nothing is to be written.
+        steps: What is to be done.
+        clock: The file system's.
+        on_progress: Called with the number of files done.
+        accepts: Asked of each file as it is read, or cannot be, whether it is to be followed.
+    """
+    work = _Applying(snapshot, commit, clock, on_progress)
+    work.remaining += [*steps.left, *steps.parts.left]
+    for finding in steps.leftovers:
+        work.collect(finding)
+    work.repair_parts(steps.parts)
+    work.follow(steps.drift)
+    work.index(steps.drift, accepts)
+    if steps.is_rest_settled:
+        commit.await_rest(is_awaited=False)
+        work.written = True
+    if steps.is_whole:
+        sources = note_sources(snapshot, commit, clock, on_progress)
+        stale = recorded_state.stale_conflicts(snapshot.catalog)
+        commit.settle_conflicts(stale, ())
+        work.written = work.written or bool(sources.read or stale)
+        work.remaining += source_drift.findings(snapshot.catalog, sources)
+    done = commit.finish() if work.written else None
+    if done is not None and snapshot.embedder is not None:
+        work.remaining += verify.not_embedded(snapshot.catalog)
+    if steps.is_whole:
+        # What no sync can repair, so that it ends as `status` does.
+        work.remaining += environment.attributes(snapshot.places)
+        work.remaining += recorded_state.open_matters(snapshot)
+        codes = {finding.code for finding in work.remaining}
+        work.remaining += recorded_state.warnings(snapshot, codes)
+    return SyncReport(
+        generation=done.generation if done else snapshot.catalog.generation,
+        applied=tuple(worst_first(work.applied)),
+        remaining=tuple(worst_first(list(dict.fromkeys(work.remaining)))),
+        embedded=done.embedded if done else 0,
+        reused=done.reused if done else 0,
+        mass_missing=steps.drift.mass_missing,
+        problem=commit.problem,
+    )
+
+
+def follow_moves(snapshot: StoreSnapshot, commit: Commit, *, clock: FileSystemClock) -> None:
+    """Follow the files that were moved, and nothing else, in the commit that is open."""
+    seen = replace(detected(snapshot), to_read=(), gone=(), mass_missing=False)
+    parts = plan_parts(snapshot, embedder=commit.embedder, embeds=commit.embeds)
+    steps = SyncPlan(drift=seen, parts=parts.only(()))
+    apply(snapshot, commit, steps, clock=clock)
+
+
+PartExecutor = Callable[[Commit, Sequence[Finding]], None]
+
+
+def _embed(commit: Commit, _: Sequence[Finding]) -> None:
+    if commit.embeds:
+        commit.embed_missing()
+
+
+def _rebuild_index(commit: Commit, _: Sequence[Finding]) -> None:
+    commit.want_index()
+
+
+def _rebuild_fulltext(commit: Commit, found: Sequence[Finding]) -> None:
+    # One that is only behind gets the changes it lacks as the commit is finished.
+    if any(finding.meaning.discards == "fulltext" for finding in found):
+        commit.want_fulltext()
+
+
+PART_EXECUTORS: Final[Mapping[str, PartExecutor]] = {
+    "salvage": _embed,
+    "embed": _embed,
+    "rebuild-index": _rebuild_index,
+    "rebuild-fulltext": _rebuild_fulltext,
+}
+"""Kind of step to what repairs its derived part; a lost catalog is made anew by opening it."""
+
+
+def note_sources(
+    snapshot: StoreSnapshot, commit: Commit, clock: FileSystemClock, on_progress: OnProgress
+) -> source_drift.SourceDrift:
+    """Look at the originals that records name, and record the stats of those that were read."""
+    reachable = source_check.reachable(snapshot)
+    sources = source_drift.look(snapshot.catalog, reachable, clock=clock, on_progress=on_progress)
+    commit.note_sources(source_drift.entries(sources))
+    return sources
+
+
+class _Applying:
+    """One plan being applied: what was done, and what is left."""
+
+    def __init__(
+        self,
+        snapshot: StoreSnapshot,
+        commit: Commit,
+        clock: FileSystemClock,
+        on_progress: OnProgress,
+    ) -> None:
+        self._snapshot = snapshot
+        self._commit = commit
+        self._clock = clock
+        self._on_progress = on_progress
+        self.applied: list[Finding] = []
+        self.remaining: list[Finding] = []
+        self.written = False
+
+    def collect(self, finding: Finding) -> None:
+        """Remove the temporary file of a dead writer: this writer's lock says that it is dead."""
+        path = chunk_path(finding.path)
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self._snapshot.places.chunked, path))
+        self._commit.forget([path])
+        self.applied.append(finding)
+        self.written = True
+
+    def repair_parts(self, parts: PartRepairs) -> None:
+        """Repair the derived parts; what depends on texts is repaired with them."""
+        if parts.is_fulltext_sound:
+            self._commit.trust_fulltext()
+        self._commit.lack(parts.lost_vectors)
+        wanted: dict[PartExecutor, list[Finding]] = {}
+        for kind, found in parts.steps.items():
+            wanted.setdefault(PART_EXECUTORS[kind], []).extend(found)
+        for execute, findings in wanted.items():
+            execute(self._commit, findings)
+            self.written = True
+        self.applied += chain.from_iterable(parts.steps.values())
+
+    def follow(self, seen: drift.Drift) -> None:
+        """Follow moves, and forget what is gone."""
+        if seen.moves or seen.edited_moves:
+            stamps = [max(look.values[1:3]) for _, look in seen.moves]
+            self._commit.move(seen.moves, self._clock.wait_past(max(stamps, default=0)))
+            self._commit.repoint(seen.edited_moves)
+            self.written = True
+        if seen.gone and not seen.mass_missing:
+            self._commit.forget(seen.gone, by_hand=True)
+            self.written = True
+        self.applied += [one for one in drift.missing_findings(seen) if one.safe]
+
+    def index(self, seen: drift.Drift, accepts: Accepts) -> None:
+        """Read the files that may differ, and index those that do."""
+        done, total = 0, len(seen.to_read)
+        batches = settled(self._snapshot, seen.to_read, self._clock, seen.latest_stamp_ns)
+        for read_from_ns, looks, failures in batches:
+            changed = self._note_all([look for look in looks if accepts(look)], read_from_ns)
+            part = len(looks)
+            on_share = part_of(self._on_progress, "indexing", done=done, part=part, total=total)
+            self._commit.put(changed, read_from_ns, on_share)
+            for path, error in filter(accepts, failures):
+                self.remaining += unreadable(path, error)
+            done += len(looks) + len(failures)
+            self._on_progress(Progress(stage="indexing", done=done, total=total))
+
+    def _note_all(self, looks: Sequence[Observation], read_from_ns: int) -> list[Observation]:
+        """Note findings, leftovers and stats; returns the files that differ from their rows."""
+        known = self._snapshot.catalog.files([look.path for look in looks])
+        changed: list[Observation] = []
+        for look in looks:
+            row = known.get(look.path)
+            finding = drift.classify(row, look)
+            if finding is not None and finding.code == "leftovers":
+                self.collect(finding)
+                continue
+            if finding is not None:
+                (self.applied if finding.safe else self.remaining).append(finding)
+            self.written = True
+            if row is not None and drift.is_as_recorded(row, look):
+                self._commit.refresh([look], read_from_ns)
+            else:
+                changed.append(look)
+        return changed
+
+
+def put_settled(
+    snapshot: StoreSnapshot,
+    commit: Commit,
+    paths: Sequence[ChunkPath],
+    clock: FileSystemClock,
+    on_progress: OnProgress,
+) -> None:
+    """Put files that were written just now into a commit."""
+    done = 0
+    for read_from_ns, looks, failures in settled(snapshot, paths, clock, clock.now_ns()):
+        on_share = part_of(on_progress, "indexing", done=done, part=len(looks), total=len(paths))
+        commit.put(looks, read_from_ns, on_share)
+        done += len(looks) + len(failures)
+        on_progress(Progress(stage="indexing", done=done, total=len(paths)))
+
+
+def settled(
+    snapshot: StoreSnapshot,
+    paths: Sequence[ChunkPath],
+    clock: FileSystemClock,
+    latest_stamp_ns: int,
+) -> Iterator[tuple[int, list[Observation], list[tuple[ChunkPath, OSError]]]]:
+    """Read files in batches, after the clock has moved past their newest stamp.
+
+    A file that is written meanwhile is remembered as one to be read again.
+
+    Yields:
+        The clock's reading from before the batch was read, the observations, and what failed.
+    """
+    for start in range(0, len(paths), BATCH):
+        batch = paths[start : start + BATCH]
+        read_from_ns = clock.wait_past(latest_stamp_ns)
+        looks: list[Observation] = []
+        failures: list[tuple[ChunkPath, OSError]] = []
+        for look in look_at(snapshot.places, batch, snapshot.layout, unmerged=snapshot.unmerged):
+            if isinstance(look, Observation):
+                looks.append(look)
+            else:
+                failures.append(look)
+        yield read_from_ns, looks, failures

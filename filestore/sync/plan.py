@@ -1,0 +1,130 @@
+"""What a sync has to do, as a value: compared before anything is written. Changes nothing.
+
+One rule: files that differ are named here, and read by whoever applies the plan, in batches.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+from filestore.catalog import AWAITED
+from filestore.config.layout import EMBEDDINGS
+from filestore.core.findings import Finding
+from filestore.sidecar.commit import lost_vectors
+from filestore.sidecar.snapshot import StoreSnapshot
+from filestore.verify import drift, verify
+
+if TYPE_CHECKING:
+    from filestore.embed.base import Embedder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartRepairs:
+    """What the derived parts need."""
+
+    steps: Mapping[str, tuple[Finding, ...]]
+    """Kind of step to the findings that it repairs."""
+    left: tuple[Finding, ...] = ()
+    """What no step repairs here: it needs the model, or a person."""
+    lost_vectors: tuple[int, ...] = ()
+    """Vector ids whose embedding is gone, though the catalog counts on it."""
+    is_fulltext_sound: bool = False
+    """Whether the full-text index was read, and nothing is wrong with it."""
+
+    def only(self, kinds: Collection[str]) -> Self:
+        """What these kinds of steps repair; with any of them, lost vectors too."""
+        chosen = {*kinds, "salvage"} if kinds and self.lost_vectors else {*kinds}
+        steps = {kind: found for kind, found in self.steps.items() if kind in chosen}
+        return replace(self, steps=steps, left=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncPlan:
+    """What is to be done to the sidecar."""
+
+    drift: drift.Drift
+    parts: PartRepairs
+    leftovers: tuple[Finding, ...] = ()
+    """Temporary files of dead writers, to be removed."""
+    left: tuple[Finding, ...] = ()
+    """What needs a person."""
+    is_rest_settled: bool = False
+    """Whether a mass of missing files is back, or was forgotten."""
+    is_whole: bool = False
+    """Whether it is about all of the store: then originals and conflicts are looked at, too."""
+
+
+def plan(
+    snapshot: StoreSnapshot,
+    *,
+    embedder: "Embedder | None",
+    embeds: bool,
+    forget_missing: bool = False,
+) -> SyncPlan:
+    """Compare the tree and the derived parts with the catalog.
+
+    Args:
+        snapshot: The store, its catalog inside a transaction.
+        embedder: The one that the catalog's vectors are from; None where it is not here.
+        embeds: Whether texts without embedding are to be embedded.
+        forget_missing: Whether a mass of missing files is meant to be gone.
+    """
+    catalog = snapshot.catalog
+    seen = detected(snapshot, forget_missing=forget_missing)
+    moved = [old for old, _ in (*seen.moves, *seen.edited_moves)]
+    standing = drift.standing_findings(catalog, {*seen.to_read, *seen.gone, *moved})
+    missing = drift.missing_findings(seen)
+    return SyncPlan(
+        drift=seen,
+        parts=plan_parts(snapshot, embedder=embedder, embeds=embeds),
+        leftovers=tuple(one for one in standing if one.code == "leftovers"),
+        left=(
+            *seen.findings,
+            *(one for one in standing if one.code != "leftovers"),
+            *(one for one in missing if not one.safe),
+            *drift.excluded_moves(seen),
+        ),
+        is_rest_settled=not seen.mass_missing and bool(catalog.meta(AWAITED)),
+        is_whole=True,
+    )
+
+
+def plan_parts(
+    snapshot: StoreSnapshot, *, embedder: "Embedder | None", embeds: bool
+) -> PartRepairs:
+    """Look at the derived parts; see `plan`."""
+    found = verify.sidecar_findings(snapshot, hashes=True)
+    is_fulltext_sound = not any(finding.meaning.about == "fulltext" for finding in found)
+    lost = lost_vectors(snapshot.catalog, snapshot.embeddings, embedder)
+    if lost:
+        detail = "embeddings were gone"
+        found.append(Finding(code="embeddings-damaged", path=EMBEDDINGS, detail=detail))
+    can = {"rebuild-index": snapshot.embedder is not None, "embed": embeds}
+    steps: dict[str, tuple[Finding, ...]] = {}
+    left: list[Finding] = []
+    for finding in found:
+        kind = finding.meaning.step
+        if can.get(kind, finding.safe):
+            steps[kind] = (*steps.get(kind, ()), finding)
+        else:
+            left.append(finding)
+    return PartRepairs(
+        steps=steps,
+        left=tuple(left),
+        lost_vectors=tuple(lost),
+        is_fulltext_sound=is_fulltext_sound,
+    )
+
+
+def detected(snapshot: StoreSnapshot, *, forget_missing: bool = False) -> drift.Drift:
+    """What differs between the tree and the catalog."""
+    return drift.detect(
+        snapshot.places,
+        snapshot.catalog,
+        layout=snapshot.layout,
+        deleted=snapshot.deleted,
+        mass_allowed=forget_missing,
+        processes=snapshot.processes,
+        unmerged=snapshot.unmerged,
+        lost=snapshot.lost,
+    )

@@ -1,0 +1,1 @@
+"""Looks at a store and finds drift and damage. Never writes."""

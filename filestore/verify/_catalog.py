@@ -1,0 +1,124 @@
+"""The catalog against itself: its pages, its remembered values, what it took from records.
+
+SQLite checks no data page, and a flipped bit in one is a wrong answer, not an error. One rule: the
+pages are walked first, and of a catalog that fails there nothing else is asked.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from filestore.catalog import Catalog, resource_of
+from filestore.chunks import chunk_file, resource_record
+from filestore.chunks.links import own_links
+from filestore.chunks.metadata import metadata_pairs
+from filestore.config.layout import CATALOG
+from filestore.core.findings import Finding
+from filestore.core.hashing import content_hash
+from filestore.core.paths import ChunkPath, store_path
+from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
+
+MOST_FILES: Final = 100
+"""So many files are parsed again below the deepest level."""
+
+
+def check(
+    snapshot: StoreSnapshot, problem: str, level: Level, sample: Sample, report: VerificationReport
+) -> bool:
+    """Say what is wrong with pages, and hold what stands twice against each other.
+
+    Args:
+        snapshot: The store.
+        problem: What a walk through all pages and indexes found, or "".
+        level: How many files are parsed again.
+        sample: The slice of files of which some are.
+        report: Where findings go.
+
+    Returns:
+        Whether the rest of the catalog can be asked.
+    """
+    if problem:
+        report.add([Finding(code="catalog-damaged", path=CATALOG, detail=problem)])
+        report.not_checked.append("files, vectors and full text against a catalog that is damaged")
+        return False
+    report.add(_remembered(snapshot.catalog))
+    report.add(_records(snapshot.catalog))
+    report.checked.append("every page and index of the catalog")
+    _taken_from_files(snapshot.catalog, level, sample, report)
+    return True
+
+
+def _remembered(catalog: Catalog) -> Iterator[Finding]:
+    # Whoever opened it held the rest of what it remembers against its checksum.
+    if detail := catalog.lost_rows() or catalog.misplaced():
+        yield Finding(code="map-mismatch", path=CATALOG, detail=detail)
+
+
+def _records(catalog: Catalog) -> Iterator[Finding]:
+    """Records whose rows are not what their bytes say; the bytes are held against their hash."""
+    rows = {row.path: row for row in catalog.record_files()}
+    for path, resource, source, data in catalog.all_records():
+        row = rows.pop(path, None)
+        if row is None or content_hash(data) != row.file_hash:
+            yield _mismatch(path, "its last seen bytes are not those that were recorded")
+        elif not _is_as_written(catalog, path, resource, source, data):
+            yield _mismatch(path, "what was taken from it is not what it says")
+    for path in rows:
+        yield _mismatch(path, "nothing was taken from it")
+
+
+def _is_as_written(
+    catalog: Catalog, path: ChunkPath, resource: str, source: str, data: bytes
+) -> bool:
+    try:
+        record = resource_record.parse(data)
+    except resource_record.RecordInvalidError:
+        return False
+    documents = {(document.source, document.hash) for document in record.documents}
+    expected = {
+        (key, value, document.source)
+        for document in record.documents
+        for key, value in metadata_pairs(document.metadata)
+    }
+    named = record.resource or resource_of(path)
+    if (resource, source) != (named, record.source) or catalog.documents_in(path) != documents:
+        return False
+    # Of two records of one resource only the last one's metadata is kept.
+    return len(catalog.record_paths(resource)) > 1 or catalog.record_metadata(resource) == expected
+
+
+def _taken_from_files(
+    catalog: Catalog, level: Level, sample: Sample, report: VerificationReport
+) -> None:
+    """Hold metadata and links of some files, at the deepest level of all, against their texts."""
+    ids = catalog.indexed_ids()
+    chosen = ids if level == "deep" else ids[:: -(-len(ids) // MOST_FILES) or 1]
+    paths = catalog.indexed_paths(chosen)
+    paths = {one: path for one, path in paths.items() if sample.has_path(path)}
+    for identifier, path in paths.items():
+        if detail := _taken_otherwise(catalog, identifier, path):
+            report.add([_mismatch(path, detail)])
+    among = f"{len(ids):,} files"
+    report.checked.append(f"metadata and links of {len(paths):,} of {among}")
+    if len(paths) < len(ids):
+        report.not_checked.append(f"metadata and links of {len(ids) - len(paths):,} of {among}")
+
+
+def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
+    try:
+        chunk = chunk_file.parse(catalog.content(identifier) or b"")
+    except ValueError:
+        # Of bytes that are damaged themselves the rows tell.
+        return ""
+    if catalog.metadata_of(identifier) != set(metadata_pairs(chunk.frontmatter)):
+        return "its metadata is not that of its frontmatter"
+    if chunk.origin is not None and chunk_file.hand_edited(chunk):
+        # Which links are a person's own depends on what was generated, as it was known then.
+        return ""
+    targets = {child.path for child in chunk.children}
+    if chunk.origin is None:
+        targets.update(own_links(path, chunk.body, None))
+    return "" if catalog.links_of(identifier) == targets else "its links are not those of its text"
+
+
+def _mismatch(path: ChunkPath, detail: str) -> Finding:
+    return Finding(code="map-mismatch", path=store_path(path), detail=detail)

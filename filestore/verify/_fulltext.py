@@ -1,0 +1,96 @@
+"""The full-text index: its bytes against its stamp, its ids, and whether files answer their words.
+
+One rule: nothing of it is parsed before every byte matched the stamp.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from filestore.catalog import Catalog
+from filestore.chunks import chunk_file
+from filestore.config.layout import FULLTEXT
+from filestore.core.findings import Finding
+from filestore.core.paths import store_path
+from filestore.sidecar import fulltext_file
+from filestore.sidecar.fulltext_feed import entry
+from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
+
+if TYPE_CHECKING:
+    from filestore.fulltext import Reader
+
+MOST_FILES: Final = 100
+"""So many files are looked up by their words below the deepest level."""
+_NAMED: Final = 10
+
+
+def check(
+    snapshot: StoreSnapshot, level: Level, sample: Sample, report: VerificationReport
+) -> None:
+    """Read the index and hold it against the catalog's files."""
+    from filestore.fulltext import FulltextDamaged, FulltextMissing, Reader
+
+    # What sizes have shown is not reported again by hashes.
+    found = fulltext_file.findings(snapshot.places, snapshot.catalog, hashes=True)
+    report.add(finding for finding in found if finding.code not in report.codes())
+    reported = {one.code for one in report.findings if one.path == FULLTEXT}
+    stamp = None if reported else fulltext_file.own_stamp(snapshot.places, snapshot.catalog)
+    if stamp is None:
+        if reported:
+            report.not_checked.append(f"full-text entries ({', '.join(reported)})")
+        return
+    try:
+        reader = Reader.open(snapshot.places.fulltext, stamp)
+        try:
+            _check_entries(snapshot.catalog, reader, level, sample, report)
+        finally:
+            reader.close()
+    except (FulltextDamaged, FulltextMissing) as error:
+        detail = f"{error.message} ({error.detail})" if error.detail else error.message
+        report.add([Finding(code="fulltext-damaged", path=FULLTEXT, detail=detail)])
+        report.not_checked.append("full-text entries, since the index cannot be read")
+
+
+def _check_entries(
+    catalog: Catalog, reader: "Reader", level: Level, sample: Sample, report: VerificationReport
+) -> None:
+    ids, held = catalog.indexed_ids(), reader.ids()
+    if lacking := [one for one in ids if one not in held]:
+        report.add(_told(catalog, lacking, "it is not in the index"))
+    if foreign := held.difference(ids):
+        detail = f"{len(foreign):,} of its ids are no file's, first {min(foreign)}"
+        report.add([Finding(code="fulltext-mismatch", path=FULLTEXT, detail=detail)])
+    report.checked.append("every full-text id")
+    looked_up = [one for one in ids if one in held]
+    if not sample.is_all:
+        paths = catalog.indexed_paths(looked_up)
+        looked_up = [one for one in looked_up if sample.has_path(paths[one])]
+    if level != "deep":
+        looked_up = looked_up[:: -(-len(looked_up) // MOST_FILES) or 1]
+    silent = [one for one in looked_up if not _answers(catalog, reader, one)]
+    report.add(_told(catalog, silent, "its own words do not find it"))
+    number, among = len(looked_up), f"{len(ids):,} files in the full-text index"
+    report.checked.append(f"the words of {number:,} of {among}")
+    if number < len(ids):
+        report.not_checked.append(f"the words of {len(ids) - number:,} of {among}")
+
+
+def _answers(catalog: Catalog, reader: "Reader", file: int) -> bool:
+    """Whether the index holds a file under its own words; damaged words are reported."""
+    data = catalog.content(file)
+    try:
+        chunk = chunk_file.parse(data or b"")
+    except ValueError:
+        return True
+    made = entry(file, chunk)
+    return reader.holds(made.id, (made.title, made.text))
+
+
+def _told(catalog: Catalog, files: Sequence[int], detail: str) -> Iterator[Finding]:
+    paths = sorted(catalog.indexed_paths(files).values())
+    if len(paths) > _NAMED:
+        some = ", ".join(map(store_path, paths[:3]))
+        counted = f"{len(paths):,} files ({some}, …): {detail}"
+        yield Finding(code="fulltext-mismatch", path=FULLTEXT, detail=counted)
+        return
+    for path in map(store_path, paths):
+        yield Finding(code="fulltext-mismatch", path=path, other=FULLTEXT, detail=detail)

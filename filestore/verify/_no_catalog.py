@@ -1,0 +1,104 @@
+"""Verification where there is no catalog that can be read: every file is judged on its own.
+
+Nothing can be called untracked or changed then, and none is: the catalog is the finding. Missing is
+what git has.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+
+from filestore.chunks.observation import INDEXED, RECORD, Observation
+from filestore.chunks.observe import describe_unread, look_at, unread_code, unreadable
+from filestore.config.layout import Places
+from filestore.config.settings import Layout
+from filestore.core.errors import FilestoreError
+from filestore.core.findings import Finding
+from filestore.core.paths import ChunkPath, inside, store_path
+from filestore.core.progress import OnProgress, Progress
+from filestore.fs.scan import TreeScan, unpack_stat
+from filestore.sidecar import git_losses
+from filestore.sidecar.losses import walk
+from filestore.sidecar.recover import catalog_finding
+from filestore.sidecar.snapshot import NO_LISTENER, FindingStream, Level, Sample, VerificationReport
+from filestore.verify import drift, environment, names
+
+
+def judge(
+    places: Places,
+    layout: Layout,
+    error: FilestoreError,
+    *,
+    level: Level,
+    sample: Sample,
+    on_progress: OnProgress,
+    stream: FindingStream = NO_LISTENER,
+) -> VerificationReport:
+    """Say why there is no catalog, and what is wrong with files whatever it would hold."""
+    report = VerificationReport(stream=stream)
+    report.add([catalog_finding(error), *environment.findings(places)])
+    tree = walk(places, processes=1)
+    report.add(
+        Finding(code="unreadable", path=store_path(path), detail=reason)
+        for path, reason in tree.problems.items()
+    )
+    report.add(git_losses.findings(places, layout, tree))
+    paths = dict(_entries(tree))
+    report.add(names.unportable(tree.folders))
+    report.add(names.collisions(tree.folders))
+    report.checked.append("names and stats of all files")
+    if level == "fast":
+        report.add(_by_stat(places, paths, layout))
+        report.not_checked.append("contents of files")
+    else:
+        chosen = [path for path in paths if sample.has_path(path)]
+        report.add(_by_content(places, layout, chosen, on_progress))
+        report.checked.append("whether each file can be indexed, by its contents")
+        if not sample.is_all:
+            report.not_checked.append(f"contents of files outside slice {sample}")
+    report.not_checked.append(
+        "what changed or came, or went and is not in git: that needs the catalog"
+    )
+    report.not_checked.append("vectors and full-text entries, which are the catalog's")
+    return report
+
+
+def _entries(tree: TreeScan) -> Iterator[tuple[ChunkPath, tuple[int, int]]]:
+    """Path to mode and size of everything in the tree that is no folder."""
+    for folder, packed in tree.folders.items():
+        for name, entry in packed.entries().items():
+            size, _, _, _, mode = unpack_stat(entry)
+            yield inside(folder, name), (mode, size)
+
+
+def _by_stat(
+    places: Places, paths: dict[ChunkPath, tuple[int, int]], layout: Layout
+) -> Iterator[Finding]:
+    for path, (mode, size) in paths.items():
+        name = os.path.basename(path)
+        code = unread_code(name, mode, size, layout)
+        if code:
+            target = _target(os.path.join(places.chunked, path)) if code == "symlink" else b""
+            detail = describe_unread(code, name, mode, size, target)
+            yield Finding(code=code, path=store_path(path), detail=detail)
+
+
+def _target(path: str) -> bytes:
+    try:
+        return os.readlink(os.fsencode(path))
+    except OSError:
+        return b""
+
+
+def _by_content(
+    places: Places, layout: Layout, paths: Iterable[ChunkPath], on_progress: OnProgress
+) -> Iterator[Finding]:
+    wanted = list(paths)
+    for number, look in enumerate(look_at(places, wanted, layout)):
+        if number % 1000 == 0:
+            on_progress(Progress(stage="reading files", done=number, total=len(wanted)))
+        if not isinstance(look, Observation):
+            yield from unreadable(*look)
+        elif look.state not in (INDEXED, RECORD):
+            found = drift.classify(None, look)
+            if found is not None:
+                yield found

@@ -1,0 +1,331 @@
+"""Vectors: stored embeddings against their checksums, the FAISS rows against both, bit for bit.
+
+One rule: what is damaged is not parsed, and what could then not be compared is said.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from filestore.catalog import Catalog, queries
+from filestore.config.layout import EMBEDDINGS, SIDECAR
+from filestore.core.findings import Finding, codes_where
+from filestore.core.hashing import vector_id
+from filestore.core.paths import ChunkPath, StorePath, store_path
+from filestore.sidecar import vector_file
+from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
+
+if TYPE_CHECKING:
+    from numpy import float32, int64, intp, uint64
+    from numpy.typing import NDArray
+
+    from filestore.embed.base import Embedder
+    from filestore.embed.cache import EmbeddingCache
+    from filestore.index.base import VectorIndex
+
+_NAMED: Final = 10
+"""Files named one by one for each code; more are counted."""
+_BLOCK: Final = 4096
+_KEY_BYTES: Final = 32
+_FEW_OF: Final = 0.25
+"""Below this share of all rows it is quicker to ask for each than to walk through all."""
+
+Wrong = Mapping[int, str]
+"""Vector id to what is wrong with it."""
+
+
+def check(
+    snapshot: StoreSnapshot, level: Level, sample: Sample, report: VerificationReport
+) -> None:
+    """Hold embeddings and FAISS rows against the catalog's ids, and against each other."""
+    fingerprint = snapshot.catalog.meta("fingerprint")
+    if fingerprint is None or not queries.has_embedded(snapshot.catalog):
+        report.checked.append("vectors (there are none)")
+        return
+    embeddings = snapshot.embeddings
+    if embeddings is None:
+        report.add(_why_none(snapshot))
+        report.not_checked.append("vectors, since there are no embeddings to hold them against")
+        return
+    from filestore.embed.cache import EmbeddingsDamaged
+
+    keys = snapshot.catalog.vector_keys()
+    unread = "embeddings that SQLite cannot walk to"
+    try:
+        index = _index(snapshot, embeddings, fingerprint, report)
+        if index is not None:
+            unread += ", and their FAISS rows"
+            report.add(_id_findings(snapshot.catalog, keys, index))
+        wanted = keys if sample.is_all else [one for one in keys if sample.has_vector(one[0])]
+        seen = _read(embeddings, fingerprint, wanted, index, level)
+    except EmbeddingsDamaged as error:
+        report.add([_damaged(error.detail)])
+        report.not_checked.append(unread)
+        return
+    if sample.is_all:
+        seen.lost.update(embeddings.damaged_keys(fingerprint))
+    _tell_embeddings(snapshot.catalog, seen, sample, report)
+    if index is not None:
+        _tell_rows(snapshot.catalog, index, seen, level, sample, report)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What one walk through embeddings and FAISS rows found."""
+
+    lost: set[bytes] = field(default_factory=set)
+    """Keys without a sound row."""
+    invalid: dict[int, str] = field(default_factory=dict)
+    """Vectors that can be none."""
+    unsound: set[bytes] = field(default_factory=set)
+    """Their keys."""
+    differing: dict[int, str] = field(default_factory=dict)
+    """Vectors that FAISS holds otherwise, or where no search for them looks."""
+
+
+def _index(
+    snapshot: StoreSnapshot,
+    embeddings: "EmbeddingCache",
+    fingerprint: str,
+    report: VerificationReport,
+) -> "VectorIndex | None":
+    """The FAISS index as it is searched; None where it is not opened, which is said."""
+    embedder = snapshot.embedder
+    if embedder is None:
+        report.not_checked.append("FAISS rows, since the model of the store is not here")
+        return None
+    if embedder.fingerprint != fingerprint:
+        report.not_checked.append("FAISS rows, since they come from another model")
+        return None
+    # What its size has shown is not reported again by its hash.
+    found = vector_file.findings(snapshot.places, snapshot.catalog, hashes=True)
+    report.add(finding for finding in found if finding.code not in report.codes())
+    unread = set(report.codes() & codes_where(about="index", unopened=True))
+    if not unread and not _is_ours(snapshot):
+        unread = {"its writer is unknown"}
+    elif not unread and (reason := _unreadable(snapshot, embedder)):
+        report.add([Finding(code="index-damaged", path=file_of(snapshot.catalog), detail=reason)])
+        unread = {"index-damaged"}
+    if unread:
+        report.not_checked.append(f"FAISS rows, since the file is not opened ({', '.join(unread)})")
+        return None
+    return vector_file.load(snapshot.places, snapshot.catalog, embeddings, embedder)
+
+
+def _is_ours(snapshot: StoreSnapshot) -> bool:
+    named = snapshot.catalog.index_file()
+    return named is None or vector_file.is_ours(snapshot.places, snapshot.catalog, named)
+
+
+def _unreadable(snapshot: StoreSnapshot, embedder: "Embedder") -> str:
+    return vector_file.unreadable(snapshot.places, snapshot.catalog, embedder)
+
+
+def _why_none(snapshot: StoreSnapshot) -> list[Finding]:
+    """Why there are no embeddings."""
+    from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged, EmbeddingsMissing
+
+    try:
+        EmbeddingCache.open(snapshot.places.embeddings, read_only=True).close()
+    except (EmbeddingsMissing, sqlite3.OperationalError):
+        return vector_file.embeddings_findings(snapshot.places, snapshot.catalog)
+    except EmbeddingsDamaged as error:
+        return [_damaged(error.detail)]
+    return []
+
+
+def _damaged(detail: str) -> Finding:
+    return Finding(code="embeddings-damaged", path=EMBEDDINGS, detail=detail)
+
+
+def _id_findings(
+    catalog: Catalog, keys: Sequence[tuple[int, bytes]], index: "VectorIndex"
+) -> Iterator[Finding]:
+    """Ids of the catalog against those of the FAISS file, both ways."""
+    import numpy
+
+    ids, held = numpy.array([one for one, _ in keys], numpy.int64), index.ids()
+    if numpy.array_equal(ids, held):
+        return
+    file = file_of(catalog)
+    distinct, times = numpy.unique(held, return_counts=True)
+    orphans = dict.fromkeys(numpy.setdiff1d(distinct, ids).tolist(), "it belongs to no text")
+    orphans |= dict.fromkeys(distinct[times > 1].tolist(), "it is there more than once")
+    yield from findings(catalog, "vector-orphan", orphans, file)
+    missing = dict.fromkeys(numpy.setdiff1d(ids, held).tolist(), "it is not in the FAISS file")
+    yield from findings(catalog, "vector-missing", missing, file)
+
+
+def _read(
+    embeddings: "EmbeddingCache",
+    fingerprint: str,
+    wanted: Sequence[tuple[int, bytes]],
+    index: "VectorIndex | None",
+    level: Level,
+) -> _Seen:
+    """One walk: every checksum, whether it can be a vector, and its FAISS row.
+
+    An index that shortens vectors is held against the embeddings shortened in the same way.
+    """
+    import numpy
+
+    seen = _Seen()
+    there = numpy.zeros(len(wanted), numpy.bool_)
+    every = numpy.array([identifier for identifier, _ in wanted], numpy.int64)
+    held = numpy.empty(0, numpy.int64) if index is None else index.ids()
+    for places, vectors in _blocks(embeddings, fingerprint, wanted):
+        there[places] = True
+        ids = every[places]
+        invalid = vector_file.odd_lengths(ids, vectors)
+        seen.invalid |= invalid
+        if index is None:
+            continue
+        same = index.holds(ids, vectors) if level == "deep" else index.holds_codes(ids, vectors)
+        if not same.all():
+            # What the file lacks is reported as such; an invalid vector is not bit rot.
+            away = ~same & numpy.isin(ids, held) & ~numpy.isin(ids, list(invalid))
+            seen.differing |= _differing(index, ids[away], vectors[away])
+    seen.lost.update(wanted[place][1] for place in numpy.flatnonzero(~there).tolist())
+    if seen.invalid:
+        seen.unsound.update(key for one, key in wanted if one in seen.invalid)
+    return seen
+
+
+def _tell_embeddings(
+    catalog: Catalog, seen: _Seen, sample: Sample, report: VerificationReport
+) -> None:
+    report.checked.append(
+        "every stored embedding" if sample.is_all else f"embeddings of slice {sample}"
+    )
+    if not sample.is_all:
+        report.not_checked.append(f"embeddings outside slice {sample}")
+    detail = "its checksum does not hold, or its row is gone"
+    wrong = {vector_id(key): detail for key in seen.lost}
+    report.add(findings(catalog, "embeddings-damaged", wrong, EMBEDDINGS))
+    report.add(findings(catalog, "vector-invalid", seen.invalid, EMBEDDINGS))
+    report.unsound |= seen.unsound
+
+
+def _tell_rows(
+    catalog: Catalog,
+    index: "VectorIndex",
+    seen: _Seen,
+    level: Level,
+    sample: Sample,
+    report: VerificationReport,
+) -> None:
+    report.add(findings(catalog, "vector-mismatch", seen.differing, file_of(catalog)))
+    rows = "every FAISS row" if sample.is_all else f"FAISS rows of slice {sample}"
+    report.checked.append(f"{rows}, bit for bit")
+    if index.has_lists:
+        words = "whether each FAISS row is in the list where a search looks for it"
+        (report.checked if level == "deep" else report.not_checked).append(words)
+
+
+def _blocks(
+    embeddings: "EmbeddingCache", fingerprint: str, wanted: Sequence[tuple[int, bytes]]
+) -> Iterator["tuple[NDArray[intp], NDArray[float32]]"]:
+    """Places in what is wanted, and the sound vectors that are stored for them."""
+    import numpy
+
+    found = numpy.zeros(len(wanted), numpy.bool_)
+    few = len(wanted) < _FEW_OF * embeddings.count(fingerprint)
+    if not few and {len(key) for _, key in wanted} == {_KEY_BYTES}:
+        for places, vectors in _walked(embeddings, fingerprint, wanted):
+            found[places] = True
+            yield places, vectors
+    # One by one what the walk did not come by, or where there are few.
+    others = numpy.flatnonzero(~found)
+    for start in range(0, len(others), _BLOCK):
+        block = others[start : start + _BLOCK]
+        vectors, sound = embeddings.get(fingerprint, [wanted[one][1] for one in block.tolist()])
+        if sound.any():
+            yield block[sound], vectors[sound]
+
+
+def _walked(
+    embeddings: "EmbeddingCache", fingerprint: str, wanted: Sequence[tuple[int, bytes]]
+) -> Iterator["tuple[NDArray[intp], NDArray[float32]]"]:
+    """As `_blocks`, in one walk through all rows, wanted or not."""
+    import numpy
+
+    words = _as_words([key for _, key in wanted])
+    order = numpy.argsort(words[:, 0], kind="stable")
+    ascending = words[order, 0]
+    for keys, raw in embeddings.walk(fingerprint, _BLOCK):
+        if set(map(len, keys)) != {_KEY_BYTES}:
+            continue
+        stored = _as_words(keys)
+        at = numpy.minimum(numpy.searchsorted(ascending, stored[:, 0]), len(order) - 1)
+        places = order[at]
+        ours = (words[places] == stored).all(axis=1)
+        vectors = numpy.frombuffer(b"".join(raw), "<f4").reshape(len(raw), -1)
+        if ours.all():
+            yield places, vectors.astype(numpy.float32, copy=False)
+        elif ours.any():
+            yield places[ours], vectors[ours].astype(numpy.float32, copy=False)
+
+
+def _as_words(keys: Sequence[bytes]) -> "NDArray[uint64]":
+    """Keys as (n, 4) uint64, so that they are compared at once and ordered by the first."""
+    import numpy
+
+    return numpy.frombuffer(b"".join(keys), ">u8").reshape(len(keys), -1).astype(numpy.uint64)
+
+
+def _differing(
+    index: "VectorIndex", ids: "NDArray[int64]", vectors: "NDArray[float32]"
+) -> dict[int, str]:
+    """How far rows are from their embeddings, measured for those that are named."""
+    details = dict.fromkeys(ids.tolist(), "its row differs from its embedding")
+    for place in range(min(len(ids), _NAMED)):
+        hits = index.search(vectors[place], 1, allowed=ids[place : place + 1])
+        found = f"{hits[0][1]:.6f}" if hits else "nothing"
+        details[int(ids[place])] += f": their product is {found}, expected the same bits"
+    return details
+
+
+def file_of(catalog: Catalog) -> StorePath:
+    """The path of the FAISS file in findings."""
+    named = catalog.index_file()
+    return StorePath(f"{SIDECAR}/{named.name}") if named else SIDECAR
+
+
+def findings(catalog: Catalog, code: str, wrong: Wrong, part: StorePath) -> list[Finding]:
+    """One finding for each file that a wrong vector concerns; where they are many, one for all.
+
+    Args:
+        catalog: Knows whose text a vector is.
+        code: Of the findings.
+        wrong: What is wrong, by vector id.
+        part: The damaged part of the sidecar: the path where no file is meant, else `other`.
+    """
+    if not wrong:
+        return []
+    owners = catalog.files_of_vectors(list(wrong))
+    rows = catalog.files_by_id(sorted({file for files in owners.values() for file, _ in files}))
+    named: dict[ChunkPath, list[str]] = {}
+    for identifier, files in owners.items():
+        for file, number in files:
+            if file in rows:
+                detail = f"{_part_name(number)}: {wrong[identifier]}"
+                named.setdefault(rows[file].path, []).append(detail)
+    loose = len(wrong.keys() - owners.keys())
+    if len(named) > _NAMED or loose:
+        return [Finding(code=code, path=part, other=part, detail=_counted(wrong, sorted(named)))]
+    return [
+        Finding(code=code, path=store_path(path), other=part, detail="; ".join(details))
+        for path, details in named.items()
+    ]
+
+
+def _part_name(number: int) -> str:
+    return f"question {number}" if number else "its text"
+
+
+def _counted(wrong: Wrong, paths: Sequence[ChunkPath]) -> str:
+    first = next(iter(wrong))
+    some = ", ".join(store_path(path) for path in paths[:3])
+    files = f" of {len(paths):,} files ({some}{', …' if len(paths) > 3 else ''})" if paths else ""
+    return f"{len(wrong):,} vectors{files}; vector {first}: {wrong[first]}"

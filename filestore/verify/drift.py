@@ -1,0 +1,292 @@
+"""Drift between tree and catalog, found by stats: what to read, what moved, what is gone.
+
+Compares; changes nothing. One rule: nothing is called missing that was not looked for with success.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+from typing import Final
+
+from filestore.catalog import AWAITED, Catalog, FileRow
+from filestore.chunks.observation import GONE, INDEXED, RECORD, UNMERGED, Observation, why_excluded
+from filestore.config.layout import Places
+from filestore.config.settings import Layout
+from filestore.core.findings import Finding
+from filestore.core.paths import ChunkPath, folder_of, store_path
+from filestore.fs import scan
+from filestore.sidecar.losses import (
+    DeletedPaths,
+    LostFiles,
+    gone_findings,
+    is_emptied,
+    is_mass,
+    knows_nothing,
+    match_moves,
+    no_losses,
+    walk,
+)
+from filestore.sidecar.seen_files import SeenFiles
+
+PARALLEL_FILES: Final = 5000
+HORIZON_NS: Final = 3_000_000_000
+"""A stamp further in the future than this is not waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """What a walk found, before the files that may differ are read."""
+
+    to_read: tuple[ChunkPath, ...]
+    """Added and changed paths, to be read and compared."""
+    moves: tuple[tuple[ChunkPath, Observation], ...]
+    """Old path, and what was seen at the new one, which has the same content."""
+    edited_moves: tuple[tuple[ChunkPath, ChunkPath], ...] = ()
+    """Old path and new path of files that were moved and edited; the new ones are to be read."""
+    gone: tuple[ChunkPath, ...]
+    """Catalogued paths that no longer exist, moves taken off."""
+    mass_missing: bool
+    """Whether so much is gone that forgetting it needs a word from the user."""
+    known: int
+    """How many files the catalog has."""
+    latest_stamp_ns: int
+    """The newest stamp around the paths to be read, to be waited out before they are."""
+    findings: tuple[Finding, ...]
+    """What could not be looked at."""
+
+
+def detect(
+    places: Places,
+    catalog: Catalog,
+    *,
+    layout: Layout,
+    deleted: DeletedPaths,
+    mass_allowed: bool = False,
+    processes: int = 1,
+    unmerged: Set[ChunkPath] = frozenset(),
+    lost: LostFiles = no_losses,
+    seen: SeenFiles | None = None,
+) -> Drift:
+    """Walk the tree and compare it with the catalog; reads only what may have moved.
+
+    Args:
+        places: Where the store lies.
+        catalog: Inside a snapshot or a transaction.
+        layout: How files are named.
+        deleted: Asked only when much is gone: paths below `chunked/` that git's HEAD no longer has.
+        mass_allowed: Whether much may be gone at once.
+        processes: 2 lets a forked child walk half of a large tree.
+        unmerged: Paths that git has as unmerged.
+        lost: Asked where the catalog cannot tell what is gone, or nothing but records is left.
+        seen: Keeps the files that are read.
+    """
+    known = catalog.file_count()
+    recorded = catalog.folders()
+    many = processes if known > PARALLEL_FILES else 1
+    tree = walk(places, processes=many, recorded=recorded)
+    found = scan.differences(tree, recorded)
+    arrivals = _Arrivals(places, catalog, found, layout, unmerged, seen or SeenFiles(0))
+    moves = arrivals.moves() if found.gone and found.added else []
+    edited_moves = arrivals.edited_moves(moves) if found.gone and found.added else []
+    arrived = {look.path for _, look in moves}
+    departed = {old for old, _ in [*moves, *edited_moves]}
+    gone = tuple(path for path in found.gone if path not in departed)
+    if knows_nothing(catalog):
+        lost_files = lost(tree)
+        meant = set(catalog.forgotten_before())
+        gone, known = tuple(path for path in lost_files.gone if path not in meant), lost_files.known
+    # What is left of a mass stays one, however few, until it came back or was let go.
+    is_rest = bool(catalog.meta(AWAITED))
+    again = _to_look_at_again(tree, catalog, unmerged)
+    to_read = tuple(sorted((set(found.added) - arrived) | set(found.changed) | again))
+    return Drift(
+        to_read=to_read,
+        latest_stamp_ns=scan.latest_stamp(tree, to_read, time.time_ns() + HORIZON_NS),
+        moves=tuple(moves),
+        edited_moves=tuple(edited_moves),
+        gone=gone,
+        mass_missing=not mass_allowed
+        and is_mass(
+            gone, known, emptied=is_rest or _is_emptied_of(gone, tree, lost), deleted=deleted
+        ),
+        known=known,
+        findings=tuple(
+            Finding(code="unreadable", path=store_path(path), detail=reason)
+            for path, reason in tree.problems.items()
+        ),
+    )
+
+
+def _is_emptied_of(gone: Sequence[ChunkPath], tree: scan.TreeScan, lost: LostFiles) -> bool:
+    """Whether files that are gone were the last; where records are left, git has to have them."""
+    if not gone or not is_emptied(tree):
+        return False
+    return not tree.folders or not set(lost(tree).gone).isdisjoint(gone)
+
+
+def _to_look_at_again(
+    tree: scan.TreeScan, catalog: Catalog, unmerged: Set[ChunkPath]
+) -> set[ChunkPath]:
+    """Files whose stat is as it was, while git has come to have them as unmerged, or no longer."""
+    states = {path: (state, detail) for path, state, detail in catalog.states()}
+    before = {path for path, (_, detail) in states.items() if detail == UNMERGED}
+    fresh = {path for path in unmerged if states.get(path, (INDEXED, ""))[0] in (INDEXED, RECORD)}
+    return {path for path in (before - unmerged) | fresh if _is_there(tree, path)}
+
+
+def _is_there(tree: scan.TreeScan, path: ChunkPath) -> bool:
+    packed = tree.folders.get(folder_of(path))
+    return packed is not None and path.rpartition("/")[2] in scan.unpack_names(packed.names)
+
+
+class _Arrivals:
+    """New files held against those that are gone; each new one is read at most once."""
+
+    def __init__(
+        self,
+        places: Places,
+        catalog: Catalog,
+        found: scan.Differences,
+        layout: Layout,
+        unmerged: Set[ChunkPath],
+        seen: SeenFiles,
+    ) -> None:
+        self._places = places
+        self._files = seen
+        self._catalog = catalog
+        self._found = found
+        self._layout = layout
+        self._unmerged = unmerged
+        self._seen: dict[ChunkPath, Observation] = {}
+
+    def moves(self) -> list[tuple[ChunkPath, Observation]]:
+        """Old path, and what was seen at the new one: the same content."""
+        self._gone = self._catalog.files(self._found.gone)
+        sizes = _recorded_sizes(self._catalog, self._found.gone)
+        self._read(path for path in self._found.added if _size(self._places, path) in sizes)
+        pairs = match_moves(
+            {path: row.file_hash for path, row in self._gone.items() if row.file_hash},
+            {path: look.file_hash for path, look in self._seen.items() if look.file_hash},
+        )
+        return [
+            (old, self._seen[new])
+            for old, new in pairs
+            if self._gone[old].state == self._seen[new].state
+        ]
+
+    def edited_moves(
+        self, moves: Sequence[tuple[ChunkPath, Observation]]
+    ) -> list[tuple[ChunkPath, ChunkPath]]:
+        """Old path and new path of files with one origin and another content."""
+        taken = {old for old, _ in moves} | {look.path for _, look in moves}
+        origins = {
+            path: row.origin.encode()
+            for path, row in self._gone.items()
+            if row.origin and row.state == INDEXED and path not in taken
+        }
+        if not origins:
+            return []
+        self._read(path for path in self._found.added if path not in self._seen)
+        return match_moves(
+            origins,
+            {
+                path: look.chunk.origin.encode()
+                for path, look in self._seen.items()
+                if look.chunk and look.chunk.origin and path not in taken
+            },
+        )
+
+    def _read(self, paths: Iterable[ChunkPath]) -> None:
+        for look in self._files.look_at(
+            self._places, list(paths), self._layout, unmerged=self._unmerged
+        ):
+            if isinstance(look, Observation):
+                self._seen[look.path] = look
+
+
+def _recorded_sizes(catalog: Catalog, paths: Iterable[ChunkPath]) -> set[int]:
+    folders = catalog.folders()
+    sizes: set[int] = set()
+    unpacked: dict[ChunkPath, dict[str, bytes]] = {}
+    for path in paths:
+        folder, name = folder_of(path), path.rpartition("/")[2]
+        if folder not in unpacked:
+            unpacked[folder] = folders[folder].entries()
+        sizes.add(scan.unpack_stat(unpacked[folder][name])[0])
+    # An entry that was never clean tells no size, so any may be the one.
+    return _AnySize() if 0 in sizes else sizes
+
+
+class _AnySize(set[int]):
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+def _size(places: Places, path: ChunkPath) -> int:
+    try:
+        return os.lstat(os.path.join(places.chunked, path)).st_size
+    except OSError:
+        return -1
+
+
+def missing_findings(drift: Drift) -> list[Finding]:
+    """Moves and what is gone, as findings; a mass of missing files is one finding."""
+    pairs = sorted([*((old, look.path) for old, look in drift.moves), *drift.edited_moves])
+    found = [
+        Finding(
+            code="moved",
+            path=store_path(new),
+            other=store_path(old),
+            detail=f"it was {store_path(old)}",
+        )
+        for old, new in pairs
+    ]
+    return found + gone_findings(drift.gone, drift.known, is_mass=drift.mass_missing)
+
+
+def excluded_moves(drift: Drift) -> list[Finding]:
+    """Why moved files that were excluded from search still are under their new names."""
+    found = (classify(None, look) for _, look in drift.moves)
+    return [finding for finding in found if finding and finding.code != "untracked"]
+
+
+def is_as_recorded(row: FileRow, look: Observation) -> bool:
+    """Whether only stamps differ between a row and what was seen."""
+    return row.file_hash == look.file_hash and row.state == look.state
+
+
+def classify(row: FileRow | None, look: Observation) -> Finding | None:
+    """What one observation says against what the catalog knows; pure.
+
+    Args:
+        row: None for a file that is not in the catalog.
+        look: What was seen.
+    """
+    path = store_path(look.path)
+    if look.state not in (INDEXED, RECORD):
+        return Finding(code=look.state, path=path, detail=why_excluded(look.state, look.detail))
+    if row is None or row.state == GONE:
+        return Finding(code="untracked", path=path, detail="it is not in the catalog")
+    if is_as_recorded(row, look):
+        return None
+    if row.state not in (INDEXED, RECORD):
+        detail = f"it was left out as {row.state}, and is sound now"
+        return Finding(code="modified", path=path, detail=detail)
+    if look.state == INDEXED and row.state == INDEXED and row.text_key == look.text_key:
+        return Finding(
+            code="metadata-modified", path=path, detail="its frontmatter differs, its texts do not"
+        )
+    if look.state == RECORD and row.state == RECORD:
+        return Finding(code="metadata-modified", path=path, detail="the record differs")
+    return Finding(code="modified", path=path, detail="its text differs from what was indexed")
+
+
+def standing_findings(catalog: Catalog, looked_at: Iterable[ChunkPath]) -> list[Finding]:
+    """Excluded files that did not change, and so still are excluded."""
+    changed = set(looked_at)
+    return [
+        Finding(code=state, path=store_path(path), detail=why_excluded(state, detail))
+        for path, state, detail in catalog.states()
+        if state not in (RECORD, GONE) and path not in changed
+    ]

@@ -1,0 +1,128 @@
+"""The environment of a store: other writers, dead ones, git at work, line-ending rules.
+
+Changes nothing.
+"""
+
+import os
+from collections.abc import Iterator
+
+from filestore.config.discovery import ancestors
+from filestore.config.layout import SIDECAR, Places
+from filestore.core.findings import Finding
+from filestore.core.paths import StorePath, is_below
+from filestore.core.safe_text import brief
+from filestore.fs import lock, transaction
+from filestore.fs.disk import WriteFailedError
+from filestore.git import repository
+from filestore.git.attributes import (
+    NAME,
+    OLD,
+    AttributesFile,
+    attributes_file,
+    attributes_in,
+    culprit,
+    old_line,
+)
+from filestore.history import backup_store, leftovers
+from filestore.history.batch import Group, Version
+
+
+def findings(places: Places) -> list[Finding]:
+    """What is under way while the store is looked at."""
+    locked = _locked(places)
+    # A living writer is in the middle of something, too.
+    dead = [] if locked else [*_broken_off(places), *leftovers.findings(places)]
+    return [*locked, *dead, *_git_operation(places), *attributes(places)]
+
+
+def _locked(places: Places) -> list[Finding]:
+    if not lock.held(places.lock):
+        return []
+    detail = f"held by {lock.holder(places.lock)}"
+    return [Finding(code="locked", path=StorePath(f"{SIDECAR}/lock"), detail=detail)]
+
+
+def _broken_off(places: Places) -> Iterator[Finding]:
+    """Changes of truth files whose writer died half-way; not those that came to their end."""
+    for group in backup_store.broken_off(places.undo):
+        if not _is_half(places.root, group):
+            continue
+        command = f"filestore undo {group.identifier}"
+        if group.sequence:
+            wanted = next(one.wanted for one in group.batches if one.sequence == group.sequence)
+            word = "undo" if wanted == "before" else "redo"
+            way_out = f"its {word} was broken off: 'filestore {word} {group.identifier}' goes on"
+        else:
+            way_out = f"it was broken off: '{command}' takes it back, or run it again"
+        yield Finding(
+            code="leftovers",
+            path=StorePath(f".undo/{group.identifier}"),
+            detail=f"{group.what}: {way_out}",
+        )
+
+
+def _is_half(root: str, group: Group) -> bool:
+    """Whether files of a change are neither all as before nor all as after it."""
+    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        held = {path: _digest(handle, path) for path in group.links()}
+    finally:
+        os.close(handle)
+    sides = (
+        {path: links[0].entry.before for path, links in group.links().items()},
+        {path: links[-1].entry.after for path, links in group.links().items()},
+    )
+    return not any(
+        all(held[path] == _digest_of(version) for path, version in side.items()) for side in sides
+    )
+
+
+def _digest(root: int, path: str) -> bytes | None:
+    try:
+        seen = transaction.look(root, path)
+    except (transaction.ChangedMeanwhile, WriteFailedError):
+        return b""
+    return seen.digest if seen else None
+
+
+def _digest_of(version: Version | None) -> bytes | None:
+    return version.digest if version else None
+
+
+def _git_operation(places: Places) -> list[Finding]:
+    word = repository.operation(places.root)
+    tree = repository.git_work_tree(places.root)
+    if not word or tree is None:
+        return []
+    path = StorePath(os.path.relpath(os.path.join(tree, ".git"), places.root))
+    return [Finding(code="git-operation", path=path, detail=f"a git {word} is under way")]
+
+
+def attributes(places: Places) -> Iterator[Finding]:
+    """What has git change line ends in more than text of the store, where a line does."""
+    tree = repository.git_work_tree(places.root)
+    own = attributes_file(places) or b""
+    line = old_line(own)
+    found = culprit(list(_told(tree, places))) if tree is not None else None
+    if found is None and not line:
+        return
+    where, text = f"line {line}", OLD.decode()
+    if found is not None and (found.folder or not line):
+        up = "/".join(".." for name in found.folder.split("/") if name)
+        above = f" of {up}/{NAME}" if up else ""
+        where, text = f"line {found.number}{above}", found.line
+    detail = (
+        f"{where}, {brief(text)}, has git take the CRs out of pictures, PDFs and archives"
+        " below chunked/ or source/"
+    )
+    yield Finding(code="unsafe-attributes", path=StorePath(NAME), detail=detail)
+
+
+def _told(tree: str, places: Places) -> Iterator[AttributesFile]:
+    """The files that git reads of a work tree for what lies in the store, outermost first."""
+    root = places.root
+    folders = [folder for folder in ancestors(root) if is_below(folder, tree)]
+    for folder in reversed(folders):
+        data = attributes_in(folder) or b""
+        between = "" if folder == root else os.path.relpath(root, folder)
+        yield AttributesFile(folder=between, data=data)

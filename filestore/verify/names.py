@@ -1,0 +1,169 @@
+"""Names that some file systems cannot hold or tell apart, among those in the catalog.
+
+Opens and stats nothing. One rule: a tree of plain names costs one search a folder, whatever its
+size; single names are looked at only where something in the folder is not plain.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final
+
+from filestore.config.layout import folded_path
+from filestore.core.findings import Finding
+from filestore.core.paths import ChunkPath, folder_of, inside, store_path
+from filestore.fs.scan import PackedFolder, unpack_names
+
+MAX_UNITS: Final = 255
+"""Of a name: bytes of UTF-8 on most file systems, UTF-16 units on others."""
+
+_FOLDERS: Final = 300
+_FORBIDDEN: Final = re.compile(r'[<>:"|?*\\]')
+_RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\..*)?")
+_PLAIN: Final = bytes(set(range(32, 127)) - set(b'<>:"|?*\\')) + b"\0"
+_LETTERS: Final = bytes(set(b"conprnauxnulcomlpt" + b"CONPRNAUXNULCOMLPT"))
+_ALIKE: Final = bytes.maketrans(_LETTERS + b" ", b"x" * len(_LETTERS) + b".")
+_ALIKE_DEVICE: Final = re.compile(rb"\0xxx(?:[0-9]?[.\0]|[^\0]*\$)")
+"""Every letter of a device's name becomes x, so that one search finds what may be one; `notes.md`,
+which only begins with such letters, is none."""
+
+
+def why_unportable(name: str) -> str:
+    """Why some file system cannot hold a name, "" for one that all can; pure.
+
+    Args:
+        name: One component of a path; bytes that are not UTF-8 are surrogates.
+    """
+    try:
+        encoded = name.encode()
+    except UnicodeEncodeError:
+        return "its bytes are not UTF-8"
+    control = next((one for one in name if unicodedata.category(one) == "Cc"), "")
+    if control:
+        return f"it holds the control character U+{ord(control):04X}"
+    forbidden = _FORBIDDEN.search(name)
+    if forbidden:
+        return f"Windows allows no {forbidden[0]} in a name"
+    if _RESERVED.fullmatch(name.casefold()):
+        return f"{name.partition('.')[0]} is the name of a device on Windows"
+    if name.endswith((".", " ")):
+        return f"Windows drops the {'dot' if name.endswith('.') else 'space'} at its end"
+    units = len(name.encode("utf-16-le")) // 2
+    if max(len(encoded), units) > MAX_UNITS:
+        return f"it has {len(encoded)} bytes, at most {MAX_UNITS} are safe"
+    return ""
+
+
+def unportable(folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[Finding]:
+    """Chunk files, records and folders whose name some file system cannot hold.
+
+    Args:
+        folders: As the catalog has them: folder below `chunked/` to its entries.
+    """
+    for path in () if _all_plain_folders(folders) else _folder_paths(folders):
+        reason = why_unportable(path.rpartition("/")[2])
+        if reason:
+            yield _finding("unportable-name", path, f"the folder's name: {reason}")
+    if all(map(is_plain, _blocks(folders))):
+        return
+    for folder, packed in folders.items():
+        if is_plain(packed.names):
+            continue
+        for name in unpack_names(packed.names):
+            reason = why_unportable(name) if _is_ours(name) else ""
+            if reason:
+                yield _finding("unportable-name", inside(folder, name), reason)
+
+
+def _blocks(folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[bytes]:
+    """All names, those of some hundred folders at a time: more would not stay in a processor."""
+    names = iter([packed.names for packed in folders.values()])
+    while some := list(islice(names, _FOLDERS)):
+        yield b"\0".join(some)
+
+
+def _all_plain_folders(folders: Iterable[str]) -> bool:
+    """Whether none of the folders on any way can be one to look at."""
+    joined = "\0".join(folders)
+    if not joined.isascii() or max(map(len, joined.split("\0"))) > MAX_UNITS:
+        return False
+    return is_plain(joined.replace("/", "\0").encode())
+
+
+def is_plain(names: bytes) -> bool:
+    """Whether none of the names between NULs can be one to look at."""
+    if names.translate(None, _PLAIN):
+        return False
+    start = 0
+    while start + MAX_UNITS < len(names):
+        # The last name that begins in reach: those before it are no longer than that.
+        start = names.rfind(b"\0", start, start + MAX_UNITS + 1) + 1
+        if not start:
+            return False
+    alike = b"\0%b\0" % names.translate(_ALIKE)
+    return b".\0" not in alike and _ALIKE_DEVICE.search(alike) is None
+
+
+def collisions(folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[Finding]:
+    """Paths that differ from another one only by case or composition.
+
+    Args:
+        folders: As the catalog has them: folder below `chunked/` to its entries.
+    """
+    paths = "\0".join(folders).encode("utf-8", "surrogateescape")
+    if _all_folded(paths) and all(map(_all_folded, _blocks(folders))):
+        return
+    alike: dict[str, list[ChunkPath]] = {}
+    for folder in folders:
+        alike.setdefault(folded_path(folder), []).append(folder)
+    for group in alike.values():
+        if len(group) > 1 or _may_collide(folders[group[0]]):
+            yield from _collisions_in(
+                inside(folder, name)
+                for folder in sorted(group)
+                for name in unpack_names(folders[folder].names)
+            )
+
+
+def _all_folded(names: bytes) -> bool:
+    """Whether names are as a file system that ignores case sees them, so that none are alike."""
+    return names.isascii() and names == names.lower()
+
+
+def _may_collide(packed: PackedFolder) -> bool:
+    names = packed.names
+    if not names.isascii():
+        return True
+    folded = names.lower()
+    return folded != names and len(set(folded.split(b"\0"))) <= names.count(b"\0")
+
+
+def _collisions_in(paths: Iterable[ChunkPath]) -> Iterator[Finding]:
+    by_folded: dict[str, list[ChunkPath]] = {}
+    for path in paths:
+        by_folded.setdefault(folded_path(path), []).append(path)
+    for first, *others in by_folded.values():
+        for path in others:
+            other = store_path(first)
+            detail = f"differs from {other} only by case or composition"
+            yield Finding(code="name-collision", path=store_path(path), detail=detail, other=other)
+
+
+def _folder_paths(folders: Mapping[ChunkPath, PackedFolder]) -> list[ChunkPath]:
+    """Every folder on the way to a file."""
+    found: set[ChunkPath] = set()
+    for path in folders:
+        while path and path not in found:
+            found.add(path)
+            path = folder_of(path)
+    return sorted(found)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a name is that of a chunk file or a record; others are litter."""
+    return name.endswith((".md", ".json")) and not name.startswith(".")
+
+
+def _finding(code: str, path: ChunkPath, detail: str) -> Finding:
+    return Finding(code=code, path=store_path(path), detail=detail)

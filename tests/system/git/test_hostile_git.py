@@ -1,0 +1,269 @@
+"""A repository of a stranger is looked at, and no program that it names is ever started.
+
+The program leaves a mark; plain git, which trusts the repository, proves that it would.
+"""
+
+import os
+import random
+import re
+import shutil
+import stat
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from filestore.config.layout import Places
+from filestore.git import process
+from filestore.git.hooks import NoRepositoryError, SharedHooksError, repository, status
+from filestore.git.repository import (
+    blob,
+    blob_names,
+    deleted_paths,
+    head_time,
+    history,
+    last_commit,
+    named_blob,
+    unmerged,
+)
+from filestore.verify import staged
+from tests.system.conftest import files_below
+from tests.system.hostile_git import (
+    COMMANDS,
+    DAMAGES,
+    LOOKING,
+    SETTINGS,
+    HostileGit,
+    made_up_config,
+    run_all,
+    setting,
+)
+
+ROUNDS: Final = 8
+WAIT_S: Final = 1.0
+"""How long git is waited for where it may wait for a named pipe."""
+SECRET: Final = b"secretword of somebody else\n"
+
+
+@pytest.fixture
+def hostile(workspace: Any) -> HostileGit:
+    """A filled store in a repository that is a stranger's."""
+    made = HostileGit(workspace)
+    made.fill()
+    return made
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A store of somebody else, outside of the work tree."""
+    folder = tmp_path / "outside"
+    for name in ("secret.md", "file_index/chunked/secret.md"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(SECRET)
+    return folder
+
+
+def ask_everything(hostile: HostileGit) -> None:
+    """Every question that any module has for git."""
+    root, path = str(hostile.workspace.store), "chunked/own.md"
+    unmerged(f"{root}/chunked")
+    blob(root, path)
+    blob(root, path, "")
+    last_commit(root, f"chunked/{hostile.chunk}")
+    head_time(root)
+    for name in blob_names(root).values():
+        named_blob(root, name)
+    list(history(f"{root}/chunked", hostile.chunk))
+    list(history(f"{root}/chunked", "own.md"))
+    deleted_paths(root)
+    for look in (
+        lambda: staged.check(Places(root=root, sidecar=f"{root}/.sidecar"), "tree"),
+        lambda: status(repository(root)),
+    ):
+        try:
+            look()
+        except (staged.NotInGitError, process.NoAnswerError, NoRepositoryError):
+            pass
+        except SharedHooksError:
+            pass
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (("remote.origin.uploadpack",), ("cat-file", "-p", "HEAD:file_index/chunked/own.md")),
+        (("gpg.program",), ("log", "-1")),
+        (("diff.evil.textconv",), ("log", "-p")),
+        (("diff.external",), ("diff", "HEAD", "--ext-diff")),
+        (("filter.evil.clean",), ("status",)),
+        (("core.fsmonitor",), ("status",)),
+    ],
+)
+def test_the_mark_is_left_where_git_is_trusted(
+    hostile: HostileGit, settings: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    """Plain git starts the program: what the other tests look for can be found."""
+    hostile.set(*settings)
+    hostile.plain_git(*words)
+    assert hostile.mark.exists()
+
+
+@pytest.mark.parametrize("together", [5, pytest.param(1, marks=pytest.mark.long)])
+def test_no_setting_starts_a_program(hostile: HostileGit, together: int) -> None:
+    """Whatever setting names a program: no question of ours to git starts it."""
+    hostile.plant_hooks()
+    for start in range(0, len(SETTINGS), together):
+        names = SETTINGS[start : start + together]
+        hostile.set(*names)
+        ask_everything(hostile)
+        hostile.assert_nothing_ran(names)
+
+
+def test_no_command_starts_a_program(hostile: HostileGit) -> None:
+    """With every such setting at once, and every hook, no command starts one."""
+    hostile.set(*SETTINGS)
+    hostile.plant_hooks()
+    run_all(hostile.workspace)
+    hostile.assert_nothing_ran()
+
+
+def test_every_setting_that_git_knows(hostile: HostileGit) -> None:
+    """A setting of a later git, of which nobody thought here, starts none either."""
+    listed = subprocess.run(["git", "help", "-c"], capture_output=True, text=True, check=True)
+    names = [re.sub(r"<[^>]*>|\*", "evil", name) for name in listed.stdout.split()]
+    names = [name for name in names if re.fullmatch(r"[a-zA-Z]+(\.[^.\s]+)?\.[a-zA-Z]+", name)]
+    assert len(names) > 500
+    lines = "\n".join(setting(name, str(hostile.program)) for name in names)
+    (hostile.git / "config").write_text(lines + "\n")
+    ask_everything(hostile)
+    run_all(hostile.workspace)
+    hostile.assert_nothing_ran()
+
+
+def test_a_long_configuration_keeps_nobody_waiting(hostile: HostileGit) -> None:
+    """A megabyte of settings is searched line by line: the time grows with its size."""
+    lines = "[evil]\n" + "\tformat = of objects\n" * 40_000
+    (hostile.git / "config").write_text(lines)
+    started = time.process_time()
+    assert "chunked/own.md" in blob_names(str(hostile.workspace.store))
+    assert time.process_time() - started < 5
+
+
+def test_history_is_read_all_the_same(hostile: HostileGit) -> None:
+    """What git has is told although none of the settings is believed."""
+    hostile.set(*SETTINGS)
+    root = str(hostile.workspace.store)
+    assert "chunked/own.md" in blob_names(root)
+    assert blob(root, "chunked/own.md") is None
+    assert len(list(history(f"{root}/chunked", hostile.chunk))) == 2
+    seconds, data = last_commit(root, f"chunked/{hostile.chunk}") or (0, b"")
+    assert seconds == head_time(root)
+    assert data.endswith(b"More of it.\n")
+
+
+def test_another_work_tree_is_not_followed(hostile: HostileGit, outside: Path) -> None:
+    """`core.worktree` leads no command out of the tree, and no hook into another one."""
+    lines = ("repositoryformatversion = 0", f"worktree = {outside}", f"hooksPath = {outside}/hooks")
+    (hostile.git / "config").write_text("\n\t".join(["[core]", *lines]) + "\n")
+    run_all(hostile.workspace)
+    done = hostile.workspace("git", "install", code=3)
+    assert "core.worktree" in done.stdout + done.stderr
+    assert not (outside / "hooks").exists()
+    assert set(files_below(outside)) == {"secret.md", "file_index/chunked/secret.md"}
+    assert b"secretword" not in b"".join(files_below(hostile.workspace.store).values())
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_broken_repository_stops_nothing(
+    hostile: HostileGit, outside: Path, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever git's folder is made of, every command ends, and nothing outside is read."""
+    monkeypatch.setattr(process, "TIMEOUT_S", WAIT_S)
+    DAMAGES[damage](hostile, outside)
+    ask_everything(hostile)
+    run_all(hostile.workspace, LOOKING)
+    hostile.assert_nothing_ran(damage)
+    assert b"secretword" not in b"".join(files_below(hostile.workspace.store).values())
+
+
+def test_git_that_never_ends_is_ended(hostile: HostileGit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object that is a named pipe keeps git waiting, and us no longer than we wait for git."""
+    monkeypatch.setattr(process, "TIMEOUT_S", 0.2)
+    name = blob_names(str(hostile.workspace.store))[f"chunked/{hostile.chunk}"]
+    path = hostile.git / "objects" / name[:2] / name[2:]
+    path.unlink()
+    os.mkfifo(path)
+    assert named_blob(str(hostile.workspace.store), name) is None
+    hostile.workspace("repair", "--write-files", "--plan", code=None)
+
+
+def test_an_answer_that_is_too_large_is_none(
+    hostile: HostileGit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A blob that fills the memory is not taken."""
+    monkeypatch.setattr(process, "MOST_BYTES", 8)
+    assert blob(str(hostile.workspace.store), "filestore.toml") is None
+
+
+def test_a_linked_work_tree_is_read(
+    workspace: Any, new_workspace: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Where `.git` is a file, HEAD and index are those of that work tree, objects are shared."""
+    workspace.write("file_index/chunked/own.md", "Words.\n")
+    workspace.git("add", "--all")
+    workspace.git("commit", "-qm", "one")
+    linked = tmp_path / "linked"
+    workspace.git("worktree", "add", "-q", str(linked))
+    (linked / "file_index/chunked/more.md").write_text("More.\n")
+    subprocess.run(["git", "add", "."], cwd=linked, check=True)
+    root = str(linked / "file_index")
+    assert blob(root, "chunked/own.md") == b"Words.\n"
+    assert blob(root, "chunked/more.md", "") == b"More.\n"
+    assert blob(str(workspace.store), "chunked/more.md", "") is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_repository_of_another_user_is_data_too(hostile: HostileGit) -> None:
+    """Git refuses it for what its settings may start; without them it is read."""
+    hostile.set(*SETTINGS)
+    for path in (hostile.git, hostile.workspace.folder):
+        os.chown(path, 12345, 12345)
+    root = str(hostile.workspace.store)
+    assert "chunked/own.md" in blob_names(root)
+    run_all(hostile.workspace, LOOKING)
+    hostile.assert_nothing_ran()
+
+
+@pytest.mark.parametrize("options", [("--object-format=sha256",), ("--object-format=sha1",)])
+def test_both_kinds_of_object_names(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """A repository with SHA-256 names is read as one with SHA-1."""
+    subprocess.run(["git", "init", "-q", *options, str(tmp_path)], check=True)
+    (tmp_path / "a.md").write_text("Words.\n")
+    subprocess.run(["git", "add", "a.md"], cwd=tmp_path, check=True)
+    assert blob(str(tmp_path), "a.md", "") == b"Words.\n"
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_made_up_settings(
+    hostile: HostileGit, outside: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Settings nobody would think of, in a repository that may be broken, start nothing."""
+    monkeypatch.setattr(process, "TIMEOUT_S", WAIT_S)
+    random_ = random.Random(seed)
+    config = made_up_config(random_, hostile, outside).encode()
+    (hostile.git / "more").write_bytes(made_up_config(random_, hostile, outside).encode())
+    (hostile.git / "config").write_bytes(config)
+    shutil.copy(hostile.git / "more", hostile.git / "config.worktree")
+    hostile.plant_hooks()
+    damage = random_.choice([name for name in DAMAGES if "config" not in name])
+    DAMAGES[damage](hostile, outside)
+    ask_everything(hostile)
+    for words in random_.sample(COMMANDS, 8):
+        hostile.workspace(*words, code=None)
+    hostile.assert_nothing_ran((seed, damage))
+    assert b"secretword" not in b"".join(files_below(hostile.workspace.store).values())
+    hooks = [path for path in outside.rglob("*") if stat.S_ISREG(path.lstat().st_mode)]
+    assert len(hooks) == 2

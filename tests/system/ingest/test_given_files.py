@@ -1,0 +1,32 @@
+"""What a person names on the command line may be a pipe, and none is read without end."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from filestore.cli import tui
+from filestore.fs import disk
+
+
+@pytest.fixture
+def endless() -> Path:
+    """A file without an end."""
+    return Path("/dev/zero")
+
+
+@pytest.mark.parametrize("words", [("repair", "--yes", "--apply"), ("evaluate",)])
+def test_more_than_is_taken_is_refused(
+    workspace: Any, endless: Path, words: tuple[str, ...]
+) -> None:
+    """The command ends, with the limit in its message."""
+    workspace.sync()
+    done = workspace(*words, endless, code=3)
+    assert f"{endless} has more than {disk.MOST_GIVEN_BYTES:,} bytes" in done.stderr
+    assert "try: give a smaller file" in done.stderr
+
+
+def test_findings_for_the_inspector_are_no_exception(endless: Path) -> None:
+    """Those of an earlier verification, which the inspector is to show."""
+    with pytest.raises(disk.FileTooLargeError, match="more than"):
+        tui._findings(str(endless))

@@ -1,0 +1,108 @@
+"""Every benchmark runs at a small size; what it measures is for a quiet machine."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+BENCH: Final = Path(__file__).parents[1] / "bench"
+MODULES: Final = frozenset(
+    {"audited", "fusion_sets", "heartbeat", "measure", "screen", "stores", "synthetic"}
+)
+"""What the benchmarks share, or start in a process of its own."""
+PROGRAMS: Final = sorted({path.stem for path in BENCH.glob("*.py")} - MODULES)
+STORE: Final = ("--files", "40", "--folders", "2", "--runs", "2")
+SMALL: Final = {
+    "before": (str(BENCH.parents[1]), *STORE),
+    "code_chunks": ("--files", "2"),
+    "first_index": STORE,
+    "fusion": ("--xquad", "{data}", "--only", "XQuAD en"),
+    "inspector": STORE,
+    "keyword_quality": ("{data}",),
+    "large_store": STORE,
+    "pdf": ("--runs", "1"),
+    "query_syntax": ("--xquad", "{data}"),
+    "renames": ("--files", "200", "--folders", "2"),
+    "start": STORE,
+    "status": STORE,
+    "sync": ("--files", "200", "--folders", "2", "--runs", "1"),
+    "verify": STORE,
+    "warm_search": STORE,
+    "xquad": ("{data}", "--languages", "en"),
+}
+"""The smallest size that each can do."""
+QUICK: Final = ("warm_search", "xquad")
+"""What asks the library most, and takes a second."""
+TOO_LONG: Final = frozenset({"all", "embedding", "large_index", "rows", "structure"})
+"""What has no small size, or measures no filestore: only its start is tried."""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder with a question set: ten paragraphs, and six questions on each."""
+    paragraphs = [
+        {
+            "context": f"The river {name} flows past {name}ville into the sea of {name}land.",
+            "qas": [
+                {
+                    "question": f"Where does {name} flow, {at}?",
+                    "answers": [{"answer_start": 10, "text": name}],
+                }
+                for at in range(6)
+            ],
+        }
+        for name in ("Ando", "Bero", "Cali", "Doro", "Elbu", "Feno", "Gala", "Hiru", "Ika", "Juno")
+    ]
+    text = json.dumps({"data": [{"paragraphs": paragraphs}]})
+    (tmp_path / "xquad.en.json").write_text(text)
+    return tmp_path
+
+
+def test_every_program_is_tried() -> None:
+    """A new benchmark has a small size here, or is named among those that have none."""
+    assert sorted(SMALL.keys() | TOO_LONG) == PROGRAMS
+
+
+def test_every_program_says_what_it_takes(script: Any) -> None:
+    """Each starts, with all that it imports, and tells its options."""
+    code = (
+        "import contextlib, io, runpy, sys\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "for name in sys.argv[2:]:\n"
+        "    sys.argv = [name, '--help']\n"
+        "    said = io.StringIO()\n"
+        "    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):\n"
+        "        runpy.run_path(f'{sys.path[0]}/{name}.py', run_name='__main__')\n"
+        "    print(name, said.getvalue().startswith('usage: '))\n"
+    )
+    done = script(code, str(BENCH), *PROGRAMS)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [f"{name} True" for name in PROGRAMS]
+
+
+def figures(name: str, script: Any, data: Path) -> None:
+    """Run a benchmark at its smallest size: it succeeds, and prints a table with rows."""
+    words = [word.format(data=data) for word in SMALL[name]]
+    start = "import runpy, sys; sys.argv.pop(0); sys.path.insert(0, sys.argv.pop(0))"
+    run = f"{start}; runpy.run_path(sys.argv[0], run_name='__main__')"
+    done = script(run, str(BENCH), str(BENCH / f"{name}.py"), *words)
+    assert done.code == 0, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    assert len(done.stdout.splitlines()) > 1
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_it_gives_figures(name: str, script: Any, data: Path) -> None:
+    """At its smallest size."""
+    figures(name, script, data)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(SMALL.keys() - set(QUICK)))
+def test_each_gives_figures(name: str, script: Any, data: Path) -> None:
+    """At its smallest size."""
+    if name == "inspector" and sys.platform != "linux":
+        pytest.skip("it reads the memory of a process from /proc")
+    figures(name, script, data)

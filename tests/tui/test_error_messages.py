@@ -1,0 +1,118 @@
+"""When an error is shown, and when it is not shown again; how often running work is drawn."""
+
+import asyncio
+import time
+from itertools import pairwise
+from types import SimpleNamespace
+
+import pytest
+
+from filestore.core.errors import FilestoreError
+from tui.app import frame
+from tui.app.frame import Options
+from tui.app.inspector import Inspector
+from tui.workers import Task
+
+
+@pytest.mark.parametrize(
+    ("at_s", "shown"),
+    [
+        ((0.0, 1.0, 4.9), 1),
+        ((0.0, 5.1), 2),
+        # The first message has left the screen by then; the second was never on it.
+        ((0.0, 4.9, 8.1), 2),
+    ],
+)
+def test_an_error_is_shown_again_once_it_has_left_the_screen(tmp_path, monkeypatch, at_s, shown):
+    """A key that is refused again and again is not answered by silence."""
+    messages = []
+
+    async def run():
+        inspector = Inspector(
+            Options(store=str(tmp_path), configuration=str(tmp_path), environment={})
+        )
+        async with inspector.run_test(size=(100, 30)):
+            monkeypatch.setattr(inspector, "notify", lambda text, **_: messages.append(text))
+            for at in at_s:
+                monkeypatch.setattr(frame.time, "monotonic", lambda at=at: 1000.0 + at)
+                inspector.fail(FilestoreError("the store is read-only"))
+            monkeypatch.undo()
+
+    asyncio.run(run())
+    assert messages == ["the store is read-only"] * shown
+
+
+def test_a_second_stop_is_answered(tmp_path, monkeypatch):
+    """Who stops what is stopping already reads that it is."""
+    messages = []
+
+    async def run():
+        inspector = Inspector(
+            Options(store=str(tmp_path), configuration=str(tmp_path), environment={})
+        )
+        async with inspector.run_test(size=(100, 30)):
+            monkeypatch.setattr(inspector, "notify", lambda text, **_: messages.append(text))
+            task = Task(title="sync", state="stopping")
+            manager = SimpleNamespace(stoppable=task, busy=task, end=lambda: None)
+            monkeypatch.setattr(inspector, "task_manager", manager)
+            inspector.do_stop()
+            monkeypatch.undo()
+
+    asyncio.run(run())
+    assert messages == ["sync is already stopping"]
+
+
+def test_changes_of_work_are_drawn_now_and_then(tmp_path, monkeypatch):
+    """Many changes of running work are drawn few times, the last one among them."""
+    drawn = []
+
+    async def run():
+        inspector = Inspector(
+            Options(store=str(tmp_path), configuration=str(tmp_path), environment={})
+        )
+        async with inspector.run_test(size=(100, 30)) as pilot:
+            await pilot.pause()
+            monkeypatch.setattr(frame, "WORK_S", 0.05)
+            monkeypatch.setattr(inspector, "draw", lambda: drawn.append(time.monotonic()))
+            for _ in range(100):
+                inspector.work_changed()
+                await asyncio.sleep(0.001)
+            changed_last = time.monotonic()
+            while not drawn or drawn[-1] < changed_last:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(run())
+    assert all(later - earlier > 0.04 for earlier, later in pairwise(drawn))
+
+
+def test_what_was_below_a_message_is_painted_again(tmp_path, monkeypatch):
+    """The whole screen is painted once the last message has expired, whatever Textual holds clean.
+
+    Where a widget's place is asked for between the end of a message and the layout that follows,
+    Textual finds no difference between the two layouts and would paint nothing.
+    """
+    painted = []
+
+    async def run():
+        inspector = Inspector(
+            Options(store=str(tmp_path), configuration=str(tmp_path), environment={})
+        )
+        async with inspector.run_test(size=(100, 30)) as pilot:
+            inspector.notify("the store is read-only", timeout=0.2)
+            await pilot.pause()
+            screen = inspector.screen
+            update = screen._compositor.update_widgets
+
+            def record(widgets):
+                painted.extend(widgets)
+                update(widgets)
+
+            monkeypatch.setattr(screen._compositor, "update_widgets", record)
+            for _ in range(200):
+                await pilot.pause(0.02)
+                if screen in painted:
+                    break
+            assert screen in painted
+            assert not len(inspector._notifications)
+
+    asyncio.run(run())

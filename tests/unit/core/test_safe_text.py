@@ -1,0 +1,115 @@
+"""What may reach a terminal, and what must not."""
+
+import unicodedata
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filestore.core.safe_text import safe_text, shown_path
+
+ANY_TEXT = st.text(
+    st.one_of(
+        st.characters(),
+        st.characters(categories=["Cc", "Cf", "Cs", "Zl", "Zp"]),
+        st.integers(0, 0x10FFFF).map(chr),
+    )
+)
+BANNED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+@given(ANY_TEXT)
+def test_nothing_that_steers_a_terminal_is_left(text: str) -> None:
+    """No control, format, surrogate or separator character is left, but line feeds and tabs."""
+    shown = safe_text(text).replace("\n", "").replace("\t", "")
+    assert not {unicodedata.category(character) for character in shown} & BANNED
+
+
+@given(ANY_TEXT)
+def test_a_line_stays_one_line(text: str) -> None:
+    """Without newlines kept, the result is one line and can be encoded."""
+    shown = safe_text(text, keep_newlines=False)
+    assert len(shown.splitlines()) <= 1
+    assert "\t" not in shown
+    shown.encode("utf-8")
+
+
+@given(ANY_TEXT)
+def test_safe_text_is_idempotent(text: str) -> None:
+    """What was made safe once is not changed again."""
+    shown = safe_text(text)
+    assert safe_text(shown) == shown
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "S", "Zs"])))
+def test_printable_text_is_unchanged(text: str) -> None:
+    """Letters, digits, punctuation, symbols and spaces of every script pass, but blank fillers."""
+    fillers = "\u115f\u1160\u3164\uffa0"
+    plain = "".join(character for character in text if character not in fillers)
+    assert safe_text(plain) == plain
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["plain", "two\nlines\tand a tab", "größe – “quoted”", "日本語", "❤️ ☎️", "e\u0301", "a\\x1b"],
+)
+def test_ordinary_text_is_unchanged(text: str) -> None:
+    """Ordinary text passes as it is, combining marks and variation selectors included."""
+    assert safe_text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+        ("overwritten\rgone", "overwritten\\x0dgone"),
+        ("\x9b2J", "\\x9b2J"),
+        ("\x7f\x00", "\\x7f\\x00"),
+        ("fdp.\u202egpj.exe", "fdp.\\u202egpj.exe"),
+        ("zero\u200bwidth\ufeff", "zero\\u200bwidth\\ufeff"),
+        ("👩\u200d🔬", "👩\\u200d🔬"),
+        ("line\u2028paragraph\u2029", "line\\u2028paragraph\\u2029"),
+        ("tag\U000e0041", "tag\\U000e0041"),
+        ("\ud800", "\\ud800"),
+        ("\udcff", "\\xff"),
+        ("\ufdd0\uffff\U0010ffff", "\\ufdd0\\uffff\\U0010ffff"),
+        ("größe\x1b", "größe\\x1b"),
+    ],
+)
+def test_each_kind_of_danger_is_shown(text: str, shown: str) -> None:
+    """Every dangerous character is replaced by an escape that names it."""
+    assert safe_text(text) == shown
+
+
+def test_newlines_and_tabs_are_escaped_in_a_line() -> None:
+    """On one line, a line feed and a tab are seen as escapes, in ASCII text and in other text."""
+    assert safe_text("a\nb\tc", keep_newlines=False) == "a\\x0ab\\x09c"
+    assert safe_text("ä\nb\tc", keep_newlines=False) == "ä\\x0ab\\x09c"
+
+
+@given(st.binary())
+def test_every_path_can_be_shown_and_put_in_json(path: bytes) -> None:
+    """Whatever bytes a name has, it is one printable line that JSON carries unchanged."""
+    shown = shown_path(path)
+    assert orjson.loads(orjson.dumps(shown)) == shown
+    assert not {unicodedata.category(character) for character in shown} & BANNED
+
+
+@given(st.text(st.characters(categories=["L", "N", "P", "S"], exclude_characters="ᅟᅠㅤﾠ")))
+def test_a_readable_path_is_shown_as_it_is(path: str) -> None:
+    """A name in UTF-8 without anything invisible is shown unchanged, from bytes and from text."""
+    assert shown_path(path.encode()) == path
+    assert shown_path(path) == path
+
+
+@given(st.binary())
+def test_bytes_and_text_of_a_path_are_shown_alike(path: bytes) -> None:
+    """A name is shown the same way whether it comes as bytes or as Python's text."""
+    assert shown_path(path) == shown_path(path.decode("utf-8", "surrogateescape"))
+
+
+def test_bytes_that_are_not_utf_8_are_shown_in_hexadecimal() -> None:
+    r"""A byte that is no UTF-8 is shown as \xNN, the rest as usual."""
+    assert shown_path(b"caf\xe9/\xc3\xa9t\xc3\xa9.md") == "caf\\xe9/été.md"

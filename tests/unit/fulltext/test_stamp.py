@@ -1,0 +1,42 @@
+"""What tantivy raises, told apart: a disk that refuses, a file that is gone, damage."""
+
+import errno
+
+import pytest
+
+from filestore.fs.disk import LimitReachedError, WriteFailedError
+from filestore.fulltext._stamp import (
+    FulltextDamaged,
+    FulltextUnreadable,
+    TantivyGuard,
+    WritingGuard,
+)
+
+TO_A_PERSON = "An IO error occurred: 'No space left on device (os error {})'"
+TO_A_PROGRAMMER = 'IoError {{ io_error: Os {{ code: {}, kind: Other, message: "x" }} }}'
+
+
+@pytest.mark.parametrize("words", [TO_A_PERSON, TO_A_PROGRAMMER])
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_disk_that_refuses_is_no_damage(words, number):
+    """However Rust words it, the reason is told as the disk's, and nothing is called damaged."""
+    with pytest.raises(WriteFailedError) as failed, WritingGuard("/index"):
+        raise ValueError(words.format(number))
+    assert failed.value.remedy
+    with pytest.raises(FulltextUnreadable), TantivyGuard("/index"):
+        raise ValueError(words.format(number))
+
+
+@pytest.mark.parametrize("guard", [TantivyGuard, WritingGuard])
+def test_limits_of_the_moment_are_told_as_such(guard):
+    """Too few open files is what it is."""
+    with pytest.raises(LimitReachedError), guard("/index"):
+        raise ValueError(TO_A_PERSON.format(errno.EMFILE))
+
+
+@pytest.mark.parametrize("guard", [TantivyGuard, WritingGuard])
+@pytest.mark.parametrize("words", ["Data corrupted", TO_A_PERSON.format(errno.ENOENT)])
+def test_all_else_is_damage(guard, words):
+    """What is no more what was written, or is gone, is made again."""
+    with pytest.raises(FulltextDamaged), guard("/index"):
+        raise ValueError(words)

@@ -1,0 +1,26 @@
+"""Kinds of steps and what applies them: each has one executor, in the module of its phase."""
+
+import pytest
+
+from filestore.repair import sidecar_steps, source_steps, tree_steps
+from filestore.repair.plan import KINDS
+from filestore.sync.apply import PART_EXECUTORS
+
+EXECUTORS = {
+    "tree": tree_steps.EXECUTORS,
+    "sidecar": sidecar_steps.EXECUTORS,
+    "source": source_steps.EXECUTORS,
+}
+
+
+@pytest.mark.parametrize("kind", sorted({*KINDS}.union(*EXECUTORS.values())))
+def test_every_kind_has_one_executor(kind: str) -> None:
+    """A step is applied by exactly one function, and no function is without a kind."""
+    assert [phase for phase, known in EXECUTORS.items() if kind in known] == [KINDS[kind].phase]
+
+
+def test_every_derived_part_is_repaired_by_sync() -> None:
+    """What repairs a derived part in a repair does so in a sync, but for a catalog that is gone."""
+    parts = {kind for kind, meant in KINDS.items() if meant.is_part}
+    assert parts - {"rebuild-catalog"} == PART_EXECUTORS.keys()
+    assert all({*meant.also} <= PART_EXECUTORS.keys() for meant in KINDS.values())

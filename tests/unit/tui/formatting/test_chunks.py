@@ -1,0 +1,436 @@
+"""The words of Browse, without a screen and without a store."""
+
+import dataclasses
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filestore import Answer, FilestoreError, Finding, Hit
+from filestore.browse import About, AboutResource, ChunkRow, Neighbour, ResourceRow, VectorFacts
+from filestore.fulltext import Understood
+from tui.formatting import chunks
+from tui.formatting.lines import plain
+
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+TEXTS = st.text(st.characters() | st.sampled_from("\x1b\x9b\u202e\udcff\n\r\t"))
+MODIFIED = Finding(code="modified", path="chunked/a.md/chunk1.md", detail="its text differs")
+SYMLINK = Finding(code="symlink", path="chunked/a.md/chunk1.md")
+
+
+def about(**changes):
+    value = About(
+        path="chunked/a.md/chunk1.md",
+        frontmatter={},
+        body="Text.\n",
+        raw="---\n---\nText.\n",
+        raw_cut=False,
+        problem="",
+        record={},
+        source="../a.md",
+        pages=(),
+        headings=(),
+        questions=(),
+        children=(),
+        kind="chunk",
+        hand_edited=False,
+        freshness="fresh",
+        withheld="",
+        vectors=(VectorFacts(part=0, id=17, embedded=True, norm=1.0, when="generation 3"),),
+        model="builtin/1:384",
+        file_hash="ab",
+        indexed_hash="ab",
+        origin="sha256:cd",
+        generation=3,
+    )
+    return dataclasses.replace(value, **changes)
+
+
+def hit(**changes):
+    value = Hit(
+        path="chunked/a.md/chunk1.md",
+        score=1.0,
+        kind="chunk",
+        resource="a.md",
+        source="../a.md",
+        freshness="fresh",
+        headings=("Top", "Middle", "Low"),
+        pages=(),
+        text="Some  text\nof it.",
+        why={},
+    )
+    return dataclasses.replace(value, **changes)
+
+
+def roles(lines):
+    return {span.role for one in lines for span in one}
+
+
+@given(TEXTS, TEXTS)
+def test_no_word_steers_the_terminal(text, name):
+    """Whatever a path, key, value, title or error holds, no line has a control character."""
+    found = Finding(code="modified", path=name, detail=text)
+    odd = about(
+        path=name,
+        frontmatter={text: name, "list": [text]},
+        body=text,
+        raw=text,
+        problem=text,
+        record={"document": {name: text}},
+        source=name,
+        headings=(text,),
+        questions=(text,),
+        kind=text,
+        withheld=text,
+        model=text,
+    )
+    row = ChunkRow(id=1, path=name, kind="chunk", edited=True, withheld=text)
+    resource = AboutResource(
+        resource=name,
+        source=text,
+        documents=((name, {text: text}),),
+        chunks=1,
+        extractor=text,
+        chunker=text,
+        record_path=name,
+    )
+    near = Neighbour(path=name, resource=text, cosine=0.5, headings=(text,), pages=(1,))
+    answer = Answer(
+        query=text,
+        understood=Understood(),
+        mode="hybrid",
+        generation=1,
+        hits=(),
+        notes=(text,),
+    )
+    lines = [
+        *chunks.head_lines(odd, [found]),
+        *chunks.text_lines(text),
+        *chunks.raw_lines(odd),
+        *chunks.fact_lines(odd),
+        *chunks.finding_lines([found]),
+        *chunks.resource_lines(resource, {"E": 1}),
+        *chunks.error_lines(FilestoreError(text, remedy=name), [found]),
+        *chunks.answer_lines(answer, limit=5),
+        chunks.resource_row(ResourceRow(resource=name, source=text, chunks=3), {}, is_open=True),
+        chunks.chunk_row(row, name, [found]),
+        chunks.hit_row(1, hit(path=name, headings=(text,))),
+        chunks.hit_row(1, hit(path=name, headings=(), text=text)),
+        chunks.neighbour_row(near),
+        *chunks.asking_lines(text, 1.0),
+        chunks.cancelled_line(text),
+        chunks.filtering_line(text),
+        *chunks.absence_lines(FilestoreError(text, remedy=name)),
+        *chunks.absence_lines(FilestoreError(text, remedy="filestore sync")),
+        chunks.count_line(shown=1, resources=2, chunks=3, filtered=text),
+    ]
+    for one in lines:
+        for span in one:
+            assert not UNSAFE.search(span.text), span
+
+
+def test_a_resource_row_says_how_much_drifted():
+    """A resource is told with its chunks, a bar and the number of each severity."""
+    row = ResourceRow(resource="guide.md", source="../guide.md", chunks=1200)
+    calm = plain([chunks.resource_row(row, {}, is_open=False)])
+    assert calm == "▸ guide.md  1,200"
+    drifted = plain([chunks.resource_row(row, {"E": 2, "W": 1}, is_open=True)])
+    assert drifted.startswith("▾ guide.md  1,200 ▕")
+    assert drifted.endswith(" E2 W1")
+    filtered = chunks.resource_row(row, {"E": 1}, is_open=True, shown=7, ascii_only=True)
+    assert plain([filtered]) == "- guide.md  7 of 1,200 [#    ] E1"
+
+
+def test_a_resource_without_a_name_has_words():
+    """Files that lie in no resource are shown under words, not under nothing."""
+    row = ResourceRow(resource="", source="", chunks=1)
+    assert "(no resource)" in plain([chunks.resource_row(row, {}, is_open=False)])
+
+
+def test_a_chunk_row_shows_its_worst_finding_first():
+    """Findings are told by letter, sign and code, errors first; so is what was edited."""
+    row = ChunkRow(id=1, path="chunked/a.md/chunk1.md", kind="chunk", edited=True, withheld="")
+    said = plain([chunks.chunk_row(row, "a.md", [SYMLINK, MODIFIED])])
+    assert said == "    chunk1.md  E x modified  W ! symlink  edited by hand"
+
+
+def test_what_is_withheld_is_said_once():
+    """The reason why a file is left out is said, but not beside the same finding."""
+    row = ChunkRow(id=1, path="chunked/x.md", kind="", edited=False, withheld="empty")
+    assert plain([chunks.chunk_row(row, "", [])]) == "    x.md  excluded: empty"
+    finding = Finding(code="empty", path="chunked/x.md")
+    assert plain([chunks.chunk_row(row, "", [finding])]) == "    x.md  W ! empty"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "role"),
+    [
+        ({}, "fresh: as indexed", "good"),
+        ({"freshness": "edited"}, "edited since it was indexed", "warning"),
+        ({"freshness": "not indexed"}, "not indexed: no search finds it", "warning"),
+        ({"withheld": "empty"}, "excluded from search: empty", "error"),
+    ],
+)
+def test_the_head_says_how_a_chunk_stands(changes, words, role):
+    """Freshness is told in words, and its role differs with it."""
+    lines = chunks.head_lines(about(**changes), [])
+    assert words in plain(lines)
+    assert role in roles(lines)
+
+
+def test_the_head_says_where_a_chunk_comes_from():
+    """Path, kind, source, pages, edits by hand and findings stand above the text."""
+    lines = chunks.head_lines(
+        about(kind="summary", pages=(3, 4), hand_edited=True), [MODIFIED, SYMLINK]
+    )
+    first, second, third = plain(lines).split("\n")
+    assert first == "chunked/a.md/chunk1.md  summary"
+    assert second.startswith("../a.md  pp. 3, 4")
+    assert "edited by hand" in second
+    assert third.split("  ")[:2] == ["E x modified", "W ! symlink"]
+
+
+@given(st.lists(st.text("abcdé ", max_size=20)))
+def test_a_text_is_shown_line_by_line(lines):
+    """Each line of a short text is a line of the screen, and nothing else is."""
+    assert plain(chunks.text_lines("\n".join([*lines, "end\n"]))) == "\n".join([*lines, "end"])
+
+
+def test_a_long_text_is_cut_at_a_line():
+    """Of a long text whole lines of the first part are shown, and how to see the rest."""
+    text = "".join(f"line {number}\n" for number in range(20_000))
+    lines = plain(chunks.text_lines(text)).split("\n")
+    shown = [one for one in lines if one.startswith("line ")]
+    assert shown == [f"line {number}" for number in range(len(shown))]
+    hidden = len(text) - sum(len(one) + 1 for one in shown) + 1
+    assert lines[-1] == f"… {hidden:,} characters more: press o for the whole file"
+    assert plain(chunks.text_lines(text, whole=True)).split("\n")[-1] == "line 19999"
+
+
+def test_a_cut_file_says_so():
+    """A file longer than what is read of it does not end as if that were all."""
+    assert "the file is longer" in plain(chunks.raw_lines(about(raw_cut=True)))
+    assert plain(chunks.raw_lines(about())) == "---\n---\nText."
+
+
+def test_facts_tell_everything_of_a_chunk():
+    """Metadata, questions, provenance, vectors and hashes are all there, in words."""
+    said = plain(
+        chunks.fact_lines(
+            about(
+                frontmatter={"status": "draft", "tags": ["a", "b"], "headings": ["Top"]},
+                record={"document": {"author": "Ada"}},
+                pages=(7,),
+                headings=("Top", "Low"),
+                questions=("What is it?",),
+                vectors=(
+                    VectorFacts(part=0, id=17, embedded=True, norm=1.0, when="generation 3"),
+                    VectorFacts(part=1, id=18, embedded=False, norm=None, when=""),
+                ),
+                indexed_hash="cd",
+            )
+        )
+    )
+    for expected in (
+        "pages      p. 7",
+        "headings   Top > Low",
+        "  1. What is it?",
+        "status     draft",
+        'tags       ["a", "b"]',
+        "author     Ada",
+        "body       17  norm 1.0000  generation 3",
+        "question 1 18  norm not stored".replace("norm not stored", "not stored  not embedded"),
+        "model      builtin/1:384",
+        "on disk    ab",
+        "indexed    cd (another)",
+        "generated  sha256:cd",
+        "by hand    no, as it was generated",
+    ):
+        assert expected in said, expected
+    assert said.count("headings") == 1
+
+
+def test_facts_of_a_file_that_is_no_chunk_say_why():
+    """A file that could not be parsed is shown with the reason, and with no vectors."""
+    said = plain(chunks.fact_lines(about(problem="line 3: no end", vectors=(), indexed_hash="")))
+    assert said.startswith("line 3: no end")
+    assert "nothing of this file is indexed" in said
+    assert "indexed    never" in said
+
+
+def test_an_endless_value_is_cut():
+    """One value does not fill the screen."""
+    lines = chunks.fact_lines(about(frontmatter={"key": "x" * 10_000}))
+    assert max(len(one) for one in plain(lines).split("\n")) < 400
+
+
+def test_findings_come_with_their_repair():
+    """What is wrong is told with what mends it."""
+    said = plain(chunks.finding_lines([MODIFIED]))
+    assert "E x error" in said
+    assert "modified: its text differs" in said
+    assert f"repair: {MODIFIED.repair}" in said
+
+
+def test_a_resource_is_told_with_its_documents():
+    """What a resource was made from and by stands there, and how much of it drifted."""
+    known = AboutResource(
+        resource="guide",
+        source="source/guide",
+        documents=(("source/guide/a.md", {"title": "A"}),),
+        chunks=1234,
+        extractor="markdown/1",
+        chunker="structure/2",
+        record_path="chunked/guide/meta.json",
+    )
+    said = plain(chunks.resource_lines(known, {"E": 1, "W": 0, "I": 2}))
+    for expected in ("source/guide", "1,234", "markdown/1", "meta.json", "title      A"):
+        assert expected in said
+    assert "E x 1 error" in said
+    assert "I i 2 notes" in said
+    assert "W !" not in said
+    assert "none known" in plain(chunks.resource_lines(known, {}))
+
+
+@pytest.mark.parametrize(
+    ("typed", "query", "mode"),
+    [
+        ("moved files", "moved files", "hybrid"),
+        ("v: moved files", "moved files", "vector"),
+        ("K:exact", "exact", "keyword"),
+        ("h:both", "both", "hybrid"),
+        ("vector: no", "vector: no", "hybrid"),
+    ],
+)
+def test_a_prefix_chooses_the_mode(typed, query, mode):
+    """`v:`, `k:` and `h:` say how is searched, for this and the following queries."""
+    assert chunks.parse_query(typed, "hybrid") == (query, mode)
+
+
+def test_without_a_prefix_the_mode_stays():
+    """The mode that was set holds for what says nothing else."""
+    assert chunks.parse_query("words", "keyword") == ("words", "keyword")
+    assert chunks.parse_query("h:words", "keyword") == ("words", "hybrid")
+
+
+def test_modes_go_round():
+    """Three presses lead back to the first mode, each with other words."""
+    seen = ["hybrid"]
+    for _ in range(3):
+        seen.append(chunks.next_mode(seen[-1]))
+    assert seen == ["hybrid", "vector", "keyword", "hybrid"]
+    assert len({plain(chunks.mode_lines(mode)) for mode in seen}) == 3
+
+
+@given(st.text())
+def test_another_mode_asks_the_same_words(text):
+    """A query that says how it is searched keeps its words when that is changed, through all."""
+    asked, mode = chunks.parse_query(f"k:{text}", "hybrid")
+    seen = {mode}
+    other = f"k:{text}"
+    for _ in chunks.MODES[1:]:
+        other = chunks.other_mode(other)
+        same, mode = chunks.parse_query(other, "hybrid")
+        assert same == asked
+        seen.add(mode)
+    assert seen == set(chunks.MODES)
+    assert chunks.other_mode("words") == ""
+
+
+def test_how_long_a_question_takes_is_said_once_anybody_wonders():
+    """A short question only says what is asked; a longer one also since when, and the way out."""
+    assert plain(chunks.asking_lines("milk", 0.1, shown_after_s=0.3)) == "searching for milk"
+    said = plain(chunks.asking_lines("milk", 2.25, shown_after_s=0.3))
+    assert "2.2 s" in said
+    assert "escape cancels" in said
+
+
+def test_what_is_not_indexed_names_its_key():
+    """Files that no search finds are counted, with the key that indexes them; none says nothing."""
+    assert chunks.unindexed_lines(0) == []
+    assert "20,000 files are not indexed yet" in plain(chunks.unindexed_lines(20_000))
+    assert "1 file is not indexed yet" in plain(chunks.unindexed_lines(1))
+    assert "i indexes" in plain(chunks.unindexed_lines(2))
+
+
+def test_a_query_can_keep_to_sources():
+    """`in:GLOB` is taken out of the words and given as a filter."""
+    assert chunks.parse_source("moved files in:docs/*.md") == ("moved files", "docs/*.md")
+    assert chunks.parse_source("in: nothing") == ("in: nothing", None)
+
+
+def test_a_syntax_can_be_named():
+    """`syntax:WORD` is taken out of the words, where the word is a syntax; else it is searched."""
+    assert chunks.parse_syntax("boat -anchor syntax:plain") == ("boat -anchor", "plain")
+    assert chunks.parse_syntax("python syntax:error") == ("python syntax:error", "auto")
+
+
+@pytest.mark.parametrize(
+    ("query", "word"),
+    [("a moved file", "moved"), ('see "the same day" now', "the same day"), ("x -longer", "x")],
+)
+def test_matches_are_of_the_phrase_or_longest_word(query, word):
+    """What is marked in a text is what the query most likely meant."""
+    assert chunks.longest_word(query) == word
+
+
+@given(TEXTS)
+def test_any_query_can_be_looked_for(query):
+    """No query, however odd, keeps its answer from being shown."""
+    assert isinstance(chunks.longest_word(query), str)
+    words, _ = chunks.parse_source(chunks.parse_query(query, "hybrid")[0])
+    assert len(words) <= len(query)
+
+
+def test_a_hit_says_whether_it_can_be_relied_on():
+    """A hit that is not fresh says so; a fresh one takes no words for it."""
+    assert plain([chunks.hit_row(1, hit())]) == "  1 a.md/chunk1.md  Middle > Low"
+    assert "edited since" in plain([chunks.hit_row(2, hit(freshness="edited"))])
+    gone = chunks.hit_row(3, hit(freshness="gone"))
+    assert "the file is gone" in plain([gone])
+    assert "error" in roles([gone])
+    assert "Some text of it." in plain([chunks.hit_row(4, hit(headings=()))])
+
+
+def test_an_answer_says_what_to_know_of_it():
+    """How much was found, by which mode, and every note stand above the hits."""
+    answer = Answer(
+        query="q",
+        understood=Understood(),
+        mode="keyword",
+        generation=1,
+        hits=(hit(), hit()),
+        notes=("no model",),
+    )
+    said = plain(chunks.answer_lines(answer, limit=50))
+    assert said.startswith("2 files · keyword")
+    assert said.endswith("no model")
+    assert plain(chunks.answer_lines(answer, limit=2)).startswith("the best 2 files")
+    empty = dataclasses.replace(answer, hits=())
+    assert plain(chunks.answer_lines(empty, limit=2)).startswith("nothing found")
+
+
+def test_a_neighbour_is_told_with_its_cosine():
+    """How near, which file, which pages, which headings."""
+    near = Neighbour(
+        path="chunked/b.md/chunk2.md", resource="b.md", cosine=0.934, headings=("H",), pages=(3,)
+    )
+    assert plain([chunks.neighbour_row(near)]) == " 0.93 b.md/chunk2.md  p. 3  H"
+
+
+def test_the_chosen_section_is_told_by_brackets():
+    """Which way of looking is chosen shows without colour, the keys of the others beside it."""
+    said = plain([*chunks.section_labels("facts").values()])
+    assert "[Facts]" in said
+    assert "o Raw" in said
+    assert "[Raw]" not in said
+    assert "[Picture: map]" in plain([chunks.section_labels("picture", picture="map")["picture"]])
+
+
+def test_the_number_line_names_the_filter():
+    """Below the tree stands how much there is, or how much a filter leaves."""
+    whole = chunks.count_line(shown=0, resources=3, chunks=1500, filtered="")
+    assert plain([whole]) == "3 resources · 1,500 chunks"
+    left = chunks.count_line(shown=2, resources=1, chunks=1500, filtered="!draft")
+    assert plain([left]) == "2 chunks of 1 resource for !draft  escape shows all"

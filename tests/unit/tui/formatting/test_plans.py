@@ -1,0 +1,551 @@
+"""The words of a plan say what will happen, of a report what did, and are safe on a terminal."""
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filestore import Finding, Plan, Policy, RepairReport, Step
+from filestore.browse import KINDS, Group, Left
+from filestore.core.findings import codes_where
+from filestore.core.safe_text import safe_text
+from filestore.history.batch import Batch, Entry, Version
+from filestore.repair.plan import ABSENT
+from filestore.repair.undo import UndoResult
+from filestore.repair.undo_order import choices
+from tui.formatting.commands import quoted
+from tui.formatting.diffs import diff_lines, facing, stacked_lines
+from tui.formatting.lines import Line, plain
+from tui.formatting.plans import (
+    commands,
+    kind_lines,
+    left_lines,
+    question_lines,
+    removed_by,
+    scope,
+    step_line,
+    step_lines,
+    totals_line,
+    written_by,
+)
+from tui.formatting.progress import bar_of, progress_line
+from tui.formatting.reports import (
+    batch_line,
+    batch_lines,
+    file_changes,
+    next_undo,
+    removals,
+    report_lines,
+    state_of,
+    undo_lines,
+    undo_scope,
+)
+from tui.state.plan_choice import as_before, begin_with, chosen_of, request_for
+from tui.state.plan_rows import Kind, PlanRows
+from tui.widgets.marking import Marking
+
+NASTY = st.text(
+    st.sampled_from(
+        ["\x1b", "\x9b", "\u202e", "\n", "\r", "\t", "[", "]", "'", "\\", "\udcff", "ä"]
+    )
+    | st.characters(),
+    max_size=20,
+)
+"""What a name, a detail or a diff may hold."""
+
+
+def step(kind: str = "reindex", path: str = "chunked/a.md", **more: Any) -> Step:
+    more.setdefault("codes", ("modified",))
+    return Step(kind=kind, path=path, **more)
+
+
+def plan(*steps: Step, left: Iterable[Left] = (), **more: Any) -> Plan:
+    more.setdefault("policy", Policy())
+    more.setdefault("level", "fast")
+    return Plan(identity="i", generation=3, steps=steps, left=tuple(left), texts=0, known=0, **more)
+
+
+def words(lines: Iterable[Line]) -> str:
+    return plain(tuple(lines))
+
+
+STEPS = st.lists(
+    st.builds(
+        step,
+        kind=st.sampled_from(sorted(KINDS)),
+        path=NASTY.map(lambda name: f"chunked/{name}.md"),
+        other=NASTY,
+        detail=NASTY,
+        diff=NASTY,
+        place=st.sampled_from(["", "last seen", "git"]),
+        hash=st.sampled_from(["", "ab"]),
+        texts=st.none() | st.integers(0, 5),
+        known=st.integers(0, 5),
+    ),
+    max_size=12,
+    unique_by=lambda one: one.key,
+)
+
+
+# Counts and scope
+
+
+def test_a_repair_of_the_sidecar_says_that_no_file_is_touched() -> None:
+    """Who is asked to apply steps that write no file is told so."""
+    said = scope(plan(step(), step("forget", "chunked/b.md")))
+    assert said == "2 steps: no file of yours is touched"
+
+
+def test_files_written_and_removed_are_counted_apart() -> None:
+    """A removal is never counted as a file that is written."""
+    steps = [
+        step("restore", "chunked/a.md", write_bytes=10),
+        step("relink", "chunked/b.md"),
+        step("resolve-theirs", "chunked/c.md", hash=""),
+        step("resolve-theirs", "chunked/d.md", hash="ab"),
+        step("remove-duplicate", "chunked/e.md", other="chunked/f.md"),
+    ]
+    assert "3 files written, 2 removed" in scope(plan(*steps))
+
+
+def test_removing_a_source_counts_its_chunk_files() -> None:
+    """What was made of a source is removed file by file, and its record is written."""
+    seen = dict.fromkeys(
+        ["source/a.pdf", "chunked/a/1.md", "chunked/a/2.md", "chunked/a/meta.json"], ABSENT
+    )
+    kept = step("remove", "source/a.pdf", codes=("source-missing",), seen=seen, write_bytes=9)
+    assert removed_by(kept) == ("chunked/a/1.md", "chunked/a/2.md")
+    assert "1 file written, 2 removed" in scope(plan(kept))
+
+
+def test_a_record_that_goes_with_its_last_source_is_a_removal() -> None:
+    """No file is said to be written where all of them go."""
+    seen = dict.fromkeys(["source/a.pdf", "chunked/a/1.md", "chunked/a/meta.json"], ABSENT)
+    gone = step("remove", "source/a.pdf", codes=("source-missing",), seen=seen)
+    assert written_by(gone) == ()
+    assert scope(plan(gone)) == "1 step: 2 files removed"
+    said = words(question_lines([gone], most=9))
+    assert "removes chunked/a/meta.json" in said
+    assert "writes" not in said
+    assert "removes … and 1 more" in words(question_lines([gone], most=1))
+
+
+def test_what_is_taken_in_again_does_not_claim_to_write_its_source() -> None:
+    """A source is read; what is written are the chunk files made from it."""
+    again = step("reingest", "source/a.pdf", codes=("source-modified",))
+    assert words(question_lines([again], most=9)) == ("writes  chunk files made from source/a.pdf")
+
+
+def test_what_is_counted_only_later_is_said() -> None:
+    """A source that is re-ingested names no number of texts that nobody knows."""
+    again = step("reingest", "source/a.pdf", codes=("source-modified",), texts=None)
+    said = scope(plan(again))
+    assert "1 source re-ingested" in said
+    assert "those of re-ingested sources embedded" in said
+
+
+@given(STEPS)
+def test_no_step_is_counted_twice_over_files(steps: list[Step]) -> None:
+    """A file is written or removed, never both by the same step."""
+    for one in steps:
+        assert not (set(removed_by(one)) and one.path in written_by(one))
+
+
+# Safe on a terminal
+
+
+@given(STEPS, NASTY)
+def test_nothing_of_a_plan_moves_the_terminal(steps: list[Step], name: str) -> None:
+    """Names, details and diffs are shown whole lines each, without a byte that steers."""
+    finding = Finding(code="malformed-frontmatter", path=name, detail=name, other=name)
+    made = plan(*steps, left=[Left(finding=finding, reason=name)], model=name)
+    lines = [line for one in steps for line in step_lines(one, number=1, total=2, model=name)]
+    lines += [step_line(one, is_chosen=True) for one in steps]
+    lines += [totals_line(made), *left_lines(made.left[0])]
+    lines += [line for one in steps for line in kind_lines(one.kind, steps, chosen=1)]
+    for line in lines:
+        for span in line:
+            assert safe_text(span.text, keep_newlines=False) == span.text
+
+
+@given(NASTY)
+def test_a_quoted_name_is_safe_and_is_read_back(name: str) -> None:
+    """A name in a command line moves no terminal, and a shell reads the name from it."""
+    said = quoted(name)
+    assert safe_text(said, keep_newlines=False) == said
+    if not said.startswith("$'"):
+        assert shlex.split(said) == [name]
+
+
+def test_a_name_with_an_escape_sequence_is_written_for_a_shell() -> None:
+    """Bytes that steer a terminal are named in the way bash reads."""
+    assert quoted("a\x1b[31m'\udcff") == r"$'a\x1b[31m\'\xff'"
+
+
+# The diff
+
+
+def test_a_diff_keeps_its_signs() -> None:
+    """What was added or removed is told by its sign, and by more than colour."""
+    diff = "--- indexed\n+++ on disk\n@@ -1,2 +1,2 @@\n same\n--- old\n+new\n"
+    lines = diff_lines(diff)
+    assert [line[0].role for line in lines] == [
+        "title",
+        "title",
+        "hunk",
+        "text",
+        "removed",
+        "added",
+    ]
+    assert words(lines) == diff.rstrip("\n")
+
+
+@given(st.lists(st.sampled_from("abcd\t")), st.lists(st.sampled_from("abcd\t")))
+def test_both_sides_are_whole_line_by_line(ours: list[str], theirs: list[str]) -> None:
+    """Every line of both sides is shown once, in order; lines that differ are marked."""
+    rows = facing("\n".join(ours), "\n".join(theirs))
+    left = [row.left for row in rows if row.mark != ">"]
+    right = [row.right for row in rows if row.mark != "<"]
+    assert left == "\n".join(ours).splitlines()
+    assert right == "\n".join(theirs).splitlines()
+    assert all((row.left == row.right) == (row.mark == "") for row in rows if row.mark not in "<>")
+
+
+def test_below_each_other_the_sides_of_a_change_stand_together() -> None:
+    """Where there is no room beside, first the left lines of a change are shown, then the right."""
+    rows = facing("same\nmine\nend", "same\nyours\nend")
+    assert words(stacked_lines(rows)) == "  same\n< mine\n> yours\n  end"
+
+
+# Rows and choice
+
+
+def test_what_writes_files_is_chosen_only_where_it_was_asked_for() -> None:
+    """A truth step waits for a person; one that mends a marked finding was asked for."""
+    safe, asked, other = (
+        step(),
+        step("restore", "chunked/b.md", codes=("bit-rot",)),
+        step("relink", "chunked/c.md", codes=("link-dangling",)),
+    )
+    marked = [Finding(code="bit-rot", path="chunked/b.md")]
+    assert begin_with(plan(safe, asked, other), marked) == {safe.key, asked.key}
+    allowed = plan(safe, asked, other, policy=Policy(truth=True))
+    assert begin_with(allowed, ()) == {safe.key, asked.key, other.key}
+
+
+@given(STEPS, st.data())
+def test_rows_keys_and_places_agree(steps: list[Step], data: st.DataObject) -> None:
+    """Whatever is open, each row has one key that leads back to it, and every step is there."""
+    left = [Left(finding=Finding(code="modified", path="chunked/x.md"), reason="look")]
+    rows = PlanRows(plan(*steps, left=left), ())
+    for name in data.draw(st.lists(st.sampled_from(["left", *KINDS]))):
+        rows.set_open(name, is_open=not rows.is_open(name))
+    keys = [rows.key(index) for index in range(len(rows))]
+    assert len(set(keys)) == len(keys)
+    assert [rows.index_of(key) for key in keys] == list(range(len(rows)))
+    shown = {key for key in keys if isinstance(key, tuple)}
+    assert shown == {one.key for one in steps if rows.is_open(one.kind)}
+    assert sorted(rows.number_of(one.key) for one in steps) == list(range(1, len(steps) + 1))
+    assert all(rows.row(index) for index in range(len(rows)))
+
+
+def test_a_kind_stands_for_all_its_steps() -> None:
+    """To choose a heading is to choose the steps below it, also while they are not shown."""
+    rows = PlanRows(plan(step(), step(path="chunked/b.md"), step("forget", "chunked/c.md")), ())
+    rows.set_open("reindex", is_open=False)
+    rows.chosen.update(rows.chosen_with(Kind(name="reindex")))
+    rows.recount()
+    assert rows.chosen_of("reindex") == 2
+    assert "[x] re-index  2 of 2" in words([rows.row(rows.index_of(Kind(name="reindex")) or 0)])
+    assert rows.chosen_of("forget") == 0
+
+
+ROWS = st.lists(st.sampled_from(range(6)), max_size=3)
+
+
+@given(st.lists(st.tuples(st.sampled_from(("toggle", "extend", "end", "drop", "kind")), ROWS)))
+def test_counts_follow_every_choice(choices: list[tuple[str, list[int]]]) -> None:
+    """However steps are chosen and left, the number beside their kind is how many are chosen."""
+    steps = [step(path=f"chunked/{number}.md") for number in range(4)]
+    steps += [step("forget", f"chunked/{number}.md") for number in range(2)]
+    rows, marking = PlanRows(plan(*steps), [steps[0].key]), Marking()
+    marking.keys = rows.chosen
+    for choice, numbers in choices:
+        keys = [steps[number].key for number in numbers]
+        if choice == "toggle":
+            marking.toggle(keys)
+        elif choice == "extend":
+            marking.extend(keys)
+        elif choice == "kind":
+            marking.toggle(rows.chosen_with(Kind(name="forget")))
+        elif choice == "end":
+            marking.end()
+        else:
+            marking.drop()
+        rows.recount_by(*marking.changes())
+        for kind in ("reindex", "forget"):
+            assert rows.chosen_of(kind) == sum(key[0] == kind for key in rows.chosen)
+
+
+def test_what_removes_files_waits_for_a_person() -> None:
+    """No removal is chosen beforehand, neither by marking its finding nor with leave to write."""
+    gone = step("remove", "source/a.pdf", codes=("source-missing",))
+    marked = [Finding(code="source-missing", path="source/a.pdf")]
+    for truth in (False, True):
+        assert begin_with(plan(gone, policy=Policy(truth=truth)), marked) == set()
+    named = step("remove-duplicate", "chunked/d.md", codes=("duplicate",))
+    assert begin_with(plan(named), ()) == {named.key}
+
+
+def test_a_plan_made_again_keeps_what_a_person_chose_and_left() -> None:
+    """New steps come as they would; those that were left stay left, those chosen stay chosen."""
+    old, chosen, left, new = (step(path=f"chunked/{name}.md") for name in "abcd")
+    found = as_before(
+        {old.key, left.key, new.key},
+        [old, chosen, left, new],
+        before={old.key, chosen.key},
+        begun={old.key, left.key},
+    )
+    assert found == {old.key, chosen.key, new.key}
+
+
+# The command line
+
+
+def test_all_of_everything_is_a_repair_without_options() -> None:
+    """The shortest command that does the same is the one that is shown."""
+    made = plan(step(), step("forget", "chunked/b.md", codes=("missing",)))
+    keys = {one.key for one in made.steps}
+    assert commands(made, keys, is_whole=True) == ["repair"]
+    assert commands(plan(*made.steps, level="full"), keys, is_whole=True) == ["repair --level full"]
+
+
+def test_a_part_of_a_plan_is_named_by_code_and_path() -> None:
+    """What is left out of a kind has the others named, each for a shell."""
+    one, other = step(path="chunked/a b.md"), step(path="chunked/c.md")
+    made = plan(one, other)
+    assert commands(made, {one.key}, is_whole=True) == [
+        "repair --only modified --path 'chunked/a b.md'"
+    ]
+    assert commands(made, {one.key, other.key}, is_whole=False) == [
+        "repair --only modified --path 'chunked/a b.md' chunked/c.md"
+    ]
+    assert commands(made, (), is_whole=True) == []
+
+
+def test_a_whole_code_is_named_by_it_however_many_files_it_has() -> None:
+    """Whoever marked all findings of a code gets a command with the code, not with every name."""
+    steps = [step(path=f"chunked/{number}.md") for number in range(2_000)]
+    made = plan(*steps, step("forget", "chunked/x.md", codes=("missing",)))
+    keys = {one.key for one in steps}
+    found = commands(made, keys, is_whole=False, whole=["modified"])
+    assert found == ["repair --only modified"]
+    mixed = plan(*steps, step("index", "chunked/x.md", codes=("modified", "untracked")))
+    assert commands(mixed, keys, is_whole=True) != ["repair --only modified"]
+
+
+def test_many_files_are_named_in_commands_that_a_shell_runs() -> None:
+    """What one command line cannot hold is in several, and every word of them is an argument."""
+    steps = [step(path=f"chunked/{number}.md") for number in range(1_200)]
+    found = commands(plan(*steps), {one.key for one in steps[1:]}, is_whole=True)
+    named = [word for one in found for word in shlex.split(one.partition("--path ")[2])]
+    assert named == [one.path for one in steps[1:]]
+    assert all(one.startswith("repair --only modified --path ") for one in found)
+
+
+def test_more_files_than_anybody_pastes_have_no_command_line() -> None:
+    """A command line is right, or there is none."""
+    steps = [step(path=f"chunked/{number:099}.md") for number in range(12_000)]
+    assert commands(plan(*steps), {one.key for one in steps[1:]}, is_whole=True) == []
+
+
+def test_what_writes_files_says_so_in_the_command() -> None:
+    """A command that writes files has --write-files; a side is chosen by its own option."""
+    bad = step("restore", "chunked/b.md", codes=("bit-rot",))
+    side = step("resolve-theirs", "chunked/c.md", codes=("ingest-conflict",))
+    copy = step("remove-duplicate", "chunked/d.md", codes=("duplicate",))
+    made = plan(bad, side, copy, level="full")
+    assert commands(made, {one.key for one in made.steps}, is_whole=True) == [
+        "repair --theirs chunked/c.md --remove chunked/d.md",
+        "repair --only bit-rot --write-files --level full",
+    ]
+
+
+def test_what_is_applied_has_leave_only_where_a_file_is_written() -> None:
+    """The chosen part of a plan may write files only if one of its steps does."""
+    safe, truth = step(), step("relink", "chunked/c.md", codes=("link-dangling",))
+    made = plan(safe, truth)
+    assert chosen_of(made, {safe.key}).plan.policy.truth is False
+    both = chosen_of(made, {safe.key, truth.key})
+    assert both.plan.policy.truth is True
+    assert both.plan.doable == (safe, truth)
+
+
+def test_marked_findings_are_planned_by_their_codes() -> None:
+    """What is mended only where it is named is named by marking it."""
+    marked = [Finding(code="source-missing", path="source/a.pdf")]
+    request = request_for(marked, None)
+    assert request.policy.only == {"source-missing"}
+    assert not request.is_whole
+    assert request.about == "1 finding"
+    assert request_for(None, None).is_whole
+    assert request_for(None, Policy(ours=("chunked/a.md",))).about == "chunked/a.md"
+
+
+# What was done
+
+
+def report(**more: Any) -> RepairReport:
+    fields: dict[str, Any] = {"applied": (), "skipped": (), "remaining": (), "undo": ()} | more
+    return RepairReport(plan=plan(), **fields)
+
+
+def test_a_report_tells_what_was_skipped_and_why() -> None:
+    """A step that moved on is named with its reason, and nothing is told twice."""
+    one = step()
+    said = words(
+        report_lines(
+            report(
+                applied=(one,),
+                skipped=((one, "chunked/a.md: it changed since"), (one, "nothing to do")),
+                undo="000007",
+                embedded=2,
+            )
+        )
+    )
+    assert "applied 1 step" in said
+    assert "  chunked/a.md: it changed since" in said
+    assert "  chunked/a.md: nothing to do" in said
+    assert "filestore undo 000007" in said
+    assert "embedded 2 texts" in said
+    assert "nothing is left that needs you" in said
+
+
+def test_what_remains_is_counted_by_code() -> None:
+    """Notes are no matter; everything else is counted with what helps."""
+    remaining = [
+        Finding(code=code, path=f"chunked/{code}.md") for code in sorted(codes_where(excluded=True))
+    ]
+    said = words(report_lines(report(remaining=tuple(remaining))))
+    assert f"{len(remaining) - 1} findings left" in said
+    assert "E malformed-frontmatter: 1" in said
+    assert "litter" not in said
+
+
+# Changes
+
+
+def version(digest: str) -> Version:
+    return Version(digest=digest.encode(), mode=0o644)
+
+
+def batch(identifier: str, *entries: Entry, **more: Any) -> Batch:
+    return Batch(identifier=identifier, what="repair", made_s=0, entries=entries, **more)
+
+
+CAME = Entry(path="chunked/came.md", before=None, after=version("new"))
+WENT = Entry(path="chunked/went.md", before=version("old"), after=None)
+CHANGED = Entry(path="chunked/changed.md", before=version("old"), after=version("new"))
+
+
+def test_undo_says_what_becomes_of_each_file() -> None:
+    """What a change made goes, what it removed comes back, what it wrote is as before."""
+    group = Group(batches=(batch("000001", CAME, WENT, CHANGED),))
+    assert file_changes(group, "before") == [
+        ("chunked/came.md", "goes"),
+        ("chunked/changed.md", "changes"),
+        ("chunked/went.md", "comes back"),
+    ]
+    assert removals(group, "before") == removals(group, "after") == 1
+    assert undo_scope(group, "before") == (
+        "undo 000001: 1 file changed back, 1 file restored, 1 file removed"
+    )
+    assert undo_scope(group, "after").startswith("redo 000001: 1 file changed again, ")
+    broken = Group(batches=(replace(batch("000001", CAME, CHANGED), underway=True),))
+    assert undo_scope(broken, "before") == (
+        "undo 000001: up to 1 file changed back, 1 file removed"
+    )
+
+
+def test_what_an_undo_did_is_counted_by_kind() -> None:
+    """Files that were removed are not said to be put back, and what is to be done next is said."""
+    done = UndoResult(
+        identifier="000001",
+        what="repair",
+        paths=("chunked/a.md", "chunked/b.md"),
+        embedded=0,
+        reused=0,
+        problem=None,
+        removed=2,
+        differing=("chunked/a.md", "chunked/b.md"),
+    )
+    said = words(undo_lines(done, side="before"))
+    assert "2 files removed" in said
+    assert "back" not in said.replace("changed back", "")
+    assert "2 files as before the repair, with its findings: see Verify" in said
+    again = replace(done, removed=0, changed=1, brought_back=1, differing=())
+    assert "1 file changed again, 1 file restored" in words(undo_lines(again, side="after"))
+
+
+def test_the_list_of_changes_says_where_each_stands() -> None:
+    """Number, command, files and state are on the row; the files below."""
+    undone = Group(batches=(batch("000002", CHANGED, wanted="before"),))
+    assert state_of(undone) == "undone"
+    assert "000002" in words([batch_line(undone)])
+    assert "undone" in words([batch_line(undone)])
+    assert "U redoes it" in words(batch_lines(undone))
+    damaged = Group(batches=(batch("000003", problem="no JSON"),))
+    assert "no JSON" in words(batch_lines(damaged))
+
+
+BATCHES = st.lists(
+    st.builds(
+        lambda wanted, sequence, underway, problem: {
+            "wanted": wanted,
+            "sequence": sequence,
+            "underway": underway,
+            "problem": problem,
+        },
+        st.sampled_from(["before", "after"]),
+        st.integers(0, 9),
+        st.booleans(),
+        st.sampled_from(["", "", "damaged"]),
+    ),
+    max_size=6,
+    unique_by=lambda one: one["sequence"],
+)
+
+
+@given(BATCHES, st.sampled_from(["before", "after"]))
+def test_undo_takes_the_change_that_the_command_takes(
+    made: list[dict[str, Any]], side: Any
+) -> None:
+    """The key undoes what 'filestore undo' would, so that the question names the right files."""
+    batches = [batch(f"{number:06}", CHANGED, **one) for number, one in enumerate(made, 1)]
+    groups = [Group(batches=(one,)) for one in batches]
+    expected = choices(batches, side)
+    found = next_undo(groups, side)
+    assert (found.identifier if found else None) == (expected[0].identifier if expected else None)
+
+
+# Progress
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "bar"), [(0, 4, "[....]"), (2, 4, "[##..]"), (9, 4, "[####]")]
+)
+def test_a_bar_is_as_full_as_the_work_is_done(done: int, total: int, bar: str) -> None:
+    """Half of the work is half of the bar; more than all is all of it."""
+    assert bar_of(done, total, 4) == bar
+
+
+def test_progress_says_rate_and_time_left() -> None:
+    """Who waits sees how fast it goes and how long it takes; not before that is known."""
+    said = words([progress_line("indexing", done=30, total=90, elapsed_s=10)])
+    assert said.endswith("indexing  30/90  3/s  20 s left")
+    assert "left" not in words([progress_line("indexing", done=1, total=90, elapsed_s=0.1)])
+    assert words([progress_line("", done=0, total=None, elapsed_s=5)]) == "beginning"

@@ -1,0 +1,1 @@
+"""What keys do: the table of actions, their context, the page of keys."""

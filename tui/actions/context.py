@@ -1,0 +1,142 @@
+"""The screen's state when a key is pressed; and from it, command lines and refusals.
+
+Pure. One rule: a refusal says what to do instead, or which key shows why.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from filestore import CODES
+from tui.formatting.commands import all_quoted, quoted
+
+Place = Literal["everywhere", "lists", "browse", "verify", "repair"]
+MOST_PATHS: Final = 20
+"""Paths named in a command line: beyond that, no command line is offered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionContext:
+    """The screen's state when a key is pressed."""
+
+    place: Place = "browse"
+    path: str = ""
+    """Of the file under the cursor, relative to the store root; "" where there is none."""
+    resource: str = ""
+    code: str = ""
+    """Of the finding under the cursor."""
+    query: str = ""
+    mode: str = "hybrid"
+    level: str = "fast"
+    """Of the last verification."""
+    codes: tuple[str, ...] = ()
+    """Of the marked findings; of the one under the cursor where none is marked."""
+    paths: tuple[str, ...] = ()
+    """Of the marked findings; of the one under the cursor where none is marked."""
+    steps: int = 0
+    """Of the plan that are chosen."""
+    planned: int = 0
+    """Steps of the plan, chosen or not."""
+    truth: bool = False
+    """Whether the plan may write files."""
+    can_undo: str = ""
+    """The number of the change that can be undone; "" for none."""
+    can_redo: str = ""
+    busy: str = ""
+    """The long work under way; "" for none."""
+    stoppable: str = ""
+    """What can be stopped: the work, else a question; "" for nothing."""
+    read_only: str = ""
+    """Why nothing may be written; "" where it may."""
+    in_browser: bool = False
+    store: str = ""
+    """What names the store on a command line; "" where the working folder does."""
+
+
+Words = Callable[[ActionContext], str]
+
+
+# Command lines, without the program's name
+
+
+def fixed(words: str) -> Words:
+    """A command line without anything from the screen."""
+    return lambda _: words
+
+
+def show(now: ActionContext) -> str:
+    """Show the file, or list the resource."""
+    if now.path:
+        return f"show {quoted(now.path)}"
+    return f"ls {quoted(now.resource)}" if now.resource else "ls"
+
+
+def search(now: ActionContext) -> str:
+    """Ask the question."""
+    mode = "" if now.mode == "hybrid" else f" --mode {now.mode}"
+    return f"search{mode} {quoted(now.query or 'QUERY')}"
+
+
+def chosen(now: ActionContext) -> str:
+    """The options that name what is marked."""
+    only = f" --only {all_quoted(now.codes)}" if now.codes else ""
+    paths = f" --path {all_quoted(now.paths)}" if now.paths else ""
+    return f"{only}{paths}{' --write-files' if now.truth else ''}"
+
+
+def plan(now: ActionContext) -> str:
+    """Plan the repair of what is marked; "" for too many to name."""
+    return f"repair --plan{chosen(now)}" if len(now.paths) <= MOST_PATHS else ""
+
+
+def apply(now: ActionContext) -> str:
+    """Repair what is marked; "" for too many to name."""
+    return f"repair --yes{chosen(now)}" if len(now.paths) <= MOST_PATHS else ""
+
+
+# Why not
+
+
+def no_file(now: ActionContext) -> str:
+    """There is no file under the cursor."""
+    return "" if now.path else "no file under the cursor"
+
+
+def no_editor(now: ActionContext) -> str:
+    """No editor can be opened on the file."""
+    if now.in_browser:
+        return "no editor in a browser: edit the file on the store's machine"
+    return no_file(now) or now.read_only
+
+
+def no_finding(now: ActionContext) -> str:
+    """There is no finding to plan for."""
+    return "" if now.codes else "nothing is marked and no finding is under the cursor"
+
+
+def no_conflict(now: ActionContext) -> str:
+    """The finding has no two sides."""
+    if now.code and CODES[now.code].sides:
+        return ""
+    return "only conflicts and duplicates have two sides: put the cursor on one of them"
+
+
+def no_steps(now: ActionContext) -> str:
+    """Nothing is there to be applied."""
+    if now.busy:
+        return f"{now.busy} is running: w shows it, x stops it"
+    if now.steps:
+        return ""
+    if now.planned:
+        return "no step is chosen: space chooses one, a all"
+    return "no step is chosen: mark findings in Verify and press p"
+
+
+def idle(now: ActionContext) -> str:
+    """Nothing is running."""
+    return "" if now.busy or now.stoppable else "nothing is running"
+
+
+def busy(now: ActionContext) -> str:
+    """Something is running."""
+    return f"{now.busy} is running: w shows it, x stops it" if now.busy else ""

@@ -1,0 +1,499 @@
+"""The frame: header and footer of the screen, notifications, and the dispatch of actions.
+
+One rule: an action is done in one place, `action_do`, which refuses it with its reason and logs
+its command line; pages and apps only have the methods `do_<name>`.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Final, cast
+
+from textual import on
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.css.query import NoMatches
+from textual.driver import Driver
+from textual.events import Key, Resize
+from textual.geometry import Size
+from textual.message import Message
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import ContentSwitcher
+from textual.worker import WorkerFailed
+
+from filestore import FilestoreError, Finding
+from tui.actions import table
+from tui.actions.context import ActionContext, Place
+from tui.formatting import frame as texts
+from tui.formatting.commands import quoted
+from tui.formatting.lines import Line, one_line, span
+from tui.state.findings import Findings
+from tui.state.prompt import Typed
+from tui.state.state import Saved
+from tui.views.context import Severity, View, bindings_of
+from tui.views.modals.small import SmallScreen, is_too_small
+from tui.widgets.bar import Bar, Item
+from tui.widgets.steady import MainScreen, drawable
+from tui.widgets.themes import THEMES, first_theme
+from tui.workers import TaskManager
+from tui.workers.crash_reports import CrashReports, UnexpectedError, trace_of
+from tui.workers.terminal_input import TerminalDriver
+
+FOOTER_KEYS: Final = 7
+MOST_LOGGED: Final = 1_000
+AFTERWARDS_S: Final = 0.5
+WORK_S: Final = 0.1
+AGAIN_S: Final = 5.0
+"""The same error is not shown again within this time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How the inspector was started."""
+
+    store: str | None = None
+    configuration: str
+    read_only: str = ""
+    """Why nothing may be written; "" where it may."""
+    in_browser: bool = False
+    ascii: bool = False
+    mouse: bool = True
+    page: Place | None = None
+    select: str = ""
+    """The file to begin with."""
+    findings: tuple[Finding, ...] | None = None
+    """Of an earlier verification, shown instead of checking again."""
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+
+@dataclass
+class Call(Message):
+    """A call to be made on the screen's thread, from another one."""
+
+    function: Callable[[], None]
+
+
+class Frame(App[int]):
+    """Header, pages and footer of one store; most of `ViewContext`."""
+
+    CSS_PATH = "inspector.tcss"
+    TITLE = "filestore"
+    AUTO_FOCUS = None
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings_of("everywhere"),
+        Binding("ctrl+c", "app.do('everywhere', 'quit')", show=False, priority=True),
+    ]
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(driver_class=_driver_of(in_browser=options.in_browser))
+        self.reports = CrashReports(options.environment)
+        self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-normal"), (140, "-wide")]
+        self.VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]
+        self.options = options
+        self.saved = Saved()
+        self.findings = Findings()
+        self.root = ""
+        self.read_only = options.read_only
+        self.in_browser = options.in_browser
+        self.ascii = options.ascii
+        self.set_class(options.ascii, "-ascii")
+        self.task_manager: TaskManager = None  # type: ignore[assignment] # once a store is found
+        self.commands_done: list[tuple[float, str]] = []
+        """When, and the command line of what was done then; oldest first."""
+        self.errors: list[tuple[float, FilestoreError]] = []
+        self.next_undo_redo = ("", "")
+        """The changes that undo and redo would take; "" for none."""
+        # Held here: when they are saved, at exit, no screen has them any more.
+        self.pages = ContentSwitcher(id="pages")
+        """Holds the pages, also while another screen lies over them."""
+        self._head, self._footer = Bar(id="head"), Bar(id="footer")
+        self.views: list[View] = []
+        """The pages that were made."""
+        self._work_timer: Timer | None = None
+        self._quiet_at = 0.0
+        """When all notifications have expired."""
+        self._shown_errors: dict[str, float] = {}
+        """When each error was last shown."""
+        self.animation_level = "none"
+        # The first layout uses this; the size itself comes later.
+        first = Size(*self.console.size)
+        if drawable(first) != first:
+            self.console.size = drawable(first)
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = first_theme(options.environment, "")
+
+    def compose(self) -> ComposeResult:
+        """Header, pages, footer."""
+        yield self._head
+        yield self.pages
+        yield self._footer
+
+    def get_default_screen(self) -> Screen[Any]:
+        """The screen at its size: set later, everything on it would be styled again."""
+        screen = MainScreen(id="_default")
+        for size, limits in (
+            (self.size.width, self.HORIZONTAL_BREAKPOINTS),
+            (self.size.height, self.VERTICAL_BREAKPOINTS),
+        ):
+            _, name = max(limit for limit in limits or () if limit[0] <= size)
+            screen.add_class(name, update=False)
+        return screen
+
+    @property
+    def store_option(self) -> str:
+        """What names the store on a command line; see `ViewContext`."""
+        return f"--store {quoted(self.options.store)} " if self.options.store else ""
+
+    @property
+    def page(self) -> Place:
+        """The page that is seen."""
+        return cast(Place, self.pages.current or "browse")
+
+    @property
+    def view(self) -> View:
+        """The page that is seen."""
+        return cast(View, self.page_of(self.page))
+
+    # What a page with a store does: see `ViewContext` and `Inspector`
+
+    def make_page(self, place: Place) -> View:
+        """Make a page."""
+        raise NotImplementedError
+
+    def look_again(self) -> None:
+        """The store may have changed: check everything again."""
+        raise NotImplementedError
+
+    def check(self, paths: Iterable[str], then: Callable[[Sequence[Finding]], None]) -> None:
+        """Check some files alone, and show the findings."""
+        raise NotImplementedError
+
+    def obey(self, typed: Typed) -> None:
+        """Do what was typed on the command line."""
+        raise NotImplementedError
+
+    # What views ask for: see `ViewContext`
+
+    def post(self, function: Callable[[], None]) -> None:
+        """Call a function on the screen's thread; from any thread."""
+        self.post_message(Call(function))
+
+    def on_call(self, message: Call) -> None:
+        """Make the call of another thread; a fault in it ends nothing else."""
+        try:
+            message.function()
+        except Exception as error:  # the top of a call from a worker
+            self.fail(unexpected(error))
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: Severity = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a notification, made safe for a terminal."""
+        safe = "\n".join(one_line(part) for part in message.splitlines())
+        timeout_s = timeout or (4.0 if severity == "information" else 8.0)
+        super().notify(
+            safe, title=one_line(title), severity=severity, timeout=timeout_s, markup=False
+        )
+        self._quiet_at = time.monotonic() + timeout_s
+        self.set_timer(timeout_s + AFTERWARDS_S, self._clear_expired)
+
+    def _clear_expired(self) -> None:
+        """Remove all notifications once the last has expired, and paint what was below them.
+
+        Textual compares the layout with the one before to know what to paint. Whoever asks for the
+        place of a widget in between renews the one before, and the message stays on the terminal.
+        """
+        if time.monotonic() >= self._quiet_at:
+            self.clear_notifications()
+            self.screen.refresh(layout=True)
+
+    def fail(self, error: FilestoreError) -> None:
+        """Show an error, and keep it for `E`."""
+        if isinstance(error, UnexpectedError):
+            path = self.reports.keep(error.trace)
+            error = FilestoreError(
+                error.message,
+                remedy=f"{error.remedy}; the report is {path}" if path else error.remedy,
+                detail=error.detail,
+            )
+        self.errors.append((time.time(), error))
+        del self.errors[:-MOST_LOGGED]
+        message, now = texts.short_error(error), time.monotonic()
+        # Not twice on the screen, but never unseen: the time counts from when it was shown.
+        self._shown_errors = {
+            one: at for one, at in self._shown_errors.items() if now - at < AGAIN_S
+        }
+        if message not in self._shown_errors:
+            self._shown_errors[message] = now
+            self.notify(message, severity="error")
+
+    def note(self, command: str) -> None:
+        """Put a command line into the log."""
+        if not self.commands_done or self.commands_done[-1][1] != command:
+            self.commands_done.append((time.time(), command))
+            del self.commands_done[:-MOST_LOGGED]
+
+    def go(self, place: Place) -> None:
+        """Show a page."""
+        view = self.page_of(place)
+        self.pages.current = place
+        if not view.is_mounted:
+            # Keys pressed before it has its parts are not meant for the page that was left.
+            self.screen_stack[0].set_focus(None)
+        self.when_ready(view, view.entered)
+        self.draw()
+
+    def page_of(self, place: Place) -> Any:
+        """A page, made when it is first needed."""
+        for view in self.views:
+            if view.place == place:
+                return view
+        view = self.make_page(place)
+        view.restore(self.saved.views.get(place, {}))
+        self.views.append(view)
+        self.pages.mount(view)
+        return view
+
+    @staticmethod
+    def when_ready(view: View, function: Callable[[], None]) -> None:
+        """Call a function once a page has its parts."""
+        if view.is_mounted:
+            function()
+        else:
+            view.call_after_refresh(function)
+
+    def context_changed(self) -> None:
+        """Draw the footer again, after the current handler."""
+        self.call_later(self.draw)
+
+    def findings_changed(self) -> None:
+        """Update every page with new findings."""
+        for view in self.views:
+            view.findings_changed()
+        self.draw()
+
+    # Actions
+
+    def action_context(self) -> ActionContext:
+        """The screen's state now."""
+        manager = self.task_manager
+        busy, stoppable = (manager.busy, manager.stoppable) if manager else (None, None)
+        is_work = busy is not None and busy.title != "status" and not busy.is_question
+        return replace(
+            self.view.action_context(),
+            busy=busy.title if busy is not None and is_work else "",
+            stoppable=stoppable.title if stoppable is not None else "",
+            read_only=self.read_only,
+            in_browser=self.in_browser,
+            can_undo=self.next_undo_redo[0],
+            can_redo=self.next_undo_redo[1],
+            store=self.options.store or "",
+        )
+
+    def action_do(self, place: Place, name: str) -> None:
+        """Run an action, or show why it is unavailable."""
+        if self.task_manager is None or not self.views:
+            return
+        if place not in ("everywhere", self.page):
+            # The page of this key was left by an earlier key.
+            return
+        action, now = table.find(place, name), self.action_context()
+        reason = table.refusal(action, now)
+        if reason:
+            self.notify(reason, severity="warning")
+            return
+        command = table.command_line(action, now)
+        if command and not action.writes and not action.asks:
+            self.note(command)
+        owner: Any = self if place == "everywhere" else self.view
+        if name in ("browse", "verify", "repair"):
+            self.go(cast(Place, name))
+        else:
+            getattr(owner, f"do_{name}")()
+        self.draw()
+
+    def on_key(self, event: Key) -> None:
+        """Keep a key for a page that is not mounted yet, so that typing ahead works."""
+        if self.task_manager is None or len(self.screen_stack) > 1 or self.focused is not None:
+            return
+        place, view = self.page, self.view
+        for action in table.of_place(place):
+            if event.key in action.keys:
+                event.stop()
+                self.when_ready(view, partial(self.action_do, place, action.name))
+
+    def do_stop(self) -> None:
+        """Stop what is running."""
+        task = self.task_manager.stoppable
+        if task is not None and task.state == "stopping":
+            self.notify(f"{task.title} is already stopping")
+        elif task is not None:
+            self.task_manager.stop(task)
+
+    def do_next_part(self) -> None:
+        """Go on to the next part of the screen."""
+        self.screen.focus_next()
+
+    def do_previous_part(self) -> None:
+        """Go back to the part before."""
+        self.screen.focus_previous()
+
+    def do_back(self) -> None:
+        """Let the page leave one level."""
+        leave = getattr(self.view, "do_back", None)
+        if leave is not None:
+            self.when_ready(self.view, leave)
+
+    def do_zoom(self) -> None:
+        """Give the whole screen to one part."""
+        if self.screen.maximized is not None:
+            self.screen.minimize()
+        elif self.focused is not None:
+            self.screen.maximize(self.focused)
+
+    # Unexpected errors
+
+    def thread_failed(self, error: BaseException) -> None:
+        """Report the error that ended a thread, and exit: something may wait for the thread."""
+        self.reports.keep_error(error)
+        self.post(self._end_failed)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Report an uncaught error, and exit; Textual would print the values of variables."""
+        if self._exit and isinstance(error, NoMatches):
+            # A page that is removed while it is being mounted has no parts.
+            return
+        if self._exception is None:
+            self._exception = error
+            self._exception_event.set()
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        self.reports.keep_error(cause)
+        self._end_failed()
+
+    def panic(self, *renderables: object) -> None:
+        """Exit without what Textual would print: it may quote a file."""
+        self.reports.keep("  error: panic")
+        self._end_failed()
+
+    def _end_failed(self) -> None:
+        self._return_code = FilestoreError.exit_code
+        self._close_messages_no_wait()
+
+    def _keep_lost(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Report the error of a task that nothing awaits."""
+        error = context.get("exception")
+        if isinstance(error, Exception):
+            self.reports.keep_error(error)
+
+    def close_screen(self) -> None:
+        """Restore the terminal where the exit itself failed."""
+        if self._driver is not None:
+            with contextlib.suppress(Exception):
+                self._driver.close()
+
+    # Drawing
+
+    def on_resize(self, event: Resize) -> None:
+        """Show a notice in place of everything where there is no room for it."""
+        size = drawable(event.size)
+        if size != event.size:
+            event.prevent_default()
+            self.post_message(Resize(size, size))
+            return
+        if is_too_small(event.size):
+            self.call_later(self._show_too_small)
+
+    def _show_too_small(self) -> None:
+        if not any(isinstance(screen, SmallScreen) for screen in self.screen_stack):
+            self.push_screen(SmallScreen())
+
+    def work_changed(self) -> None:
+        """Draw the progress of work, at most ten times a second."""
+        if self._work_timer is None:
+            self._work_timer = self.set_timer(WORK_S, self._draw_work)
+
+    def _draw_work(self) -> None:
+        self._work_timer = None
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw header and footer."""
+        if self.views:
+            self.draw_head()
+            now = self.action_context()
+            shown = [action for action in table.available(self.page) if action.footer]
+            shown.sort(key=lambda action: -action.footer)
+            items = [
+                Item(
+                    line=texts.key_words(
+                        table.key_label(action.keys[0]),
+                        action.title,
+                        refused=bool(table.refusal(action, now)),
+                    ),
+                    press=f"{action.place}.{action.name}",
+                )
+                for action in shown[:FOOTER_KEYS]
+            ]
+            self._footer.show(items)
+
+    def draw_head(self) -> None:
+        """Draw the head as things are now."""
+        if not self.root or not self.views:
+            return
+        found = self.findings.by_severity()
+        pages = [
+            Item(
+                line=texts.page_name(name, title, current=name == self.page, found=found),
+                press=name,
+            )
+            for name, title in texts.PAGES
+        ]
+        names = [
+            Item(line=(span(name, "title"),), gives_way=2 - number)
+            for number, name in enumerate(("filestore", texts.store_name(self.root)))
+        ]
+        self._head.show([*names, *pages], self._working())
+
+    def _working(self) -> Line:
+        task = self.task_manager.busy
+        if task is None:
+            running = self.findings.coverage.is_running
+            return texts.standing(self.findings.clean, self.findings.by_severity(), running=running)
+        return (span(f"{task.title}  ", "title"), *task.progress(width=10), span("  w", "key"))
+
+    @on(Bar.Pressed)
+    def _pressed(self, event: Bar.Pressed) -> None:
+        place, _, name = event.press.rpartition(".")
+        self.action_do(place or "everywhere", name)  # type: ignore[arg-type]
+
+
+def unexpected(error: Exception) -> FilestoreError:
+    """A fault of the inspector itself, as a FilestoreError."""
+    return UnexpectedError(
+        f"unexpected: {type(error).__name__}: {error}",
+        trace=trace_of(error),
+        remedy="the store is not harmed; E shows the full error",
+        detail="".join(traceback.format_exception(error)),
+    )
+
+
+def _driver_of(*, in_browser: bool) -> type[Driver]:
+    """The class that reads from a terminal, or from a browser's page."""
+    if not in_browser:
+        return TerminalDriver
+    from tui.workers.page_input import PageDriver
+
+    return PageDriver

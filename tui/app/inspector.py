@@ -1,0 +1,496 @@
+"""The inspector: opens a store, checks and watches it, and saves the session."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from filestore import FilestoreError, Finding, NoStoreError
+from filestore.browse import InspectedStore, find_root
+from tui.actions.context import Place
+from tui.app.frame import Options
+from tui.app.menus import Menus
+from tui.formatting.commands import all_quoted, quoted
+from tui.formatting.frame import add_errors, add_summary
+from tui.formatting.lines import count, one_line
+from tui.state.finding_index import FindingIndex, StatsFindings, by_stats
+from tui.state.findings import Coverage
+from tui.state.prompt import Typed
+from tui.state.state import Saved
+from tui.views.context import View
+from tui.widgets.themes import first_theme
+from tui.workers import Handlers, Job, Opening, TaskManager, session_file, store_creation
+
+if TYPE_CHECKING:
+    from textual.timer import Timer
+
+    from filestore import AddReport, Status
+    from tui.workers.file_watcher import FileWatcher, Notice
+
+MOST_PROMPTS: Final = 50
+PASSING_S: Final = 2.0
+"""When to check again after a finding that goes away by itself, such as a lock."""
+SETTLED_S: Final = 1.0
+"""How long no file changes before the whole store is checked."""
+AFTER_FIRST_S: Final = 0.3
+"""How long what starts processes waits for the first drawing."""
+
+
+class Inspector(Menus):
+    """Three pages over one store."""
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self._watching: FileWatcher | None = None
+        self._verified = -1
+        """The generation that `findings` describes."""
+        self._generation = 0
+        """Of the catalog, when it was last checked."""
+        self._until_first = ExitStack()
+        """Holds back drawing until the first page is whole."""
+        self._settling: Timer | None = None
+        self._is_gone = False
+        self._is_new_example = False
+
+    def make_page(self, place: Place) -> View:
+        """Make a page; its module is loaded only now."""
+        if place == "browse":
+            from tui.views.browse import BrowseView
+
+            return BrowseView(self)
+        if place == "verify":
+            from tui.views.verify import VerifyView
+
+            return VerifyView(self)
+        from tui.views.repair import RepairView
+
+        return RepairView(self)
+
+    def on_mount(self) -> None:
+        """Open the store, and show the page that was left."""
+        asyncio.get_running_loop().set_exception_handler(self._keep_lost)
+        self.theme = first_theme(self.options.environment, "")
+        self.set_interval(1.0, self.draw_head)
+        self.call_later(self.open_store)
+
+    def open_store(self) -> None:
+        """Find the store and open it, or show why not and what to do."""
+        try:
+            root = find_root(os.getcwd(), self.options.store)
+        except FilestoreError as error:
+            self.cannot_open(error)
+            return
+        self.root = root
+        self._is_gone = False
+        self.task_manager = TaskManager(
+            Opening(root=root, configuration=self.options.configuration),
+            post=self.post,
+            failed=self.fail,
+            changed=self.work_changed,
+        )
+        path = session_file.path_of(self.root, self.options.environment)
+        self.saved, problem = session_file.read(path)
+        if problem:
+            self.notify(f"could not restore the last session: {problem}")
+        self.theme = first_theme(self.options.environment, self.saved.theme)
+        self._until_first.enter_context(self.batch_update())
+        made_early = tuple(self.views)
+        self.go(self.options.page or cast(Place, self.saved.page))
+        self.task_manager.read(
+            _catalog_of,
+            partial(self._opened, made_early),
+            group="open",
+            failed=self.cannot_open,
+            urgent=True,
+        )
+
+    def _opened(self, made_early: Sequence[View], catalog: str) -> None:
+        self.when_ready(self.view, self._until_first.close)
+        for view in made_early:
+            # They were made when the store could not be opened yet.
+            view.store_changed()
+        if self.options.select:
+            self.open_path(self.options.select)
+        if self._is_new_example:
+            # The copy has no index.
+            self._is_new_example = False
+            self.do_sync()
+        # These start processes, which would slow down the first drawing.
+        self.set_timer(AFTER_FIRST_S, self._look)
+        self.set_timer(AFTER_FIRST_S, self._make_ready)
+        self.set_timer(AFTER_FIRST_S, partial(self._begin_watching, catalog))
+
+    def _make_ready(self) -> None:
+        """Load the Markdown renderer before the first text needs it."""
+
+        def load(_: InspectedStore) -> None:
+            import tui.views.rendered  # noqa: F401
+
+        self.task_manager.read(load, lambda _: None, group="make ready")
+
+    def cannot_open(self, error: FilestoreError) -> None:
+        """Show why there is nothing, and what to do."""
+        from tui.views.modals.start import StartScreen
+
+        self._until_first.close()
+        if self.task_manager is not None:
+            self.task_manager.end()
+        absent = isinstance(error, NoStoreError)
+        self.push_screen(StartScreen(error, absent=absent), partial(self._take_way, error))
+
+    def _take_way(self, error: FilestoreError, way: str | None) -> None:
+        """Go on from the screen that stood where no store could be opened."""
+        if way == "quit" or way is None:
+            self.exit(error.exit_code, return_code=error.exit_code)
+        elif way == "retry":
+            self.open_store()
+        else:
+            self._make(example=way == "example")
+
+    def _make(self, *, example: bool) -> None:
+        """Make a store, or a copy of the example, and open it."""
+
+        def make() -> None:
+            try:
+                root = store_creation.make_store(
+                    os.getcwd(), configuration=self.options.configuration, example=example
+                )
+            except FilestoreError as error:
+                self.post(partial(self.cannot_open, error))
+            else:
+                self.post(partial(self._made, root, example))
+
+        self.run_worker(make, thread=True, exclusive=True)
+
+    def _made(self, root: str, example: bool) -> None:
+        self.options = replace(self.options, store=root)
+        self._is_new_example = example
+        if not example:
+            self.note(f"filestore init {quoted(root)}")
+        self.notify(f"the store is {root}")
+        self.open_store()
+
+    async def on_unmount(self) -> None:
+        """Save the session and close the store."""
+        self._stop_watching()
+        if self.task_manager is None:
+            return
+        views: dict[str, Mapping[str, Any]] = {view.place: view.saved() for view in self.views}
+        saved = Saved(
+            page=self.page,
+            # NO_COLOR is not a choice for the next session.
+            theme=self.saved.theme if self.options.environment.get("NO_COLOR") else self.theme,
+            views=views,
+            prompts=tuple(self.prompts[-MOST_PROMPTS:]),
+        )
+        session_file.write(session_file.path_of(self.root, self.options.environment), saved)
+        self.task_manager.end()
+
+    # What views ask for: see `ViewContext`
+
+    def open_path(self, path: str) -> None:
+        """Show a file in Browse."""
+        self._on("browse", lambda view: view.open_path(path))
+
+    def plan(self, findings: Sequence[Finding]) -> None:
+        """Plan a repair of these in Repair."""
+        self._on("repair", lambda view: view.plan_for(findings))
+
+    def choose_side(self, finding: Finding) -> None:
+        """Show both sides of a conflict; the choice becomes a plan in Repair."""
+        from tui.views.modals.sides import SidesScreen
+
+        self.push_screen(
+            SidesScreen(self, finding),
+            lambda side: self._on("repair", lambda view: view.take_side(side)) if side else None,
+        )
+
+    def _on(self, place: Place, function: Callable[[Any], None]) -> None:
+        """Show a page and call a function with it."""
+        self.go(place)
+        view = self.page_of(place)
+        self.when_ready(view, partial(function, view))
+
+    def look_again(self) -> None:
+        """The store may have changed: check everything again."""
+        self._update_views()
+        self._look()
+
+    def _update_views(self) -> None:
+        for view in self.views:
+            view.store_changed()
+
+    # Checking the store
+
+    def verified(self, found: Sequence[Finding], level: str) -> None:
+        """Take what the verification after a repair found.
+
+        After a check by stats alone, findings of a more thorough one stay.
+        """
+        is_all = level != "fast" or self.findings.coverage.level not in ("full", "deep")
+        kept = () if is_all else tuple(self.findings)
+        self.task_manager.read(
+            lambda store: (_generation(store), by_stats(kept, found)),
+            partial(self._take_verified, level, is_all),
+            group="",
+        )
+
+    def _take_verified(self, level: str, is_all: bool, whole: tuple[int, StatsFindings]) -> None:
+        self._verified, stats = whole
+        is_clean = all(finding.severity == "I" for finding in stats.index.known.values())
+        coverage = Coverage(level=level, at=time.strftime("%H:%M:%S"))
+        if is_all:
+            self.findings.replace(stats.index, coverage, clean=is_clean)
+        else:
+            self.findings.replace_by_stats(stats, coverage, clean=is_clean)
+        self.findings_changed()
+
+    def fail(self, error: FilestoreError) -> None:
+        """Show an error; a store that is gone gets a screen of its own."""
+        if isinstance(error, NoStoreError) and self.views:
+            if not self._is_gone:
+                self._is_gone = True
+                self.cannot_open(error)
+            return
+        super().fail(error)
+
+    def _look(self) -> None:
+        if any(one.title == "status" and one.state == "waiting" for one in self.task_manager.tasks):
+            return
+        if self.options.findings is not None:
+            found = self.options.findings
+            self.task_manager.read(
+                lambda _: FindingIndex.of(found),
+                self._take_earlier,
+                group="",
+                failed=lambda _: self._take_earlier(FindingIndex.of(found)),
+            )
+        else:
+            self.task_manager.work(
+                Job(name="status"),
+                Handlers(then=self._take_status),
+                title="status",
+                writes=False,
+            )
+        self.task_manager.read(
+            InspectedStore.next_undo_redo, self._take_next_undo, group="next undo"
+        )
+        self.task_manager.read(_generation, self._note_generation, group="generation")
+
+    def _note_generation(self, generation: int) -> None:
+        self._generation = generation
+
+    def _take_earlier(self, index: FindingIndex) -> None:
+        self.findings.replace(index, Coverage(level="earlier"), clean=False)
+        self.findings_changed()
+
+    def _take_status(self, status: "Status") -> None:
+        is_as_verified = bool(self.findings.coverage.level) and status.generation == self._verified
+        kept = tuple(self.findings) if is_as_verified else ()
+        self._verified = status.generation
+        take = partial(self._take_stats, status, is_as_verified)
+        self.task_manager.read(
+            lambda _: by_stats(kept, status.findings),
+            take,
+            group="",
+            failed=lambda _: take(by_stats(kept, status.findings)),
+        )
+
+    def _take_stats(self, status: "Status", is_as_verified: bool, whole: StatsFindings) -> None:
+        coverage = Coverage(level="status", at=time.strftime("%H:%M:%S"))
+        if is_as_verified:
+            self.findings.replace_by_stats(whole, coverage, clean=status.clean)
+        else:
+            self.findings.replace(whole.index, coverage, clean=status.clean)
+        self.findings_changed()
+        if any(finding.meaning.passing for finding in status.findings):
+            # No event reports that a lock was released.
+            self.set_timer(PASSING_S, self._look)
+
+    def _take_next_undo(self, found: tuple[str, str]) -> None:
+        self.next_undo_redo = found
+        self.draw()
+
+    def check(self, paths: Iterable[str], then: Callable[[Sequence[Finding]], None]) -> None:
+        """Check some files alone, and show the findings."""
+        chosen = sorted(paths)
+        self.task_manager.read(
+            lambda store: store.check(chosen),
+            partial(self._checked, chosen, then),
+            group="",
+            failed=lambda _: self.look_again(),
+        )
+
+    def _checked(
+        self,
+        paths: Sequence[str],
+        then: Callable[[Sequence[Finding]], None],
+        found: Sequence[Finding],
+    ) -> None:
+        self.findings.replace_of(paths, found, at=time.strftime("%H:%M:%S"))
+        self.findings_changed()
+        then(found)
+        # One file alone does not show moves, mass changes and what is accepted.
+        if self._settling is not None:
+            self._settling.stop()
+        self._settling = self.set_timer(SETTLED_S, self._look)
+
+    def _begin_watching(self, catalog: str) -> None:
+        from tui.workers.file_watcher import FileWatcher
+
+        self._stop_watching()
+        self._watching = FileWatcher(
+            self.root, catalog=catalog, post=self.post, notify=self._take_notice
+        )
+
+    def _stop_watching(self) -> None:
+        if self._watching is not None:
+            self._watching.end()
+            self._watching = None
+
+    def _take_notice(self, notice: "Notice | FilestoreError") -> None:
+        from tui.workers.file_watcher import CatalogChanged, Changed, Ready, Unavailable
+
+        match notice:
+            case Changed(paths=None):
+                self.look_again()
+            case Changed(paths=frozenset() as paths):
+                self.check(paths, lambda _: self._update_views())
+            case CatalogChanged():
+                # By another program, or by our own work, which took note of the generation.
+                self.task_manager.read(_generation, self._take_generation, group="generation")
+            case Ready():
+                # Changes between the first check and now were not reported.
+                self._look()
+            case Unavailable(reason=reason):
+                self.notify(f"file watching is unavailable ({reason}); polling instead")
+            case FilestoreError():
+                self.fail(notice)
+
+    def _take_generation(self, generation: int) -> None:
+        known, self._generation = self._generation, generation
+        if known != generation:
+            self.look_again()
+
+    # Actions
+
+    def obey(self, typed: Typed) -> None:
+        """Do what was typed on the command line."""
+        first = typed.words[0] if typed.words else ""
+        doing: dict[str, Callable[[], None]] = {
+            "vector": lambda: self._open_vector(int(first)),
+            "path": lambda: self.open_path(first),
+            "show": lambda: self.open_path(first) if first else self.go("browse"),
+            "ls": lambda: self.go("browse"),
+            "search": lambda: self._on("browse", lambda view: view.search_for(first)),
+            "status": self.do_look_again,
+            "verify": lambda: self._on("verify", lambda view: view.verify(first or "fast")),
+            "sync": lambda: self._sync(typed),
+            "repair": lambda: self._repair(typed),
+            "undo": lambda: self._undo_or_redo(typed),
+            "redo": lambda: self._undo_or_redo(typed),
+            "add": lambda: self._add(typed.words),
+            "help": self.do_help,
+            "quit": self.do_quit,
+        }
+        doing[typed.name]()
+
+    def _open_vector(self, vector: int) -> None:
+        def take(path: str | None) -> None:
+            if path is None:
+                self.notify(f"no file has the vector {vector}", severity="warning")
+            else:
+                self.open_path(path)
+
+        self.task_manager.read(
+            lambda store: store.listing.path_of_vector(vector), take, group="vector"
+        )
+
+    def _sync(self, typed: Typed) -> None:
+        if self.read_only:
+            self.notify(self.read_only, severity="warning")
+        else:
+            self.sync(
+                full="full" in typed.options, forget_missing="forget-missing" in typed.options
+            )
+
+    def _repair(self, typed: Typed) -> None:
+        options = ("path", "paths"), ("ours", "ours"), ("theirs", "theirs"), ("remove", "remove")
+        named = {argument: typed.values(option) for option, argument in options}
+        self.task_manager.read(
+            lambda store: store.policy(
+                truth="write-files" in typed.options, only=typed.values("only"), **named
+            ),
+            lambda policy: self._on("repair", lambda view: view.plan_for(None, policy)),
+            group="policy",
+        )
+
+    def _undo_or_redo(self, typed: Typed) -> None:
+        if "list" in typed.options:
+            self._on("repair", lambda view: view.do_batches())
+        else:
+            self.action_do("everywhere", typed.name)
+
+    def _add(self, paths: Sequence[str]) -> None:
+        if self.read_only or not paths:
+            self.notify(self.read_only or "add needs a path", severity="warning")
+            return
+        chosen = [os.path.abspath(os.path.expanduser(path)) for path in paths]
+        self.note(f"filestore {self.store_option}add {all_quoted(chosen)}")
+        self.task_manager.work(
+            Job(name="add", arguments={"paths": chosen}),
+            Handlers(then=self._added, stopped=self.look_again),
+            title="add",
+            writes=True,
+        )
+
+    def _added(self, report: "AddReport") -> None:
+        self.notify(add_summary(report))
+        failed = add_errors(report)
+        for source, error in failed:
+            message = f"{source}: {error.message}"
+            named = FilestoreError(message, remedy=error.remedy, detail=error.detail)
+            self.errors.append((time.time(), named))
+        if failed:
+            message = "E shows why" if len(failed) > 1 else one_line(failed[0][1].message)
+            self.notify(f"{count(len(failed), 'document')} failed: {message}", severity="error")
+        self.look_again()
+
+    def do_look_again(self) -> None:
+        """Open the store again, as it is now."""
+        self.task_manager.reopen()
+        self.look_again()
+
+    def do_undo(self) -> None:
+        """Undo the last change."""
+        self._on("repair", lambda view: view.do_undo())
+
+    def do_redo(self) -> None:
+        """Make the change again that was undone."""
+        self._on("repair", lambda view: view.do_redo())
+
+
+def _generation(store: InspectedStore) -> int:
+    """The generation of the catalog as it is now."""
+    return store.listing.generation
+
+
+def _catalog_of(store: InspectedStore) -> str:
+    """Where the catalog lies, once it is known that there is something to show.
+
+    Raises:
+        CatalogNewerError: A newer program wrote it.
+    """
+    from filestore.browse import CatalogNewerError
+
+    try:
+        store.listing.generation  # noqa: B018 # opens it
+    except CatalogNewerError:
+        raise
+    except FilestoreError:
+        pass  # one that is damaged or missing is rebuilt by sync
+    return store.places.catalog

@@ -1,0 +1,355 @@
+"""What is laid over the pages, and what is the same on all of them: editing, copying, syncing."""
+
+import os
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.command import Hit, Hits, Provider
+
+from filestore import Finding
+from filestore.browse import InspectedStore
+from tui.actions import table
+from tui.actions.context import ActionContext, Place
+from tui.actions.table import Action
+from tui.app.frame import Frame, Options
+from tui.formatting import frame as texts
+from tui.formatting.commands import quoted
+from tui.formatting.lines import Line, line
+from tui.state import prompt
+from tui.views.modals.choosing import Choice, ChoiceScreen
+from tui.views.modals.panels import Panel
+from tui.views.modals.prompt import PromptScreen
+from tui.widgets.themes import THEMES
+from tui.workers import Handlers, Job, clipboard, editor
+
+if TYPE_CHECKING:
+    from filestore import SyncReport
+
+
+class ActionsProvider(Provider):
+    """The palette: every action that the page in sight has."""
+
+    async def search(self, query: str) -> Hits:
+        """The actions that match."""
+        matcher = self.matcher(query)
+        for action in self._actions():
+            score = max(matcher.match(action.title), matcher.match(action.help))
+            if score > 0:
+                yield self._hit(action, score)
+
+    async def discover(self) -> Hits:
+        """All of them, before anything is typed."""
+        for action in self._actions():
+            yield self._hit(action, 1)
+
+    def _actions(self) -> list[Action]:
+        return table.available(self._frame.page)
+
+    @property
+    def _frame(self) -> "Menus":
+        assert isinstance(self.app, Menus)
+        return self.app
+
+    def _hit(self, action: Action, score: float) -> Hit:
+        frame = self._frame
+        reason = table.refusal(action, frame.action_context())
+        return Hit(
+            score,
+            f"{action.title}  {table.key_label(action.keys[0])}",
+            lambda: frame.action_do(action.place, action.name),
+            text=action.title,
+            help=f"not now: {reason}" if reason else action.help,
+        )
+
+
+class Menus(Frame):
+    """A frame with everything that is laid over its pages."""
+
+    COMMANDS: ClassVar = {ActionsProvider}
+
+    def __init__(self, options: Options) -> None:
+        super().__init__(options)
+        self.prompts: list[str] = []
+        """Command lines that were typed, oldest first."""
+
+    # Panels
+
+    def do_help(self) -> None:
+        """Show the keys of this page."""
+        now = self.action_context()
+        places: list[tuple[str, Place]] = [
+            (self.page.capitalize(), self.page),
+            ("Everywhere", "everywhere"),
+            ("Lists", "lists"),
+        ]
+        lines: list[Line] = []
+        for title, place in places:
+            lines.append(line(title, "title"))
+            for action in table.of_place(place):
+                keys = " ".join(map(table.key_label, action.keys))
+                command = table.command_line(action, now) or action.no_command
+                lines += texts.help_lines(keys, action.help, command)
+            lines.append(())
+        self.push_screen(Panel("Keys", lambda: lines))
+
+    def do_palette(self) -> None:
+        """Find an action by name."""
+        self.action_command_palette()
+
+    def action_command_palette(self) -> None:
+        """Show the palette, with a hint in plain characters."""
+        from tui.widgets.palette import Palette
+
+        if not Palette.is_open(self):  # type: ignore[arg-type] # of any result
+            self.push_screen(Palette(placeholder="name of an action"))
+
+    def do_log(self) -> None:
+        """Show the command lines of what was done."""
+        self.push_screen(Panel("Log", lambda: texts.log_lines(self.commands_done)))
+
+    def do_errors(self) -> None:
+        """Show what went wrong."""
+        self.push_screen(Panel("Errors", self._error_lines))
+
+    def _error_lines(self) -> list[Line]:
+        if not self.errors:
+            return [line("nothing went wrong", "quiet")]
+        lines: list[Line] = []
+        for at, error in reversed(self.errors):
+            lines += [line(texts.clock(at), "quiet"), *texts.error_lines(error), ()]
+        return lines
+
+    def do_tasks(self) -> None:
+        """Show what is running."""
+        self.push_screen(Panel("Tasks", self._task_lines, live=True))
+
+    def _task_lines(self) -> list[Line]:
+        tasks = self.task_manager.tasks
+        if not tasks:
+            return [line("nothing done yet", "quiet")]
+        lines: list[Line] = []
+        for task in reversed(tasks):
+            lines += texts.task_lines(
+                task.title,
+                task.state,
+                () if task.is_over else task.progress(),
+                task.outcome,
+                started=texts.clock(time.time() - (time.monotonic() - task.started_s)),
+                writes=task.writes,
+            )
+        return lines
+
+    # Colours, copies
+
+    def do_theme(self) -> None:
+        """Choose colours."""
+        choices = [Choice(name=theme.name, title=theme.name) for theme in THEMES]
+        self.push_screen(ChoiceScreen("Colours", choices, at=self.theme), self._take_theme)
+
+    def _take_theme(self, name: str | None) -> None:
+        self.theme = name or self.theme
+
+    def do_copy(self) -> None:
+        """Choose what to copy."""
+        now = self.action_context()
+        nothing = "" if now.path else "no file under the cursor"
+        self.push_screen(
+            ChoiceScreen(
+                "Copy",
+                [
+                    Choice(name="path", title="path", about=now.path, why_not=nothing),
+                    Choice(name="vector", title="vector id", why_not=nothing),
+                    Choice(name="text", title="text", about="of the chunk", why_not=nothing),
+                    Choice(name="command", title="command line", about=self._command(now)),
+                ],
+            ),
+            lambda name: self._copy(name or "", now),
+        )
+
+    def _command(self, now: ActionContext) -> str:
+        """The command line of what is under the cursor."""
+        own = self.view.command()
+        if own is not None:
+            return own
+        name = "open" if now.place == "browse" else "plan"
+        if now.place == "verify" and not now.codes:
+            name = "level"
+        if now.place == "browse" and now.query:
+            name = "search"
+        return table.command_line(table.find(now.place, name), now)
+
+    def do_copy_command(self) -> None:
+        """Copy the command line of what is under the cursor."""
+        self.copy_text(self._command(self.action_context()), what="the command line")
+
+    def _copy(self, name: str, now: ActionContext) -> None:
+        if name == "path":
+            self.copy_text(now.path, what="the path")
+        elif name == "command":
+            self.do_copy_command()
+        elif name in ("text", "vector"):
+
+            def read(store: InspectedStore) -> str:
+                """The text of the chunk, or its vector ids."""
+                about = store.about(now.path)
+                ids = " ".join(str(one.id) for one in about.vectors)
+                return about.body if name == "text" else ids
+
+            what = "the text" if name == "text" else "the vector id"
+            self.task_manager.read(read, partial(self.copy_text, what=what), group="copy")
+
+    def copy_text(self, text: str, *, what: str) -> None:
+        """Copy a text, and show how; no terminal confirms it."""
+        if not text:
+            self.notify(f"{what}: there is nothing to copy", severity="warning")
+            return
+
+        def write(sequence: str) -> None:
+            """Write to the terminal."""
+            if self._driver is not None:
+                self._driver.write(sequence)
+
+        def copy() -> None:
+            """Copy in a thread: a program of the desktop may take its time."""
+            way = clipboard.copy(
+                text,
+                write=lambda sequence: self.post(partial(write, sequence)),
+                environment=self.options.environment,
+            )
+            self.post(partial(self._copied, text, what, way))
+
+        self.run_worker(copy, thread=True)
+
+    def _copied(self, text: str, what: str, way: str) -> None:
+        self.notify(f"{what}: {way}")
+        if way.startswith("not copied"):
+            self.push_screen(PromptScreen("save to ", hint="a new file"), partial(self._save, text))
+
+    def _save(self, text: str, path: str | None) -> None:
+        """Save what could not be copied; never overwrites a file."""
+        if not path:
+            return
+        try:
+            with open(
+                os.path.expanduser(path), "x", encoding="utf-8", errors="surrogateescape"
+            ) as file:
+                file.write(text)
+        except OSError as error:
+            self.notify(f"not saved: {path}: {error.strerror}", severity="error")
+        else:
+            self.notify(f"saved to {path}")
+
+    # Files and the index
+
+    def do_edit(self) -> None:
+        """Open the file under the cursor in the user's editor, then check it again."""
+        self.edit(self.action_context().path)
+
+    def edit(self, path: str) -> None:
+        """Open a file in the user's editor, or show why not; then check it again."""
+        now = replace(self.action_context(), path=path)
+        refused = table.refusal(table.find("everywhere", "edit"), now)
+        if refused:
+            self.notify(refused, severity="warning")
+            return
+        command = editor.command(self.options.environment)
+        if command.problem:
+            self.notify(command.problem, severity="warning")
+            return
+        if command.warning:
+            self.notify(command.warning, severity="warning")
+        file = os.path.join(self.root, path)
+        self.note(f"{' '.join(command.words)} {quoted(path)}")
+        with self.suspend():
+            problem = _run([*command.words, file])
+        self.refresh(repaint=True, layout=True)
+        if problem:
+            self.notify(problem, severity="error")
+        self.check([path], self._edited)
+
+    def _edited(self, found: Sequence[Finding]) -> None:
+        self.view.store_changed()
+        drifted = [one for one in found if one.safe]
+        if drifted:
+            self.notify(f"{drifted[0].code}: {drifted[0].detail}; i syncs the index")
+        elif found:
+            self.notify(f"{found[0].code}: {found[0].detail}", severity="warning")
+        else:
+            self.notify("the file has not changed since it was indexed")
+
+    def do_sync(self) -> None:
+        """Sync the index."""
+        self.sync(full=False, forget_missing=False)
+
+    def sync(self, *, full: bool, forget_missing: bool) -> None:
+        """Sync the index; see `Store.sync`."""
+        options = "".join(
+            f" --{name}"
+            for name, wanted in (("full", full), ("forget-missing", forget_missing))
+            if wanted
+        )
+        self.note(f"filestore {self.store_option}sync{options}")
+        self.task_manager.work(
+            Job(name="sync", arguments={"full": full, "forget_missing": forget_missing}),
+            Handlers(then=self._synced, stopped=self.look_again),
+            title=f"sync{options}",
+            writes=True,
+        )
+
+    def _synced(self, report: "SyncReport") -> None:
+        from tui.formatting.reports import sync_summary
+
+        self.notify(sync_summary(report))
+        self.look_again()
+
+    # The command line
+
+    def do_prompt(self) -> None:
+        """Type a command."""
+        self.push_screen(
+            PromptScreen(
+                ":",
+                hint="a command, a vector id, a path",
+                earlier=self.prompts,
+                completions=prompt.COMPLETIONS,
+            ),
+            self._typed,
+        )
+
+    def _typed(self, text: str | None) -> None:
+        if not text or not text.strip():
+            return
+        self.prompts = [*(one for one in self.prompts if one != text), text]
+        typed = prompt.parse(text)
+        if typed.problem:
+            self.notify(typed.problem, severity="warning")
+        elif typed.name:
+            self.obey(typed)
+
+    def do_quit(self) -> None:
+        """Quit; ask first while files are being written."""
+        task = self.task_manager.busy
+        if task is None or not task.writes:
+            self.exit(0)
+            return
+        choices = [
+            Choice(name="stay", title="stay", about="and let it finish"),
+            Choice(name="stop", title="stop it and quit", about="what was done stays"),
+        ]
+        self.push_screen(
+            ChoiceScreen(f"{task.title} is running", choices),
+            lambda name: self.exit(0) if name == "stop" else None,
+        )
+
+
+def _run(command: Sequence[str]) -> str:
+    """Run an editor in the terminal that was left to it; returns why it failed, or ""."""
+    try:
+        done = subprocess.run(command, check=False)
+    except OSError as error:
+        return f"{command[0]}: {error.strerror or error}"
+    return "" if done.returncode == 0 else f"{command[0]} ended with {done.returncode}"

@@ -1,0 +1,83 @@
+"""Two texts compared: a unified diff as lines, two sides line by line. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from typing import Final, Literal
+
+from tui.formatting.lines import Line, Role, line, span
+
+Mark = Literal["", "<", ">", "|"]
+
+MOST_ALIGNED: Final = 4_000
+"""Lines of both sides together; comparing more would keep a key waiting."""
+TAB: Final = 4
+
+_ROLES: Final[dict[str, Role]] = {"+": "added", "-": "removed"}
+_HEADS: Final = ("--- ", "+++ ")
+
+
+def diff_lines(diff: str) -> list[Line]:
+    """A unified diff; what was added or removed keeps its sign, whatever the colours."""
+    found: list[Line] = []
+    is_head = True
+    for text in diff.splitlines():
+        is_head = is_head and not text.startswith("@@")
+        if is_head and text.startswith(_HEADS):
+            found.append(line(text, "title"))
+        elif text.startswith("@@"):
+            found.append(line(text, "hunk"))
+        else:
+            role = _ROLES.get(text[:1], "text")
+            # The sign by itself, so that the rest of a long line stands beside it, not below it.
+            found.append((span(text[:1], role), span(text[1:].expandtabs(TAB), role)))
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facing:
+    """One line of both sides."""
+
+    mark: Mark
+    """``<`` only on the left, ``>`` only on the right, ``|`` differs, "" the same."""
+    left: str
+    right: str
+
+
+def facing(ours: str, theirs: str) -> list[Facing]:
+    """Both sides line by line, equal lines at the same height."""
+    left, right = ours.splitlines(), theirs.splitlines()
+    if len(left) + len(right) > MOST_ALIGNED:
+        return [_faced(one, other) for one, other in zip_longest(left, right)]
+    found: list[Facing] = []
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    for _, first, last, start, stop in matcher.get_opcodes():
+        pairs = zip_longest(left[first:last], right[start:stop])
+        found += [_faced(one, other) for one, other in pairs]
+    return found
+
+
+def _faced(left: str | None, right: str | None) -> Facing:
+    mark: Mark = "" if left == right else "|"
+    if left is None:
+        mark = ">"
+    elif right is None:
+        mark = "<"
+    return Facing(mark=mark, left=left or "", right=right or "")
+
+
+def stacked_lines(rows: Sequence[Facing]) -> list[Line]:
+    """Both sides below each other where there is no room beside: changes stand together."""
+    found: list[Line] = []
+    right: list[Line] = []
+    for row in rows:
+        if row.mark == "":
+            found += [*right, (span("  "), span(row.left.expandtabs(TAB)))]
+            right = []
+            continue
+        if row.mark in "<|":
+            found.append((span("< ", "removed"), span(row.left.expandtabs(TAB), "removed")))
+        if row.mark in ">|":
+            right.append((span("> ", "added"), span(row.right.expandtabs(TAB), "added")))
+    return found + right

@@ -1,0 +1,315 @@
+"""Lines for findings and their evidence. Pure.
+
+One rule: how bad something is stands there as a letter, a sign and a word, never as colour alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+from unicodedata import combining, east_asian_width
+
+from filestore.browse import StorePath, chunk_path, is_chunked, shown_path
+from tui.formatting.diffs import diff_lines
+from tui.formatting.lines import Line, Role, Span, count, cut, field, line, one_line, span
+
+if TYPE_CHECKING:
+    from filestore import FilestoreError, Finding
+    from filestore.browse import Evidence, Neighbour
+
+SEVERITY: Final[Mapping[str, tuple[str, str, Role]]] = {
+    "E": ("x", "error", "error"),
+    "W": ("!", "warning", "warning"),
+    "I": ("i", "note", "note"),
+}
+"""Letter to sign, word and part."""
+
+LEVELS: Final[Mapping[str, str]] = {
+    "fast": "names, sizes and time stamps of everything; about as quick as 'git status'; no file "
+    "of a clean store is opened",
+    "full": "every byte of files, catalog, vectors and full text, compared with each other; reads "
+    "the whole store once, embeds nothing",
+    "deep": "everything full reads, and a fresh embedding of every text; embeds every text again: "
+    "slow, and paid for where the model is a service",
+}
+"""What each level of verification reads and costs, the least thorough first."""
+_LEVEL_WORDS: Final[Mapping[str, str]] = {
+    "status": "compared by size and time stamp",
+    "fast": "verified fast",
+    "full": "verified in full",
+    "deep": "verified deep",
+    "earlier": "found by an earlier verification",
+}
+_MOST_DETAIL: Final = 400
+_SAME: Final[tuple[str, Role]] = (" ", "text")
+_HASH_LENGTH: Final = 16
+"""As much of a hash as a person compares."""
+_SAME_COSINE: Final = 0.0005
+"""Smaller differences do not show in three digits."""
+
+
+def severity_span(severity: str, *, word: bool = True) -> Span:
+    """How bad something is, as letter and sign, and as a word where there is room."""
+    sign, name, role = SEVERITY[severity]
+    return Span(f"{severity} {sign} {name:<7}" if word else f"{severity} {sign}", role)
+
+
+def place_of(path: str) -> str:
+    """What a finding is about, as a list shows it: chunk files without what all of them share."""
+    below = chunk_path(StorePath(path)) if is_chunked(path) else path
+    return shown_path(below) or "the whole store"
+
+
+# Rows
+
+
+def finding_line(finding: "Finding", *, in_group: bool, from_before: bool) -> Line:
+    """A finding in the list.
+
+    Args:
+        finding: The finding.
+        in_group: Whether it stands below its code, which then is not repeated.
+        from_before: Whether the running verification has not reported it.
+    """
+    about = [span(place_of(finding.path))]
+    if finding.detail:
+        about += [Span("  "), span(cut(finding.detail, _MOST_DETAIL), "quiet")]
+    if from_before:
+        about = [Span(one.text, "quiet") for one in about] + [Span("  (from before)", "quiet")]
+    if in_group:
+        return (Span("  "), severity_span(finding.severity, word=False), Span(" "), *about)
+    return (severity_span(finding.severity), span(f" {finding.code}  ", "key"), *about)
+
+
+def group_line(
+    first: "Finding", members: int, *, is_open: bool, marked: int, ascii_only: bool = False
+) -> Line:
+    """All findings of a code, as one row.
+
+    Args:
+        first: One of them.
+        members: How many there are.
+        is_open: Whether they are listed below.
+        marked: How many of them are marked.
+        ascii_only: Whether the screen shows no more than ASCII.
+    """
+    arrow = ("- " if is_open else "+ ") if ascii_only else ("▾ " if is_open else "▸ ")
+    message = [
+        Span(arrow, "key"),
+        severity_span(first.severity),
+        span(f" {first.code} ", "title"),
+        Span(f" {members:,} "),
+    ]
+    if marked:
+        message.append(Span(f" {marked:,} marked ", "mark"))
+    return (*message, span(f" {first.repair}", "quiet"))
+
+
+# The head
+
+
+def counts_line(by_severity: Mapping[str, int], *, marked: int) -> Line:
+    """How many there are of each severity."""
+    message: list[Span] = []
+    for severity, (sign, name, role) in SEVERITY.items():
+        number = by_severity.get(severity, 0)
+        message.append(Span(f"{severity} {sign} {name} {number:,}", role if number else "quiet"))
+        message.append(Span("   "))
+    if marked:
+        message.append(Span(f"{marked:,} marked   ", "mark"))
+    return tuple(message)
+
+
+def looked_line(
+    level: str,
+    *,
+    at: str,
+    found: int,
+    clean: bool | None,
+    was_stopped: bool = False,
+    again: str = "",
+) -> Line:
+    """The last check: when, how thorough, with what result.
+
+    Args:
+        level: How thorough; "" for never.
+        at: When.
+        found: How many findings there are.
+        clean: Whether the store is clean, accepted findings excluded; None while unknown.
+        was_stopped: Whether it ended before it had checked everything.
+        again: When some files alone were checked after that; "" for never.
+    """
+    if not level:
+        return line("not verified yet: r verifies fast, V offers full and deep", "quiet")
+    when = f" at {at}" if at else ""
+    when += f", changed files at {again}" if again else ""
+    if was_stopped:
+        words = f"a {level} verification was stopped{when}"
+        so_far = count(found, "finding") if found else "nothing found"
+        return line(f"{words}: {so_far} so far, incomplete", "warning")
+    outcome = Span(count(found, "finding"), "warning")
+    if not found:
+        outcome = Span("clean", "good")
+    elif clean:
+        outcome = Span(f"clean, with {count(found, 'finding')} accepted or informational", "good")
+    return (span(f"{_LEVEL_WORDS.get(level, level)}{when}: "), outcome)
+
+
+def not_checked_line(level: str, not_checked: Sequence[str]) -> Line:
+    """What was not checked."""
+    if level == "earlier":
+        return line("not checked now: r verifies", "quiet")
+    if level == "status":
+        return line("not checked: contents of files with unchanged stats, vectors", "quiet")
+    if not level or not_checked:
+        return line(f"not checked: {'; '.join(not_checked) or 'anything'}", "quiet")
+    return line("everything was checked", "quiet")
+
+
+def filters_line(text: str, severities: str, code: str, *, shown: int) -> Line:
+    """What the list leaves out."""
+    message = []
+    if text:
+        message.append(span(f"/{text}", "match"))
+    if severities != "EWI":
+        message.append(span(" and ".join(SEVERITY[one][1] + "s" for one in severities), "match"))
+    if code:
+        message.append(span(code, "match"))
+    spaced = [part for one in message for part in (one, Span("  "))]
+    return (*spaced, Span(f"{shown:,} shown, esc shows all", "quiet"))
+
+
+def empty_lines(*, is_filtered: bool, is_known: bool) -> list[Line]:
+    """What stands in place of evidence where there is no finding.
+
+    Args:
+        is_filtered: Whether there are findings, which the filter leaves out.
+        is_known: Whether the check was complete.
+    """
+    if is_filtered:
+        return [line("no finding matches the filter", "quiet")]
+    if is_known:
+        return [line("clean", "good"), line("V verifies more thoroughly", "quiet")]
+    return [line("nothing found so far", "quiet")]
+
+
+# Evidence
+
+
+def group_evidence_lines(first: "Finding", members: int) -> list[Line]:
+    """Lines for all findings of a code."""
+    return [
+        (severity_span(first.severity), span(f" {first.code}", "title")),
+        field("findings", f"{members:,}"),
+        field("repair", first.repair),
+        field("sync", "repairs them" if first.safe else "does not repair them", "quiet"),
+        (),
+        line("enter opens and closes the group, space marks it, p plans its repair", "quiet"),
+    ]
+
+
+def finding_lines(finding: "Finding") -> list[Line]:
+    """A finding's own text, before its evidence is loaded."""
+    lines = [
+        (severity_span(finding.severity), span(f" {finding.code}", "title")),
+        field("file", shown_path(finding.path) or "the whole store"),
+    ]
+    if finding.other:
+        lines.append(field(finding.meaning.other, shown_path(finding.other)))
+    if finding.detail:
+        lines.append(field("found", finding.detail))
+    return [*lines, field("repair", finding.repair)]
+
+
+def evidence_lines(evidence: "Evidence") -> list[Line]:
+    """What shows a finding to be true: hashes, place, notes, and what changed."""
+    lines = [*finding_lines(evidence.finding), *_excerpt_lines(evidence)]
+    if evidence.diff:
+        lines += [(), *diff_lines(evidence.diff)]
+        if evidence.diff_cut:
+            lines.append(line("… the rest of the diff is not shown", "warning"))
+    about = _hash_lines(evidence)
+    about += [field("note", note) for note in evidence.notes]
+    return [*lines, (), *about] if about else lines
+
+
+def _hash_lines(evidence: "Evidence") -> list[Line]:
+    indexed, disk, lines = evidence.indexed_hash, evidence.disk_hash, []
+    if indexed or disk:
+        differs: Role = "text" if indexed == disk else "warning"
+        lines = [
+            field("indexed", indexed[:_HASH_LENGTH] or "not indexed", differs),
+            field("on disk", disk[:_HASH_LENGTH] or "no file", differs),
+        ]
+    if evidence.origin:
+        kind, _, digest = evidence.origin.rpartition(":")
+        lines.append(field("generated", f"{digest[:_HASH_LENGTH]} {kind}".rstrip(), "quiet"))
+    return lines
+
+
+def _excerpt_lines(evidence: "Evidence") -> list[Line]:
+    if not evidence.line:
+        return []
+    where = f"line {evidence.line:,}"
+    if evidence.column:
+        where += f", column {evidence.column:,}"
+    lines: list[Line] = [field("at", where, "warning")]
+    if evidence.diff and not evidence.column:
+        # The difference shows the same lines, and what they were.
+        return lines
+    lines.append(())
+    for number, text in evidence.excerpt:
+        is_meant = number == evidence.line
+        number_span = f"{'>' if is_meant else ' '}{number:>5} | "
+        lines.append((Span(number_span, "error" if is_meant else "quiet"), span(text)))
+        if is_meant and evidence.column:
+            # How many cells of a terminal a text takes.
+            before = " " * sum(
+                0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1
+                for one in one_line(text[: evidence.column - 1])
+            )
+            lines.append((Span("       | ", "quiet"), Span(f"{before}^", "error")))
+    return lines
+
+
+def neighbour_lines(
+    then: "Sequence[Neighbour] | None", now: "Sequence[Neighbour] | None", *, compared: bool
+) -> list[Line]:
+    """The nearest texts by the stored vector, and by the text as it is now.
+
+    Args:
+        then: By the stored vector; None while unknown, or where there is none.
+        now: By the present text, embedded again; None likewise.
+        compared: Whether the text, or its vector, may be another one now.
+    """
+    columns = "   then    now" if compared else ""
+    lines: list[Line] = [(), (Span("Neighbours", "title"), Span(f"{columns}   cosine", "quiet"))]
+    before = {one.path: one.cosine for one in then or ()}
+    after = {one.path: one.cosine for one in now or ()}
+    both = None not in (then, now)
+    for path in sorted(
+        before | after, key=lambda path: (-after.get(path, -1.0), -before.get(path, -1.0), path)
+    ):
+        was, became = before.get(path), after.get(path)
+        sign, role = _compared(was, became) if both else _SAME
+        message = f"{sign} {_cosine(was)}" + (f"  {_cosine(became)}" if compared else "")
+        lines.append((Span(f"{message:>24}  ", role), span(place_of(path), role)))
+    if both and not before and not after:
+        lines.append(line("no other text is near", "quiet"))
+    return lines
+
+
+def _compared(then: float | None, now: float | None) -> tuple[str, Role]:
+    if then is None:
+        return "+", "added"
+    if now is None:
+        return "-", "removed"
+    return _SAME if abs(then - now) < _SAME_COSINE else ("~", "note")
+
+
+def _cosine(value: float | None) -> str:
+    return f"{value:5.3f}" if value is not None else "  -  "
+
+
+def problem_lines(error: "FilestoreError") -> list[Line]:
+    """Why something could not be shown."""
+    lines: list[Line] = [(), line(error.message, "warning")]
+    return [*lines, line(f"try: {error.remedy}", "quiet")] if error.remedy else lines

@@ -1,0 +1,243 @@
+"""Lines for what was done: a repair, a sync, a change undone or redone, and the list of changes.
+
+Pure. One rule: what was skipped, and what is left, is shown with its reason.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Literal
+
+from filestore.browse import KINDS, shown_path
+from tui.formatting.lines import Line, Role, count, field, line, span
+
+if TYPE_CHECKING:
+    from filestore import FilestoreError, Finding, RepairReport, SyncReport, UndoResult
+    from filestore.browse import Group
+
+Side = Literal["before", "after"]
+Fate = Literal["comes back", "goes", "changes"]
+
+_SHOWN: Final = 200
+"""Paths that are named; the rest is counted."""
+_CHANGED: Final[dict[Side, str]] = {"before": "changed back", "after": "changed again"}
+_DONE: Final[dict[Side, tuple[str, str]]] = {
+    "before": ("undone", "U redoes it"),
+    "after": ("redone", "u undoes it"),
+}
+"""What undo and redo did, and the key for the other one."""
+_FATES: Final[dict[Fate, Role]] = {"comes back": "good", "goes": "error", "changes": "note"}
+
+
+def report_lines(report: "RepairReport", *, store: str = "") -> list[Line]:
+    """What a repair did, what it left alone and why, and what is still found.
+
+    Args:
+        report: The repair.
+        store: What names the store on a command line, with a space behind it.
+    """
+    done = count(len(report.applied), "step")
+    kinds = Counter(KINDS[step.kind].title for step in report.applied)
+    found = [line(f"applied {done}", "title")]
+    found += [line(f"  {title}: {number:,}") for title, number in kinds.items()]
+    found += _embedded(report.embedded, report.reused, report.problem)
+    if report.skipped:
+        found += [line(""), line(f"skipped {count(len(report.skipped), 'step')}", "title")]
+        for step, why in report.skipped[:_SHOWN]:
+            named = why if why.startswith(step.path) else f"{shown_path(step.path)}: {why}"
+            found.append(line(f"  {named}"))
+        found += _more(len(report.skipped))
+    found += [line(""), *_remaining(report.remaining)]
+    if report.undo:
+        found += [line(""), line(f"u undoes it: filestore {store}undo {report.undo}", "note")]
+    return found
+
+
+def report_summary(report: "RepairReport") -> str:
+    """The same in a few words."""
+    skipped = f", {len(report.skipped):,} skipped" if report.skipped else ""
+    kept = f"; u undoes {report.undo}" if report.undo else ""
+    return f"applied {count(len(report.applied), 'step')}{skipped}{kept}"
+
+
+def _embedded(embedded: int, known: int, problem: "FilestoreError | None") -> list[Line]:
+    found = [line(f"embedded {count(embedded, 'text')} ({known:,} from cache)")]
+    if problem is not None:
+        found.append(line(f"some texts are not embedded yet: {problem.message}", "warning"))
+        found += [line(problem.remedy)] if problem.remedy else []
+    return found
+
+
+def _more(total: int) -> list[Line]:
+    return [line(f"  … and {total - _SHOWN:,} more", "quiet")] if total > _SHOWN else []
+
+
+def _remaining(findings: "Sequence[Finding]") -> list[Line]:
+    """What is still found, counted by code, without notes."""
+    left = [finding for finding in findings if finding.severity != "I"]
+    if not left:
+        return [line("verified again: nothing is left that needs you", "good")]
+    numbers: dict[str, list[Finding]] = {}
+    for finding in left:
+        numbers.setdefault(finding.code, []).append(finding)
+    return [
+        line(f"verified again: {count(len(left), 'finding')} left", "warning"),
+        *(
+            line(f"  {some[0].severity} {code}: {len(some):,}  {some[0].repair}")
+            for code, some in numbers.items()
+        ),
+    ]
+
+
+def sync_summary(report: "SyncReport") -> str:
+    """The same in a few words."""
+    left = sum(finding.severity != "I" for finding in report.remaining)
+    repaired = len(report.applied)
+    done = f"{count(repaired, 'finding')} repaired" if repaired else "nothing to do"
+    rest = f", {left:,} left for you" if left else ""
+    return f"synced: {done}, {count(report.embedded, 'text')} embedded{rest}"
+
+
+def undo_lines(result: "UndoResult | None", *, side: Side) -> list[Line]:
+    """What was undone or redone."""
+    word, makes = _DONE[side]
+    if result is None:
+        return [line(f"there was nothing to be {word}", "title")]
+    message = f"{word}: {result.identifier}, {shown_path(result.what)}"
+    numbers = (
+        (result.changed, _CHANGED[side]),
+        (result.brought_back, "restored"),
+        (result.removed, "removed"),
+    )
+    parts = [f"{count(number, 'file')} {became}" for number, became in numbers if number]
+    found = [
+        line(message, "title"),
+        line(", ".join(parts) or "its files were already like that"),
+    ]
+    found += [line(f"  {shown_path(path)}") for path in result.paths[:_SHOWN]]
+    found += _more(len(result.paths))
+    found += _embedded(result.embedded, result.reused, result.problem)
+    found += [line(""), line(makes, "note")]
+    if result.differing:
+        message = f"{count(len(result.differing), 'file')} as before the repair, with its findings"
+        found.append(line(f"{message}: see Verify", "note"))
+    return found
+
+
+def undo_summary(result: "UndoResult | None", *, side: Side) -> str:
+    """The same in a few words."""
+    word, makes = _DONE[side]
+    if result is None:
+        return f"nothing to be {word}"
+    return f"{word}: {result.identifier}, {count(len(result.paths), 'file')}; {makes}"
+
+
+def refusal_lines(error: "FilestoreError") -> list[Line]:
+    """Why something was not done, all of it, and what to do."""
+    head, *rest = error.message.splitlines() or [""]
+    found = [line(head, "error"), *(line(text) for text in rest), line("")]
+    found += [line(text) for text in error.remedy.splitlines()]
+    return [*found, *(line(text, "quiet") for text in error.detail.splitlines())]
+
+
+# The changes that can be undone and redone
+
+
+def file_changes(group: "Group", side: Side) -> list[tuple[str, Fate]]:
+    """What undoing ("before") or redoing ("after") a change does to each of its files, by path."""
+    found: list[tuple[str, Fate]] = []
+    for path, links in group.links().items():
+        first, last = links[0].entry.before, links[-1].entry.after
+        now, then = (last, first) if side == "before" else (first, last)
+        fate: Fate = "goes" if then is None else "comes back" if now is None else "changes"
+        found.append((path, fate))
+    return sorted(found)
+
+
+def state_of(group: "Group") -> str:
+    """Where a change stands, in a word or two."""
+    if group.problem:
+        return "damaged"
+    if group.underway or not (group.is_all("before") or group.is_all("after")):
+        return "broken off"
+    return "undone" if group.is_all("before") else "done"
+
+
+def next_undo(groups: "Sequence[Group]", side: Side) -> "Group | None":
+    """The change that undo or redo takes where none is named: what broke off goes first."""
+    usable = [group for group in groups if not group.problem]
+    broken = [
+        group
+        for group in usable
+        if any(one.underway and one.wanted == side and one.sequence for one in group.batches)
+    ]
+    if broken:
+        return max(broken, key=lambda group: group.sequence)
+    others = [group for group in usable if not group.is_all(side)]
+    if side == "before":
+        return max(others, key=lambda group: int(group.identifier), default=None)
+    return max(others, key=lambda group: group.sequence, default=None)
+
+
+def batch_line(group: "Group") -> Line:
+    """The row of a change."""
+    state = state_of(group)
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(group.batches[0].made_s))
+    files = count(len(group.links()), "file")
+    roles: dict[str, Role] = {"undone": "quiet", "done": "text"}
+    return (
+        span(f"{group.identifier}  ", "key"),
+        span(f"{when}  ", "quiet"),
+        span(f"{state:<10}  ", roles.get(state, "warning")),
+        span(f"{shown_path(group.problem or group.what)}  "),
+        span(f"{files}, {group.size_bytes:,} bytes", "quiet"),
+    )
+
+
+def batch_lines(group: "Group") -> list[Line]:
+    """Everything about a change, and what undoing or redoing does to each file."""
+    state = state_of(group)
+    side: Side = "after" if state == "undone" else "before"
+    head = _DONE["before" if side == "after" else "after"][1]
+    found = [
+        line(f"change {group.identifier}", "title"),
+        field("command", shown_path(group.what)),
+        field("state", state),
+        field("kept", f"{group.size_bytes:,} bytes"),
+    ]
+    if group.problem:
+        return [*found, line(""), line(group.problem, "error")]
+    return [*found, line(""), line(f"{head}:"), *file_change_lines(file_changes(group, side))]
+
+
+def file_change_lines(files: Sequence[tuple[str, Fate]]) -> list[Line]:
+    """The files of a change, and what happens to each."""
+    found: list[Line] = [
+        (span(f"  {fate:<10}  ", _FATES[fate]), span(shown_path(path)))
+        for path, fate in files[:_SHOWN]
+    ]
+    return found + _more(len(files))
+
+
+def undo_scope(group: "Group", side: Side) -> str:
+    """What undoing or redoing a change does, counted."""
+    word = "undo" if side == "before" else "redo"
+    numbers = Counter(fate for _, fate in file_changes(group, side))
+    messages: dict[Fate, str] = {
+        "changes": _CHANGED[side],
+        "comes back": "restored",
+        "goes": "removed",
+    }
+    parts = [
+        f"{count(numbers[fate], 'file')} {message}"
+        for fate, message in messages.items()
+        if numbers[fate]
+    ]
+    # How far a change came that broke off, only the files themselves show.
+    limit = "up to " if parts and state_of(group) == "broken off" else ""
+    return f"{word} {group.identifier}: {limit}{', '.join(parts) or 'no file'}"
+
+
+def removals(group: "Group", side: Side) -> int:
+    """How many files undoing or redoing a change removes."""
+    return sum(fate == "goes" for _, fate in file_changes(group, side))

@@ -1,0 +1,116 @@
+"""What the frame of the inspector offers its views, and what it asks of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Protocol
+
+from textual.binding import Binding
+from textual.widget import Widget
+
+from filestore import FilestoreError, Finding
+from tui.actions.context import ActionContext, Place
+from tui.actions.table import of_place
+from tui.state.findings import Findings
+from tui.workers import TaskManager
+
+Severity = Literal["information", "warning", "error"]
+
+
+class ViewContext(Protocol):
+    """The frame, as far as a view uses it."""
+
+    task_manager: TaskManager
+    """Reads, questions and long work; never on the screen's own thread."""
+    findings: Findings
+    """Everything found so far, for all views."""
+    root: str
+    read_only: str
+    """Why nothing may be written; "" where it may."""
+    in_browser: bool
+
+    @property
+    def store_option(self) -> str:
+        """What names the store on a command line, with a space behind it; "" where nothing need."""
+
+    def notify(self, message: str, *, severity: Severity = ...) -> None:
+        """Show a notification of a line or two; made safe here."""
+
+    def fail(self, error: FilestoreError) -> None:
+        """Show an error and its remedy; `E` shows it in full."""
+
+    def note(self, command: str) -> None:
+        """Put a command line into the log of what was done."""
+
+    def go(self, place: Place) -> None:
+        """Show a view."""
+
+    def open_path(self, path: str) -> None:
+        """Show a file in Browse, the cursor on it."""
+
+    def plan(self, findings: Sequence[Finding]) -> None:
+        """Plan a repair of these in Repair findings."""
+
+    def choose_side(self, finding: Finding) -> None:
+        """Show both sides of a conflict or of a duplicate, to choose one."""
+
+    def edit(self, path: str) -> None:
+        """Open a file in the user's editor, or show why not; then check it again."""
+
+    def verified(self, found: Sequence[Finding], level: str) -> None:
+        """Replace the known findings by those of a verification after a repair."""
+
+    def look_again(self) -> None:
+        """The store may have changed: check it again, and update the views."""
+
+    def findings_changed(self) -> None:
+        """Notify every view that the findings changed."""
+
+    def context_changed(self) -> None:
+        """Draw the footer again: another row, other marks, another plan."""
+
+
+def bindings_of(place: Place) -> list[Binding]:
+    """The keys of a place, each asking the frame for its action."""
+    return [
+        Binding(
+            ",".join(action.keys), f"app.do('{place}', '{action.name}')", action.title, show=False
+        )
+        for action in of_place(place)
+    ]
+
+
+class View(Widget):
+    """One of the three pages. Its actions are its methods `do_<name>`."""
+
+    place: ClassVar[Place]
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        cls.BINDINGS = [*bindings_of(cls.place), *cls.__dict__.get("BINDINGS", ())]
+        super().__init_subclass__(**named)
+
+    def __init__(self, host: ViewContext) -> None:
+        super().__init__(id=self.place)
+        self.host = host
+
+    def action_context(self) -> ActionContext:
+        """This page's state now; the frame fills in what it knows itself."""
+        raise NotImplementedError
+
+    def command(self) -> str | None:
+        """The command line of what is shown, where the page knows better than its actions do."""
+        return None
+
+    def entered(self) -> None:
+        """The page is shown: take the focus, load what was left for now."""
+
+    def store_changed(self) -> None:
+        """The catalog has another generation: read what is shown again, keep cursor and marks."""
+
+    def findings_changed(self) -> None:
+        """The findings changed; cursor and marks stay where they are."""
+
+    def saved(self) -> Mapping[str, Any]:
+        """What the next session restores, as JSON values."""
+        return {}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Restore what `saved` gave once; anything may be missing, or of a wrong type."""

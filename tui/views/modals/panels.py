@@ -1,0 +1,62 @@
+"""Panels over the page: help, the log of commands, errors, tasks. All are lines to read."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from tui.formatting.lines import Line, plain
+from tui.widgets.steady import Steady
+from tui.widgets.text import TextPane
+
+REFRESH_S = 0.25
+
+
+class Panel(Steady, ModalScreen[None]):
+    """Lines to read, refreshed while they are visible."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", "close"),
+        Binding("y", "copy", "copy"),
+        Binding("x", "app.do('everywhere', 'stop')", "stop", show=False),
+    ]
+
+    def __init__(
+        self, title: str, lines: Callable[[], Sequence[Line]], *, live: bool = False
+    ) -> None:
+        """Prepare the panel.
+
+        Args:
+            title: Above the lines.
+            lines: Makes them; called repeatedly if they are live.
+            live: Whether they change while they are shown.
+        """
+        super().__init__()
+        self._title = title
+        self._lines = lines
+        self._live = live
+
+    def compose(self) -> ComposeResult:
+        """The title, the lines, and how to leave."""
+        with Vertical(classes="box wide"):
+            yield Static(self._title, classes="panel-title", markup=False)
+            yield TextPane()
+            yield Static("esc closes, y copies it all", classes="panel-foot", markup=False)
+
+    def on_mount(self) -> None:
+        """Show the lines, and refresh them if they are live."""
+        self._show()
+        self.query_one(TextPane).focus()
+        if self._live:
+            self.set_interval(REFRESH_S, self._show)
+
+    def _show(self) -> None:
+        self.query_one(TextPane).show(self._lines(), key=self._title)
+
+    def action_copy(self) -> None:
+        """Copy all of it."""
+        self.app.copy_text(plain(self._lines()), what=self._title)  # type: ignore[attr-defined]

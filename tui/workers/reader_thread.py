@@ -1,0 +1,137 @@
+"""The reading thread: the store opened in it, and the questions that wait for it.
+
+One rule: urgent questions go first, and of a group only the newest is asked.
+"""
+
+import heapq
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from filestore import FilestoreError, UsageError
+from filestore.browse import InspectedStore
+from tui.workers.messages import Done, Failed, attempt
+from tui.workers.open_store import StoreCache
+
+_ENDED_WITHIN_S: Final = 10.0
+_KEEPS_STORE: Final = (KeyError, UsageError)
+"""Nothing found, or a wrong question; the store is intact."""
+
+
+@dataclass(slots=True, kw_only=True, order=True)
+class _Question:
+    rank: tuple[bool, int]
+    """Whether it can wait, and how many were asked before."""
+    put: Callable[[InspectedStore], Any] = field(compare=False)
+    then: Callable[[Any], None] = field(compare=False)
+    failed: Callable[[FilestoreError], None] = field(compare=False)
+    group: str = field(compare=False)
+
+
+class StoreReader:
+    """One thread with a store of its own. Its methods are called on the screen's thread."""
+
+    def __init__(
+        self,
+        open_store: Callable[[], InspectedStore],
+        *,
+        post: Callable[[Callable[[], None]], None],
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            open_store: Opens the store, in the thread.
+            post: Calls a function on the screen's thread.
+        """
+        self._kept = StoreCache(open_store)
+        self._post = post
+        self._changed = threading.Condition()
+        self._waiting: list[_Question] = []
+        self._newest: dict[str, _Question] = {}
+        self._asked = 0
+        self._is_to_close = False
+        self._ended = False
+        self._thread: threading.Thread | None = None
+
+    def ask(
+        self,
+        question: Callable[[InspectedStore], Any],
+        then: Callable[[Any], None],
+        *,
+        failed: Callable[[FilestoreError], None],
+        group: str,
+        urgent: bool,
+    ) -> None:
+        """Ask a question; see `TaskManager.read`."""
+        with self._changed:
+            self._asked += 1
+            asked = _Question(
+                rank=(not urgent, self._asked),
+                put=question,
+                then=then,
+                failed=failed,
+                group=group,
+            )
+            if group:
+                self._newest[group] = asked
+            heapq.heappush(self._waiting, asked)
+            self._changed.notify()
+        if self._thread is None and not self._ended:
+            self._thread = threading.Thread(target=self._answer, name="reading", daemon=True)
+            self._thread.start()
+
+    def close_store(self) -> None:
+        """Close the store; the next question opens it again."""
+        with self._changed:
+            self._is_to_close = True
+            self._changed.notify()
+
+    def end(self) -> None:
+        """Close the store, once the question under way is answered."""
+        with self._changed:
+            self._ended = True
+            self._waiting.clear()
+            self._newest.clear()
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(_ENDED_WITHIN_S)
+
+    def _answer(self) -> None:
+        try:
+            while not self._ended:
+                question = self._next()
+                if question is not None and self._is_wanted(question):
+                    self._put(question)
+        finally:
+            self._kept.close()
+
+    def _next(self) -> _Question | None:
+        """The next question; None where only the store was to be closed."""
+        with self._changed:
+            while not (self._waiting or self._is_to_close or self._ended):
+                self._changed.wait()
+            is_to_close, self._is_to_close = self._is_to_close, False
+            question = heapq.heappop(self._waiting) if self._waiting else None
+        if is_to_close:
+            self._kept.close()
+        return question
+
+    def _is_wanted(self, question: _Question) -> bool:
+        return not question.group or self._newest.get(question.group) is question
+
+    def _put(self, question: _Question) -> None:
+        answer = attempt(lambda: question.put(self._kept.get()))
+        if isinstance(answer, Failed) and not isinstance(answer.error, _KEEPS_STORE):
+            self._kept.close()
+
+        def arrive() -> None:
+            if self._ended or not self._is_wanted(question):
+                return
+            self._newest.pop(question.group, None)
+            if isinstance(answer, Done):
+                question.then(answer.value)
+            else:
+                question.failed(answer.error)
+
+        self._post(arrive)
