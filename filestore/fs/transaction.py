@@ -8,10 +8,10 @@ import contextlib
 import errno
 import os
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final, Self
 
 from filestore.core.errors import RefusedError
@@ -289,17 +289,16 @@ def stage_all(root: int, contents: Mapping[str, Content]) -> dict[str, str]:
     Raises:
         WriteFailedError: The disk refused; nothing is left of them.
     """
-    staged: dict[str, str] = {}
-    stage = partial(_stage, root, contents, staged)
+    staging = _Staging(root, contents)
     try:
         if len(contents) <= _FEW_FILES:
             for path in contents:
-                stage(path)
+                staging.stage(path)
         else:
             from concurrent.futures import ThreadPoolExecutor
 
             with ThreadPoolExecutor(_SYNCED_AT_ONCE) as threads:
-                pending = [threads.submit(stage, path) for path in contents]
+                pending = [threads.submit(staging.stage, path) for path in contents]
                 try:
                     for one in pending:
                         one.result()
@@ -307,10 +306,47 @@ def stage_all(root: int, contents: Mapping[str, Content]) -> dict[str, str]:
                     threads.shutdown(cancel_futures=True)
                     raise
     except BaseException:
-        for path, temporary in staged.items():
-            _remove_quietly(root, _beside(path, temporary))
+        staging.take_back()
         raise
-    return staged
+    return staging.staged
+
+
+class _Staging:
+    """Files that are being staged, perhaps by several threads.
+
+    It counts them itself: an executor forgets a thread whose start was interrupted, which then
+    goes on writing.
+    """
+
+    def __init__(self, root: int, contents: Mapping[str, Content]) -> None:
+        self._root = root
+        self._contents = contents
+        self._changed = threading.Condition()
+        self._under_way = 0
+        self._is_over = False
+        self.staged: dict[str, str] = {}
+        """A path to the temporary name beside it."""
+
+    def stage(self, path: str) -> None:
+        """Stage one file, unless what is staged is being taken back."""
+        with self._changed:
+            if self._is_over:
+                return
+            self._under_way += 1
+        try:
+            self.staged[path] = _stage(self._root, path, self._contents[path])
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()
+
+    def take_back(self) -> None:
+        """Remove what is staged, once nothing is being staged any more."""
+        with self._changed:
+            self._is_over = True
+            self._changed.wait_for(lambda: not self._under_way)
+        for path, temporary in self.staged.items():
+            _remove_quietly(self._root, _beside(path, temporary))
 
 
 def write_all(root: int, contents: Mapping[str, Content]) -> None:
@@ -325,10 +361,9 @@ def write_all(root: int, contents: Mapping[str, Content]) -> None:
             os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
 
 
-def _stage(root: int, contents: Mapping[str, Content], staged: dict[str, str], path: str) -> None:
-    """Write and sync a temporary file that may take a path's place, and note its name."""
+def _stage(root: int, path: str, wanted: Content) -> str:
+    """Write and sync a temporary file that may take a path's place; its name."""
     temporary = f"{disk.TEMPORARY_PREFIX}{os.urandom(8).hex()}"
-    wanted = contents[path]
     data = wanted.read()
     with naming_file(path), _parent(root, path) as (handle, _):
         # Private first: a text that only its owner may read is not shown for a moment.
@@ -345,7 +380,7 @@ def _stage(root: int, contents: Mapping[str, Content], staged: dict[str, str], p
             raise
         finally:
             os.close(descriptor)
-    staged[path] = temporary
+    return temporary
 
 
 def _why_not(seen: Seen | None, expected: Content | None) -> str:

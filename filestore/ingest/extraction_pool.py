@@ -6,7 +6,7 @@ read is an error that names it, and affects no other.
 
 import queue
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
 from typing import Final
 
@@ -39,6 +39,7 @@ class Extraction:
         self._threads: ThreadPoolExecutor | None = None
         self._idle: queue.SimpleQueue[ExtractionProcess] = queue.SimpleQueue()
         self._all: list[ExtractionProcess] = []
+        self._is_closed = False
 
     def begin(self, original: Original) -> Pending:
         """Start to extract one original; the end of its name says what it is.
@@ -61,6 +62,9 @@ class Extraction:
         except queue.Empty:
             process = ExtractionProcess(self._limits)
             self._all.append(process)
+        if self._is_closed:
+            # The executor does not know a thread whose start was interrupted.
+            raise CancelledError
         try:
             return process.extract(data, name=name)
         finally:
@@ -70,6 +74,7 @@ class Extraction:
         """Give up what is being read, and end the child processes."""
         if self._threads is None:
             return
+        self._is_closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
         for process in self._all:
             process.kill()
