@@ -13,8 +13,8 @@ from filestore.core.paths import ChunkPath, StorePath, chunk_path, is_chunked
 from filestore.fs.disk import stat_values
 from filestore.ingest.sources import SourceError, read_source
 from filestore.repair.plan import ABSENT, State
+from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.seen_files import SeenFiles
-from filestore.verify.source_drift import Reachable
 
 if TYPE_CHECKING:
     from filestore.sidecar.snapshot import StoreSnapshot

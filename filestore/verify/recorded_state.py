@@ -16,9 +16,9 @@ from filestore.config.layout import SETTINGS
 from filestore.config.settings import Settings
 from filestore.core.findings import Finding
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, store_path
+from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
 from filestore.verify import ingest_conflict, names, source_drift
-from filestore.verify.source_drift import Reachable
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder

@@ -5,9 +5,10 @@ What their records expect and where the store may look is `source_drift`.
 
 from filestore.config.layout import CATALOG
 from filestore.core.findings import Finding
+from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.snapshot import Level, StoreSnapshot, VerificationReport
 from filestore.verify import source_drift
-from filestore.verify.source_drift import Reachable, SourceDrift
+from filestore.verify.source_drift import SourceDrift
 
 
 def reachable(snapshot: StoreSnapshot) -> Reachable:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from filestore.catalog import Catalog
 from filestore.config import user_config
 from filestore.config.layout import Places
-from filestore.verify.source_drift import Reachable
+from filestore.sidecar.reachable import Reachable
 
 if TYPE_CHECKING:
     from filestore.sidecar.model import StoreModel
