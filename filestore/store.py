@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
 from filestore.config.discovery import configuration_folder, find_root
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from filestore.repair.plan_json import Saved
     from filestore.repair.request import RepairReport
     from filestore.repair.undo import UndoResult
+    from filestore.search.answer import Answer, Mode
     from filestore.search.evaluate import Evaluation
     from filestore.search.metrics import Question
-    from filestore.search.search import Answer, Mode
     from filestore.search.session import SearchSession
     from filestore.sidecar.commit import CommitReport
     from filestore.sidecar.model import StoreModel
@@ -426,6 +426,8 @@ class Store:
         kind: str | Sequence[str] = (),
         syntax: "Syntax" = "auto",
         rerank: str | None = None,
+        group: "Literal['document'] | None" = None,
+        context: int = 0,
     ) -> "Answer":
         """Unique files, best first; see `Searcher.search`.
 
@@ -439,6 +441,8 @@ class Store:
             kind: ``chunk`` or ``summary``, or both.
             syntax: Which signs in the query are operators; see `fulltext.parse_query`.
             rerank: The reranker that orders the best, such as ``cross-encoder``; None for none.
+            group: ``document`` for the best hit of each document alone; `k` then counts these.
+            context: How many lines before and after each passage are given.
 
         Raises:
             CatalogMissingError: There is no catalog yet.
@@ -447,8 +451,15 @@ class Store:
         from filestore.search.search import Filters
 
         filters = Filters.of(where or {}, source=source, kind=kind)
-        return self._search_session.search(
-            query, k=k, mode=mode, filters=filters, syntax=syntax, rerank=rerank
+        return self._search_session.answer(
+            query,
+            k=k,
+            mode=mode,
+            filters=filters,
+            syntax=syntax,
+            rerank=rerank,
+            group=group,
+            context=context,
         )
 
     @cached_property

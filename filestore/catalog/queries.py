@@ -4,11 +4,12 @@ Changes nothing, and judges nothing: rows come as SQLite has them. One rule: wha
 catalog's tables stands in this package.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from filestore.catalog._reading import FILE_COLUMNS, Catalog
 from filestore.catalog._remembered import LET_GO
+from filestore.catalog._rows import placeholders
 
 _ORIGINAL: Final = "original:"
 _FILES: Final = (
@@ -108,3 +109,41 @@ def embedded_bodies(catalog: Catalog, most: int) -> list[tuple[int, bytes, bytes
 def vectors_beside(catalog: Catalog, identifier: int) -> set[int]:
     """The vector ids of all texts of the files that have this one."""
     return {one for (one,) in catalog.rows(_KIN, (identifier,))}
+
+
+def titles_of_documents(catalog: Catalog, sources: Sequence[str]) -> dict[tuple[str, str], str]:
+    """Resource and source of documents whose record has their title, to that.
+
+    Args:
+        catalog: Inside a snapshot.
+        sources: At most `VARIABLES`.
+    """
+    found = catalog.rows(
+        "SELECT resource, source, value FROM record_facts WHERE key = 'title'"
+        f" AND source IN ({placeholders(sources)})",
+        sources,
+    )
+    return {(resource, source): title for resource, source, title in found}
+
+
+def titles_of_files(catalog: Catalog, files: Sequence[int]) -> dict[int, str]:
+    """File ids, at most `VARIABLES`, to the title in their own frontmatter."""
+    found = catalog.rows(
+        # The plus keeps SQLite from going through the titles of all files.
+        f"SELECT file, value FROM facts WHERE +key = 'title' AND file IN ({placeholders(files)})",
+        files,
+    )
+    return dict(found)
+
+
+def known_of_document(
+    catalog: Catalog, resource: str, source: str
+) -> list[tuple[str, str | None, bytes | None]]:
+    """The hash that records have of a document; the one its file had, and under which stat."""
+    return catalog.rows(
+        "SELECT documents.hash, source_stats.hash, source_stats.stat FROM files"
+        " JOIN documents ON documents.record = files.path AND documents.source = ?"
+        " LEFT JOIN source_stats ON source_stats.source = documents.source"
+        " WHERE files.resource = ? AND files.state = 'record'",
+        (source, resource),
+    )

@@ -13,10 +13,10 @@ from filestore.cli import _context, _diagnostics, _output
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import shown_path
 from filestore.fulltext import SYNTAXES
-from filestore.search.search import MODES
+from filestore.search.answer import MODES
 
 if TYPE_CHECKING:
-    from filestore.search.search import Answer
+    from filestore.search.answer import Answer
 
 EXAMPLE = 'filestore search "renamed files" -k 5 --where tags=git'
 _WIDTH = 96

@@ -32,11 +32,13 @@ SHAPES: Final[dict[str, str]] = {
     "Passed": "path=0:text reason=1:text",
     "Conflict": "path:below detail:text",
     "Problem": _PROBLEM,
-    "Answer": "query:text understood:Understood mode:text generation:number hits:[Hit]"
+    "Answer": "query:text root:text understood:Understood mode:text generation:number hits:[Hit]"
     " notes:[text]",
     "Understood": "words:[text] phrases:[text] prefixes:[text] required:[text] excluded:[text]"
     " text:text",
-    "Hit": "path:text score:number kind:text resource:text source:text|null freshness:text"
+    "Hit": "document:text title:text line:number|null end_line:number|null page:number|null"
+    " excerpt:text before?:[text] after?:[text] others?:number path:text score:number"
+    " kind:text resource:text source:text|null freshness:text"
     " headings:[text] pages:[number] text:text why:{{number}}",
     "Checked": "clean:flag level:text checked:[text] not_checked:[text] findings:[Finding]",
     "Finding": f"accepted?:flag {_FINDING}",

@@ -17,6 +17,7 @@ __all__ = [
     "ExtractionError",
     "Extractor",
     "for_name",
+    "is_text",
     "unread_document",
 ]
 
@@ -63,6 +64,11 @@ _GENERATED_NAMES: Final = frozenset(
 _GENERATED_ENDS: Final = (".min.js", ".min.mjs", ".min.css", ".bundle.js")
 _BY_SUFFIX: Final = {suffix: target for target, ends in _FAMILY for suffix in ends.split()}
 
+_PACKED_FAMILY: Final = ("_pdf", "_office")
+_NO_TEXT: Final = _UNREAD.union(
+    suffix for suffix, target in _BY_SUFFIX.items() if target.startswith(_PACKED_FAMILY)
+)
+
 
 def for_name(name: str) -> Extractor | None:
     """The extractor for a file, by its name in whatever case.
@@ -82,6 +88,11 @@ def for_name(name: str) -> Extractor | None:
     if language_of(base):
         return _load(_CODE)
     return _load(_BY_SUFFIX.get(suffix, _FAMILY[0][0]))
+
+
+def is_text(name: str) -> bool:
+    """Whether a file, by its name, is text that a person reads in an editor. Loads no extractor."""
+    return os.path.splitext(name)[1].lower() not in _NO_TEXT
 
 
 def unread_document(name: str) -> str:

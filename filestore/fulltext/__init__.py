@@ -22,6 +22,7 @@ from filestore.fulltext._stamp import (
 
 if TYPE_CHECKING:
     from filestore.fulltext._clauses import Clause, Kind, Need
+    from filestore.fulltext._marks import Mark, Marker
     from filestore.fulltext._query import SYNTAXES, Query, Syntax, Understood, parse_query
     from filestore.fulltext._reader import Reader
     from filestore.fulltext._writer import Entry, Writer
@@ -31,6 +32,8 @@ _HOMES = {
     "Clause": "_clauses",
     "Entry": "_writer",
     "Kind": "_clauses",
+    "Mark": "_marks",
+    "Marker": "_marks",
     "Need": "_clauses",
     "Query": "_query",
     "Reader": "_reader",
@@ -50,6 +53,8 @@ __all__ = [
     "FulltextMissing",
     "FulltextUnreadable",
     "Kind",
+    "Mark",
+    "Marker",
     "Need",
     "Query",
     "Reader",

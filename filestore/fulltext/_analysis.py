@@ -55,6 +55,8 @@ LANGUAGES: Final = tuple(_STOP_WORDS)
 _WORDS_BY_LANGUAGE: Final = {
     language: frozenset(words.split()) for language, words in _STOP_WORDS.items()
 }
+STOP_WORDS: Final = frozenset().union(*_WORDS_BY_LANGUAGE.values())
+"""Words that tell languages apart, and little else."""
 
 
 def language_of(text: str) -> str:
@@ -88,7 +90,7 @@ def clean(text: str) -> str:
     return text.translate(_INVISIBLE) if "\u00ad" in text or "\u200b" in text else text
 
 
-_SPACELESS: Final = re.compile(
+SPACELESS: Final = re.compile(
     "["
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Myanmar, Khmer
     "\u1100-\u11ff\uac00-\ud7af"  # Hangul
@@ -109,14 +111,14 @@ def has_spaceless(text: str) -> bool:
 
 def space_pairs(text: str) -> str:
     """Each run of a script without spaces as its overlapping pairs of characters."""
-    return _SPACELESS.sub(_pairs, text) if has_spaceless(text) else text
+    return SPACELESS.sub(_pairs, text) if has_spaceless(text) else text
 
 
 def space_singles(text: str) -> str:
     """Each run of a script without spaces as its single characters."""
     if not has_spaceless(text):
         return text
-    return _SPACELESS.sub(lambda run: f" {' '.join(run.group())} ", text)
+    return SPACELESS.sub(lambda run: f" {' '.join(run.group())} ", text)
 
 
 def _pairs(run: re.Match[str]) -> str:

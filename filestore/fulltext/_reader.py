@@ -4,7 +4,7 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
@@ -161,10 +161,28 @@ class Reader:
                 searcher.search(query, 1, count=True).count or 0 if query is not None else 0  # type: ignore[attr-defined]
                 for query in prefixes
             ]
-        # As BM25 weighs them.
-        rarity = [math.log1p((documents - count + 0.5) / (count + 0.5)) for count in counted]
+        rarity = [_rarity(count, documents) for count in counted]
         known = sum(weight for weight, count in zip(rarity, counted, strict=True) if count)
         return known / sum(rarity) if rarity else 1.0
+
+    def rarity(self, texts: Sequence[str]) -> list[float]:
+        """How much each of some words tells, 0 to 1: 1 for one that no document has.
+
+        Of a text of several words it is the rarest that counts.
+        """
+        with self._guard:
+            documents = self._live().num_docs
+            most = _rarity(0, documents) or 1.0
+            return [
+                max(
+                    (
+                        _rarity(self._word_frequency(word), documents) / most
+                        for word in self._exact.analyze(space_pairs(clean(text)))
+                    ),
+                    default=0.0,
+                )
+                for text in texts
+            ]
 
     def _word_frequency(self, word: str) -> int:
         """In how many documents a word is, as it is or else in another form."""
@@ -348,6 +366,11 @@ def _lockable(folder: str, stamp: Stamp) -> Iterator[str]:
             source = os.path.abspath(os.path.join(folder, name))
             os.symlink(source, os.path.join(links, os.path.basename(name)))
         yield links
+
+
+def _rarity(count: int, documents: int) -> float:
+    """How rare a word is, as BM25 weighs it."""
+    return math.log1p((documents - count + 0.5) / (count + 0.5))
 
 
 def _is_plain(clause: Clause) -> bool:

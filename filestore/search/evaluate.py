@@ -23,8 +23,8 @@ from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
 from filestore.fulltext import Syntax
+from filestore.search.answer import Answer, Mode
 from filestore.search.metrics import Difference, Question, Scores, mean, paired_difference, score
-from filestore.search.search import Answer, Mode
 
 Column = Literal["grep", "keyword", "vector", "hybrid"]
 RETRIEVERS: Final[tuple[Mode, ...]] = ("keyword", "vector")

@@ -35,6 +35,8 @@ class Look:
     """None for a file that is excluded."""
     body: str = ""
     """What it says, where it is shown."""
+    body_line: int = 1
+    """The line of the file on which that begins."""
     headings: tuple[str, ...] = ()
     pages: tuple[int, ...] = ()
     code: str = ""
@@ -86,8 +88,14 @@ class Looker:
         if data is not None:
             # These bytes were parsed when they were indexed.
             headings, pages = row.headings_and_pages()
-            body = frontmatter.split(data).body.decode()
-            return Look(freshness="fresh", body=body, headings=headings, pages=pages)
+            parts = frontmatter.split(data)
+            return Look(
+                freshness="fresh",
+                body=parts.body.decode(),
+                body_line=parts.head.count(b"\n") + 1,
+                headings=headings,
+                pages=pages,
+            )
         # What holds chunks ends in .md in either layout, and is no record.
         (seen,) = observe(self._chunked, [row.path], layout="tree", unmerged=self._unmerged)
         if not isinstance(seen, Observation):
@@ -101,6 +109,7 @@ class Looker:
         return Look(
             freshness="fresh" if same else "edited",
             body=chunk.body,
+            body_line=frontmatter.split(seen.data).head.count(b"\n") + 1,
             headings=chunk.headings,
             pages=chunk.pages,
         )

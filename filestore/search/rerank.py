@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from filestore.chunks.chunk_file import embed_text
-from filestore.search.search import Answer, Hit
+from filestore.search.answer import Answer, Hit
 
 if TYPE_CHECKING:
     from filestore.rerank import Reranker

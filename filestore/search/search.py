@@ -7,22 +7,22 @@ read just now and found to be what was indexed.
 import contextlib
 import fnmatch
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from filestore.catalog import Catalog, FileRow
 from filestore.chunks.metadata import value_text
 from filestore.config.layout import Places
 from filestore.core.errors import UsageError
 from filestore.core.paths import ChunkPath, StorePath, store_path
-from filestore.core.schema import JsonObject
 from filestore.embed import EndpointError, ModelUnusable
 from filestore.fulltext import (
     FulltextDamaged,
     FulltextMissing,
     FulltextUnreadable,
+    Marker,
     Need,
     Query,
     Reader,
@@ -31,8 +31,10 @@ from filestore.fulltext import (
     parse_query,
 )
 from filestore.search import freshness
-from filestore.search.freshness import Freshness, Look, Looker
+from filestore.search.answer import Answer, Found, Hit, Mode, Why
+from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH, Fused, Ranking, fuse
+from filestore.search.passage import Nearest
 from filestore.sidecar import fulltext_file, vector_file
 from filestore.sidecar.fulltext_feed import open_caught_up
 
@@ -44,14 +46,10 @@ if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
     from filestore.index.base import VectorIndex
 
-Mode = Literal["hybrid", "vector", "keyword"]
 Retrieved = list[tuple[ChunkPath, float]]
 """Path and score of files, best first."""
-Why = dict[str, dict[str, float]]
-"""Retriever to its rank, its score, and what these count for in this search."""
 Ranked = tuple[ChunkPath, float, Callable[[], Why]]
 """Path and score of a file, and what tells why: only those that are shown are explained."""
-MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
 _SPARE: Final = 8
 """Asked for beyond what is wanted, so that a file found twice does not mean asking again."""
 _DEEPEST: Final = 5_000
@@ -110,52 +108,6 @@ def _compared(value: object) -> str:
     return value_text(value) if isinstance(value, bool | int | float | None) else str(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit(JsonObject):
-    """One file of an answer."""
-
-    path: StorePath
-    """Relative to the store root."""
-    score: float
-    kind: str
-    resource: str
-    source: str | None
-    freshness: Freshness
-    headings: tuple[str, ...]
-    pages: tuple[int, ...]
-    """Of its source, where that has any."""
-    text: str
-    """The body as it is on disk now; empty for a file that is gone."""
-    why: Mapping[str, Mapping[str, float]]
-    """Retriever to its ``rank``, from 1, and ``score``; in hybrid mode also to the ``evidence`` for
-    the file (how far it stands out in this ranking), the ``points`` it adds to the score of the
-    hit, and the ``confidence`` in the retriever for this query: its share, 0 to 1, in the best
-    points of all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer(JsonObject):
-    """An answer of one generation."""
-
-    query: str
-    """As it was typed."""
-    understood: Understood
-    mode: Mode
-    """The mode that answered; keyword where vectors cannot."""
-    generation: int
-    hits: tuple[Hit, ...]
-    """Best first, those that are there; behind them, where there is room, those that are gone."""
-    notes: tuple[str, ...]
-    """What the user should know about this answer."""
-
-    def __iter__(self) -> Iterator[Hit]:
-        return iter(self.hits)
-
-    def __len__(self) -> int:
-        """How many hits there are."""
-        return len(self.hits)
-
-
 class Searcher:
     """The parts of one generation, opened as they are first needed."""
 
@@ -180,6 +132,8 @@ class Searcher:
         self._sources: dict[str, str] = {}
         self._asked: tuple[str, NDArray[float32]] | None = None
         self._looker = Looker(places)
+        self.found: dict[StorePath, Found] = {}
+        """The files of the last answer's hits."""
 
     def close(self) -> None:
         """Let go of everything that was opened."""
@@ -215,6 +169,7 @@ class Searcher:
             notes.append("the builtin embedder compares words, not meaning")
         return Answer(
             query=query,
+            root=self._places.root,
             understood=understood,
             mode=mode,
             generation=self.generation,
@@ -226,6 +181,7 @@ class Searcher:
         self, query: Query, count: int, mode: Mode, allowed: set[int] | None, notes: list[str]
     ) -> tuple[list[Hit], Mode]:
         """So many files that are there, and those that are gone; and the mode that answered."""
+        self.found = {}
         depth = count if mode != "hybrid" else max(DEPTH, count)
         looks: dict[ChunkPath, Look] = {}
         self._looker.begin()
@@ -279,6 +235,7 @@ class Searcher:
                 look = looks[path] if path in looks else self._look(rows[path])
                 looks[path] = look
                 if look.freshness is not None:
+                    self.found[store_path(path)] = Found(row=rows[path], look=look)
                     hit = self._hit(rows[path], look, score, why())
                     (gone if look.freshness == "gone" else there).append(hit)
         return [*there, *gone][:count]
@@ -410,6 +367,17 @@ class Searcher:
         paths = self._catalog.indexed_paths([file for file, _ in scored])
         ranking = [(paths[file], score) for file, score in scored if file in paths]
         return sorted(ranking, key=lambda pair: (-pair[1], pair[0]))
+
+    def marker(self, query: Query) -> Marker:
+        """What finds the query in the texts of its answer."""
+        return Marker(query, self._reader.rarity if self._reader is not None else None)
+
+    def nearest(self, query: Query) -> Nearest | None:
+        """What finds the sentence nearest to the query; None where that would take too long."""
+        if self._embedder is None or not self._is_lexical or self._asked is None:
+            return None
+        text, vector = self._asked
+        return Nearest(self._embedder, vector) if text == query.text() else None
 
     def _open_reader(self, notes: list[str]) -> Reader | None:
         if self._reader is not None:

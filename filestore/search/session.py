@@ -1,15 +1,21 @@
 """Searching one open store: the parts of its newest generation, opened as they are first needed."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from filestore.catalog import Catalog
+from filestore.core.errors import UsageError
 from filestore.core.progress import OnProgress
-from filestore.fulltext import Syntax
-from filestore.search import evaluate
+from filestore.fulltext import Syntax, parse_query
+from filestore.search import evaluate, grouping
 from filestore.search import rerank as reranking
+from filestore.search.answer import Answer, Mode
 from filestore.search.evaluate import Evaluation
 from filestore.search.metrics import Question
-from filestore.search.search import Answer, Filters, Mode, Searcher
+from filestore.search.place import Locator
+from filestore.search.present import present
+from filestore.search.search import Filters, Searcher
+from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.session import Parts
 
 
@@ -26,6 +32,47 @@ class SearchSession:
             self._searcher.close()
             self._searcher = None
 
+    def answer(
+        self,
+        query: str,
+        *,
+        k: int,
+        mode: Mode,
+        filters: Filters,
+        syntax: Syntax,
+        rerank: str | None,
+        group: str | None,
+        context: int,
+    ) -> Answer:
+        """See `Store.search`."""
+        if group not in (None, "document"):
+            raise UsageError(
+                f"unknown group {group!r}", remedy="group by 'document', or not at all"
+            )
+        if context < 0:
+            raise UsageError(f"context must not be negative, found {context}")
+        parts = self._parts()
+        catalog = parts.catalog()
+
+        def ask(count: int) -> Answer:
+            return self.search(
+                query, k=count, mode=mode, filters=filters, syntax=syntax, rerank=rerank
+            )
+
+        with catalog.snapshot():
+            found = ask(k) if group is None else grouping.by_document(ask, k, again=rerank is None)
+            searcher = self._fresh_searcher(parts, catalog)
+            asked = parse_query(query, syntax)
+            return present(
+                found,
+                searcher.found,
+                marker=searcher.marker(asked),
+                nearest=searcher.nearest(asked),
+                locator=Locator(partial(_reachable, parts), catalog),
+                catalog=catalog,
+                context=context,
+            )
+
     def search(
         self,
         query: str,
@@ -36,7 +83,7 @@ class SearchSession:
         syntax: Syntax,
         rerank: str | None = None,
     ) -> Answer:
-        """See `Store.search`."""
+        """The hits of `answer`, without what is only shown of them."""
         parts = self._parts()
         catalog = parts.catalog()
         reranker = parts.model.reranker(rerank) if rerank else None
@@ -76,3 +123,7 @@ class SearchSession:
                 no_model=parts.why_no_model(),
             )
         return self._searcher
+
+
+def _reachable(parts: Parts) -> Reachable:
+    return Reachable(parts.places, everywhere=parts.may_reach_sources())

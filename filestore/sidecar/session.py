@@ -133,10 +133,8 @@ class Parts:
 
     def snapshot(self, catalog: Catalog, embeddings: "EmbeddingCache | None") -> "StoreSnapshot":
         """What is verified and followed."""
-        from filestore.config.user_config import SOURCES, read_machine
         from filestore.sidecar.snapshot import StoreSnapshot
 
-        machine = read_machine(self.configuration, os.environ)
         root, problem = self.places.root, self.model.problem
         return StoreSnapshot(
             places=self.places,
@@ -150,8 +148,15 @@ class Parts:
             processes=self._processes,
             settings=self.settings,
             unmerged=frozenset(unmerged(self.places.chunked) if operation(root) else ()),
-            may_reach_sources=machine.trusts(root, SOURCES),
+            may_reach_sources=self.may_reach_sources(),
         )
+
+    def may_reach_sources(self) -> bool:
+        """Whether the user allowed originals outside the work tree to be looked at."""
+        from filestore.config.user_config import SOURCES, read_machine
+
+        machine = read_machine(self.configuration, os.environ)
+        return machine.trusts(self.places.root, SOURCES)
 
     @contextlib.contextmanager
     def looking(self, *, sound: bool) -> "Iterator[tuple[StoreSnapshot, bool]]":

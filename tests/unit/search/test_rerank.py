@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from filestore.fulltext import Understood
 from filestore.rerank import Reranker
+from filestore.search.answer import Answer, Hit
 from filestore.search.rerank import depth_for, rerank
-from filestore.search.search import Answer, Hit
 
 
 class ByVowels(Reranker):

@@ -1,0 +1,315 @@
+"""Where the words that a query asks for stand in a text.
+
+The index tells which texts match and keeps no places in them: here a text is taken apart as the
+analysis takes it apart, but with the offsets. Words match as written or by their stem, scripts
+without spaces by their pairs of characters, compounds by what they are made of, phrases as a whole.
+One rule: what is marked is what the index would find, or a part of it; never another word.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from filestore.fulltext._analysis import (
+    COMPOUNDING,
+    GRAM_CHARACTERS,
+    MAX_WORD_BYTES,
+    MIN_COMPOUND_CHARACTERS,
+    SPACELESS,
+    STOP_WORDS,
+    build_exact_analyzer,
+    build_stem_analyzer,
+    camel_parts,
+    camel_words_of,
+    clean,
+    has_spaceless,
+    language_of,
+)
+from filestore.fulltext._clauses import Clause, Kind
+from filestore.fulltext._query import Query
+
+if TYPE_CHECKING:
+    import tantivy
+
+MOST_CHARACTERS: Final = 200_000
+"""So much of a text is looked through."""
+MAX_TERMS: Final = 256
+"""Of a longer query the first ones are looked for."""
+STOP_WEIGHT: Final = 0.05
+"""Of a word that every text has, where the index does not say how rare a word is."""
+PHRASE_WEIGHT: Final = 2.0
+
+_WORD_ASCII: Final = re.compile(r"[A-Za-z0-9]+")
+# Vowel signs and accents that follow their letter, and what is invisible, end no word.
+_JOINED: Final = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff"
+    "\u00ad\u200b-\u200d\u2060\ufeff"
+)
+_WORD: Final = re.compile(rf"[^\W_]++(?:[{_JOINED}]++|[^\W_]++)*+")
+_CHANGES_START: Final = frozenset({"arabic"})
+"""Languages whose stemmers take something off the beginning of a word."""
+
+Rarity = Callable[[Sequence[str]], Sequence[float]]
+"""How much each word tells, 0 to 1: 1 for one that no text has, next to 0 for one that all have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One place where a query matches."""
+
+    start: int
+    end: int
+    """In characters of the text."""
+    term: int
+    """Which of the query's terms matches there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A word of a text, or a pair of characters of a script without spaces."""
+
+    start: int
+    end: int
+    word: str
+    """As the index has it."""
+    raw: str
+
+
+class Marker:
+    """Finds what one query asks for, in one text after another."""
+
+    def __init__(self, query: Query, rarity: Rarity | None = None) -> None:
+        """Take a query apart.
+
+        Args:
+            query: As `parse_query` gave it; what it excludes is looked for nowhere.
+            rarity: Of the index, as `Reader.rarity` gives it; None to tell stop words alone.
+        """
+        self._words: dict[str, int] = {}
+        self._prefixes: list[tuple[str, int]] = []
+        self._phrases: list[tuple[tuple[str, ...], int, Clause]] = []
+        self._raw: dict[str, str] = {}
+        self._spoken: list[str] = []
+        self._stems: dict[str, dict[str, int]] = {}
+        self._begun: dict[str, set[str]] = {}
+        self._found: dict[str, dict[str, tuple[tuple[int, int, int], ...]]] = {}
+        for clause in query.wanted():
+            if len(self._spoken) < MAX_TERMS:
+                self._take(clause)
+        self.weights = self._weighed(rarity)
+        """What finding each term is worth, 0 to `PHRASE_WEIGHT`."""
+
+    def _take(self, clause: Clause) -> None:
+        tokens = [token for token in _tokens(clause.text) if token.word]
+        if clause.kind is Kind.WORD:
+            self._take_words(tokens)
+        elif clause.kind is Kind.PREFIX and len(tokens) == 1:
+            self._prefixes.append((tokens[0].word, self._term(clause.text)))
+        elif len(tokens) == 1:
+            self._take_words(tokens)
+        elif tokens:
+            phrase = tuple(token.word for token in tokens)
+            self._phrases.append((phrase, self._term(clause.text), clause))
+
+    def _take_words(self, tokens: Sequence[_Token]) -> None:
+        for token in tokens:
+            if token.word not in self._words:
+                self._words[token.word] = self._term(token.raw)
+                self._raw[token.word] = token.raw
+        # As the index has the parts of camelCase words beside the whole.
+        whole = " ".join(token.raw for token in tokens)
+        for part in camel_parts(camel_words_of(clean(whole))).split():
+            if _exact(part) not in self._words:
+                self._words[_exact(part)] = self._term(part)
+                self._raw[_exact(part)] = part
+
+    def _term(self, text: str) -> int:
+        self._spoken.append(text)
+        return len(self._spoken) - 1
+
+    def _weighed(self, rarity: Rarity | None) -> list[float]:
+        if rarity is not None:
+            weights = [max(STOP_WEIGHT, one) for one in rarity(self._spoken)]
+        else:
+            weights = [STOP_WEIGHT if _is_stop_word(text) else 1.0 for text in self._spoken]
+        for _, term in self._prefixes:
+            weights[term] = 1.0
+        for _, term, _ in self._phrases:
+            weights[term] = PHRASE_WEIGHT
+        return weights
+
+    def marks(self, text: str) -> list[Mark]:
+        """Every place where the query matches, in order; none overlap but pairs of characters.
+
+        Args:
+            text: Any; `MOST_CHARACTERS` of it are looked through.
+        """
+        if not self._spoken:
+            return []
+        text = text[:MOST_CHARACTERS]
+        language = language_of(clean(text[:2_000]))
+        if not self._phrases:
+            if text.isascii():
+                return list(self._marked_ascii(text, language))
+            return list(self._marked_words(_tokens(text), language))
+        tokens = list(_tokens(text))
+        found = list(self._marked_words(tokens, language))
+        for phrase, term, clause in self._phrases:
+            places = list(_places(tokens, phrase, is_prefix=clause.kind is Kind.PREFIX))
+            if places:
+                found += [Mark(first.start, last.end, term) for first, last in places]
+            else:
+                # A phrase that stands nowhere was taken for its words.
+                found += self._marked_parts(tokens, phrase, term)
+        return sorted(found, key=lambda mark: (mark.start, mark.end))
+
+    def _marked_ascii(self, text: str, language: str) -> Iterator[Mark]:
+        """As `_marked_words`, without a value for each word: most texts are plain."""
+        known = self._found.setdefault(language, {})
+        for match in _WORD_ASCII.finditer(text):
+            raw = match.group()
+            spans = known.get(raw)
+            if spans is None:
+                spans = known[raw] = self._spans(_Token(0, len(raw), _exact(raw), raw), language)
+            if spans:
+                for start, end, term in spans:
+                    yield Mark(match.start() + start, match.start() + end, term)
+
+    def _marked_words(self, tokens: Iterable[_Token], language: str) -> Iterator[Mark]:
+        known = self._found.setdefault(language, {})
+        for token in tokens:
+            spans = known.get(token.raw)
+            if spans is None:
+                spans = known[token.raw] = self._spans(token, language)
+            for start, end, term in spans:
+                yield Mark(token.start + start, token.start + end, term)
+
+    def _spans(self, token: _Token, language: str) -> tuple[tuple[int, int, int], ...]:
+        """Where a word matches: as a whole, or in the parts that the index knows it by."""
+        raw = token.raw
+        term = self._term_of(token.word, raw, language)
+        if term is not None:
+            return ((0, len(raw), term),)
+        if len(raw) <= 2 and SPACELESS.match(raw):
+            return tuple(
+                (at, at + 1, self._words[sign])
+                for at, sign in enumerate(raw)
+                if sign in self._words
+            )
+        if not (raw.islower() or raw.isupper() or raw.istitle()) and camel_words_of(raw):
+            return tuple(self._camel_spans(raw, language))
+        if language in COMPOUNDING and MIN_COMPOUND_CHARACTERS <= len(raw) == len(token.word):
+            for word, term in self._words.items():
+                place = token.word.find(word) if len(word) >= GRAM_CHARACTERS else -1
+                if place >= 0:
+                    return ((place, place + len(word), term),)
+        return ()
+
+    def _camel_spans(self, raw: str, language: str) -> Iterator[tuple[int, int, int]]:
+        end = 0
+        for part in camel_parts([raw]).split():
+            start = raw.index(part, end)
+            end = start + len(part)
+            term = self._term_of(_exact(part), part, language)
+            if term is not None:
+                yield start, end, term
+
+    def _term_of(self, word: str, raw: str, language: str) -> int | None:
+        """The term that a word matches as it is, by how it begins, or by its stem."""
+        found = self._words.get(word)
+        if found is not None:
+            return found
+        for start, term in self._prefixes:
+            if word.startswith(start):
+                return term
+        stems = self._stems_in(language)
+        if word[:1] in self._begun[language] or language in _CHANGES_START:
+            return stems.get(_stem(raw, language))
+        return None
+
+    def _stems_in(self, language: str) -> dict[str, int]:
+        if language not in self._stems:
+            stems: dict[str, int] = {}
+            for word, term in self._words.items():
+                stems.setdefault(_stem(self._raw[word], language), term)
+            stems.pop("", None)
+            self._stems[language] = stems
+            self._begun[language] = {_exact(stem)[:1] for stem in stems}
+        return self._stems[language]
+
+    @staticmethod
+    def _marked_parts(tokens: Sequence[_Token], phrase: Sequence[str], term: int) -> Iterator[Mark]:
+        words = {word for word in phrase if not _is_stop_word(word)}
+        return (Mark(token.start, token.end, term) for token in tokens if token.word in words)
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    """The words of a text, with pairs of characters for scripts without spaces."""
+    if text.isascii():
+        for match in _WORD_ASCII.finditer(text):
+            raw = match.group()
+            yield _Token(match.start(), match.end(), raw.lower(), raw)
+        return
+    is_mixed = has_spaceless(text)
+    for match in _WORD.finditer(text):
+        raw = match.group()
+        if not is_mixed or SPACELESS.search(raw) is None:
+            yield _Token(match.start(), match.end(), _exact(raw), raw)
+            continue
+        position = 0
+        for run in SPACELESS.finditer(raw):
+            if run.start() > position:
+                yield _word_at(match.start(), raw, position, run.start())
+            for start in range(run.start(), max(run.end() - 1, run.start() + 1)):
+                yield _word_at(match.start(), raw, start, min(start + 2, run.end()))
+            position = run.end()
+        if position < len(raw):
+            yield _word_at(match.start(), raw, position, len(raw))
+
+
+def _word_at(offset: int, text: str, start: int, end: int) -> _Token:
+    raw = text[start:end]
+    return _Token(offset + start, offset + end, _exact(raw), raw)
+
+
+def _places(
+    tokens: Sequence[_Token], phrase: tuple[str, ...], *, is_prefix: bool
+) -> Iterator[tuple[_Token, _Token]]:
+    """First and last word of every place where a phrase stands."""
+    first, last = phrase[0], phrase[-1]
+    length = len(phrase)
+    for start in range(len(tokens) - length + 1):
+        if tokens[start].word != first:
+            continue
+        words = [token.word for token in tokens[start : start + length]]
+        ends = words[-1].startswith(last) if is_prefix else words[-1] == last
+        if ends and tuple(words[:-1]) == phrase[:-1]:
+            yield tokens[start], tokens[start + length - 1]
+
+
+@cache
+def _exact_analyzer() -> "tantivy.TextAnalyzer":
+    return build_exact_analyzer()
+
+
+@cache
+def _stem_analyzer(language: str) -> "tantivy.TextAnalyzer":
+    return build_stem_analyzer(language)
+
+
+def _exact(raw: str) -> str:
+    """A word as the index has it as written; "" for one that it leaves out."""
+    if raw.isascii():
+        return raw.lower() if len(raw) <= MAX_WORD_BYTES else ""
+    return " ".join(_exact_analyzer().analyze(clean(raw)))
+
+
+def _stem(raw: str, language: str) -> str:
+    return " ".join(_stem_analyzer(language).analyze(clean(raw)))
+
+
+def _is_stop_word(text: str) -> bool:
+    word = text.lower()
+    return word in STOP_WORDS or (len(word) == 1 and word.isascii())

@@ -1,0 +1,94 @@
+"""What a search answers: its hits, each with why it is one, where it stands and what it says.
+
+Values only. `Searcher` fills a hit down to `why`; `present` fills the rest, of hits that are shown.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from filestore.catalog import FileRow
+from filestore.core.paths import NO_PATH, StorePath
+from filestore.core.schema import JsonObject
+from filestore.fulltext import Understood
+from filestore.search.freshness import Freshness, Look
+
+Mode = Literal["hybrid", "vector", "keyword"]
+MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
+Why = dict[str, dict[str, float]]
+"""Retriever to its rank, its score, and what these count for in this search."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit(JsonObject):
+    """One file of an answer."""
+
+    path: StorePath
+    """Of the chunk file, relative to the store root."""
+    score: float
+    kind: str
+    resource: str
+    source: str | None
+    freshness: Freshness
+    headings: tuple[str, ...]
+    pages: tuple[int, ...]
+    """Of its source, where that has any."""
+    text: str
+    """The body as it is on disk now; empty for a file that is gone."""
+    why: Mapping[str, Mapping[str, float]]
+    """Retriever to its ``rank``, from 1, and ``score``; in hybrid mode also to the ``evidence`` for
+    the file (how far it stands out in this ranking), the ``points`` it adds to the score of the
+    hit, and the ``confidence`` in the retriever for this query: its share, 0 to 1, in the best
+    points of all."""
+    document: StorePath = NO_PATH
+    """What a person opens: the original, or the chunk file; relative to the store root."""
+    title: str = ""
+    """Of the document."""
+    line: int | None = None
+    """Of the document, from 1, on which `excerpt` begins; None in one that has pages."""
+    end_line: int | None = None
+    """The one on which it ends."""
+    page: int | None = None
+    """Of the document; None where the chunk spans several, which are `pages`."""
+    excerpt: str = ""
+    """The passage of `text` that answers best."""
+    marks: tuple[tuple[int, int], ...] = ()
+    """Start and end of what matches, in characters of `excerpt`."""
+    before: tuple[str, ...] = ()
+    """Lines of the document before `excerpt`, as many as were wanted."""
+    after: tuple[str, ...] = ()
+    others: int = 0
+    """How many more hits the document has, where only its best one is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The file of a hit, as the catalog has it and as it is."""
+
+    row: FileRow
+    look: Look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(JsonObject):
+    """An answer of one generation."""
+
+    query: str
+    """As it was typed."""
+    understood: Understood
+    mode: Mode
+    """The mode that answered; keyword where vectors cannot."""
+    generation: int
+    hits: tuple[Hit, ...]
+    """Best first, those that are there; behind them, where there is room, those that are gone."""
+    notes: tuple[str, ...]
+    """What the user should know about this answer."""
+    root: str = ""
+    """The store's, absolute: the paths of hits are relative to it."""
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        """How many hits there are."""
+        return len(self.hits)

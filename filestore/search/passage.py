@@ -1,0 +1,238 @@
+"""The passage of a text that answers best: a few consecutive sentences or lines. Pure.
+
+Prose is cut into sentences, all else into lines. One rule: a passage is a slice of its text, so
+that whoever looks for it in the text finds it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from filestore.fulltext import Mark
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from filestore.embed.base import Embedder
+
+MOST_CHARACTERS: Final = 240
+"""Of a passage: three lines of a terminal."""
+NEAREST_UNITS: Final = 64
+"""So many sentences of a text are embedded to find the one that is nearest to a question."""
+_LONG_LINE: Final = 100
+"""A longer line is prose, and cut into its sentences."""
+_HEADING_SHARE: Final = 0.4
+"""A heading is shown beside the passage, so one that begins with it is worth less."""
+_MARKED_SHARE: Final = 0.25
+"""Words that tell less than this part of the best one are not marked beside it."""
+_REPEATED: Final = 0.1
+_PER_UNIT: Final = 0.02
+"""What a further sentence must at least add."""
+_LINE: Final = re.compile(r"[^\n]+|\n")
+_HEADING: Final = re.compile(r"#{1,6}(?:\s|$)")
+_FENCE: Final = re.compile(r"(?:```|~~~)\S*\s*$|---+\s*$")
+_SENTENCE_END: Final = re.compile(
+    r"[.!?…]+[\"'”’)\]*_]*\s+(?=[\"'“‘(\[*_]*[^\Wa-z])|[。！？]+[」』）]*\s*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A sentence or line of a text."""
+
+    start: int
+    end: int
+    block: int
+    """The paragraph; a heading belongs to the one below it."""
+    is_heading: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A slice of a text."""
+
+    start: int
+    """In characters of the text."""
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+    """Start and end of each match, in characters of the passage; in order, none touch."""
+
+    @property
+    def end(self) -> int:
+        """Where it ends in its text."""
+        return self.start + len(self.text)
+
+
+def units_of(text: str) -> list[Unit]:
+    """The sentences and lines of a text, in order, without white space around them.
+
+    No unit is longer than a passage may be.
+    """
+    found: list[Unit] = []
+    block, after_heading = 0, False
+    for match in _LINE.finditer(text):
+        line = match.group()
+        stripped = line.strip()
+        if not stripped:
+            # The line end of a line that is not empty is passed over here, too.
+            is_blank = match.start() == 0 or text[match.start() - 1] == "\n" or line != "\n"
+            block += is_blank and not after_heading
+            continue
+        if _FENCE.match(stripped):
+            continue
+        is_heading = _HEADING.match(stripped) is not None
+        block += is_heading
+        after_heading = is_heading
+        start = match.start() + line.index(stripped[0])
+        end = start + len(stripped)
+        if is_heading and end - start <= MOST_CHARACTERS:
+            found.append(Unit(start, end, block, is_heading))
+        else:
+            found += (Unit(*piece, block, is_heading) for piece in _sentences(text, start, end))
+    return found
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Start and end of the sentences of a line."""
+    if end - start <= _LONG_LINE:
+        yield start, end
+        return
+    begun = start
+    for stop in _SENTENCE_END.finditer(text, start, end):
+        yield from _pieces(text, begun, stop.end())
+        begun = stop.end()
+    yield from _pieces(text, begun, end)
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A sentence, cut between words where it is longer than a passage."""
+    while end - start > MOST_CHARACTERS:
+        cut = text.rfind(" ", start + MOST_CHARACTERS // 2, start + MOST_CHARACTERS)
+        cut = cut if cut > 0 else start + MOST_CHARACTERS
+        yield from _trimmed(text, start, cut)
+        start = cut
+    yield from _trimmed(text, start, end)
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    piece = text[start:end]
+    if stripped := piece.strip():
+        first = start + piece.index(stripped[0])
+        yield first, first + len(stripped)
+
+
+def best(text: str, marks: Sequence[Mark], weights: Sequence[float]) -> Passage | None:
+    """The passage in which most of what was asked for stands together; None where nothing does.
+
+    Args:
+        text: What it is a slice of.
+        marks: Where the query matches, in order, as a `Marker` found them.
+        weights: Of the query's terms.
+    """
+    units = units_of(text)
+    terms = _terms_of(units, marks)
+    found: tuple[float, int] | None = None
+    for first, own in enumerate(terms):
+        if not own:
+            continue
+        score = _best_from(units, terms, first, weights)
+        if found is None or score > found[0]:
+            found = score, first
+    if found is None:
+        return None
+    told = max(weights[term] for term in terms[found[1]]) * _MARKED_SHARE
+    return _passage(text, units, found[1], [one for one in marks if weights[one.term] >= told])
+
+
+def _terms_of(units: Sequence[Unit], marks: Sequence[Mark]) -> list[list[int]]:
+    """The terms that match in each unit, as often as they do."""
+    terms: list[list[int]] = [[] for _ in units]
+    at = 0
+    for mark in marks:
+        while at < len(units) and units[at].end <= mark.start:
+            at += 1
+        if at == len(units):
+            break
+        if mark.start >= units[at].start:
+            terms[at].append(mark.term)
+    return terms
+
+
+def _best_from(
+    units: Sequence[Unit],
+    terms: Sequence[Sequence[int]],
+    first: int,
+    weights: Sequence[float],
+) -> float:
+    """The best score of the passages that begin with a unit."""
+    best_score, total = 0.0, 0.0
+    known: set[int] = set()
+    for at in range(first, len(units)):
+        unit = units[at]
+        is_beyond = unit.end - units[first].start > MOST_CHARACTERS
+        if at > first and (unit.block != units[first].block or is_beyond):
+            break
+        for term in terms[at]:
+            total += weights[term] * (_REPEATED if term in known else 1.0)
+            known.add(term)
+        best_score = max(best_score, total - _PER_UNIT * (at - first))
+    return best_score * _HEADING_SHARE if units[first].is_heading else best_score
+
+
+def opening(text: str) -> Passage:
+    """How a text begins, its headings left out where it has more; empty for an empty text."""
+    units = units_of(text)
+    if not units:
+        return Passage(start=0, text="")
+    first = next((at for at, unit in enumerate(units) if not unit.is_heading), 0)
+    return _passage(text, units, first, ())
+
+
+class Nearest:
+    """Finds the sentence of a text that is nearest to a question."""
+
+    def __init__(self, embedder: "Embedder", question: "NDArray[float32]") -> None:
+        """Take the question.
+
+        Args:
+            embedder: One that compares words: what knows meaning takes too long for each sentence.
+            question: ``(dimension,) float32, of length 1``.
+        """
+        self._embedder = embedder
+        self._question = question
+
+    def passage(self, text: str) -> Passage:
+        """The passage that begins with the nearest sentence."""
+        units = units_of(text)[:NEAREST_UNITS]
+        if not units:
+            return opening(text)
+        texts = [text[unit.start : unit.end] for unit in units]
+        scores = self._embedder.embed_documents(texts) @ self._question
+        if float(scores.max()) <= 0:
+            return opening(text)
+        return _passage(text, units, int(scores.argmax()), ())
+
+
+def _passage(text: str, units: Sequence[Unit], first: int, marks: Sequence[Mark]) -> Passage:
+    """As much of a block as a passage holds, from a unit on."""
+    start, end = units[first].start, units[first].end
+    for unit in units[first + 1 :]:
+        if unit.block != units[first].block or unit.end - start > MOST_CHARACTERS:
+            break
+        end = unit.end
+    inside = [(mark.start - start, mark.end - start) for mark in marks]
+    inside = [(a, b) for a, b in inside if a >= 0 and b <= end - start]
+    return Passage(start=start, text=text[start:end], marks=_joined(inside))
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Spans in order, those that overlap or touch as one."""
+    found: list[tuple[int, int]] = []
+    for start, end in spans:
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        else:
+            found.append((start, end))
+    return tuple(found)

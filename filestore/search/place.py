@@ -1,0 +1,247 @@
+"""Where a passage stands: the document that a person opens, and the line or page in it.
+
+The document of a chunk is the original that it was made from, where that can be looked at and holds
+the passage; else the chunk file itself. No record has a line in it: the passage is looked for in
+the bytes that are on disk now. One rule: every line and page that is named is true, or none is.
+"""
+
+import os
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
+
+from filestore.catalog import Catalog, queries
+from filestore.core.errors import FilestoreError
+from filestore.core.hashing import source_hash
+from filestore.core.paths import StorePath
+from filestore.extract import is_text
+from filestore.fs import disk
+from filestore.fs.scan import pack_stat
+from filestore.search.passage import Passage
+from filestore.sidecar.reachable import Reachable
+
+MOST_ORIGINAL_BYTES: Final = 4 * 1024 * 1024
+"""No larger original is searched for a passage."""
+MOST_HASHED_BYTES: Final = 16 * 1024 * 1024
+"""No larger original is hashed to know whether its pages are still those of its chunks."""
+MOST_READ_BYTES: Final = 64 * 1024 * 1024
+"""For one answer."""
+_MOST_PLACES: Final = 100
+_MARKS: Final = (
+    (b"\xff\xfe\0\0", "utf-32"),
+    (b"\0\0\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+)
+_HEADING: Final = re.compile(r"^#{1,6}[ \t]+(.*)$", re.M)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A chunk file as it was read just now."""
+
+    path: StorePath
+    body: str
+    body_line: int
+    """The line of the file on which the body begins."""
+    source: str | None
+    """The reference of its document, as recorded."""
+    resource: str
+    headings: tuple[str, ...]
+    pages: tuple[int, ...]
+    edited: bool
+    """Whether a person changed the body: it may say what its document does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a passage stands."""
+
+    document: StorePath
+    """Relative to the store root; it may lead out of it."""
+    line: int | None = None
+    """The first line of the passage, from 1; None in a document that has pages."""
+    end_line: int | None = None
+    """The last one."""
+    page: int | None = None
+    """None also where its chunk spans several."""
+    before: tuple[str, ...] = ()
+    """Lines that stand before the passage."""
+    after: tuple[str, ...] = ()
+
+
+class Locator:
+    """Finds the places of the hits of one answer; what it reads is read once."""
+
+    def __init__(self, reachable: Callable[[], Reachable], catalog: Catalog) -> None:
+        """Prepare.
+
+        Args:
+            reachable: Says where the store may look; asked if there is an original at all.
+            catalog: Inside a snapshot.
+        """
+        self._open_reachable = reachable
+        self._reachable: Reachable | None = None
+        self._catalog = catalog
+        self._texts: dict[str, str | None] = {}
+        self._left_bytes = MOST_READ_BYTES
+
+    def place(self, chunk: Chunk, passage: Passage, *, context: int = 0) -> Place:
+        """Where a passage stands.
+
+        Args:
+            chunk: The chunk file that it was found in.
+            passage: A slice of its body.
+            context: How many lines around it are wanted.
+        """
+        if chunk.source and passage.text:
+            if chunk.pages:
+                if not chunk.edited and self._has_its_pages(chunk):
+                    return _on_page(chunk, passage, context)
+            elif is_text(chunk.source):
+                text = self._text_of(chunk.source)
+                span = None if text is None else find(text, chunk, passage)
+                if text is not None and span is not None:
+                    place = Place(document=StorePath(chunk.source))
+                    return _with_lines(place, text, span, 1, context)
+        span = passage.start, passage.end
+        return _with_lines(Place(document=chunk.path), chunk.body, span, chunk.body_line, context)
+
+    def _path_of(self, source: str) -> str | None:
+        """Where an original is read; None where there is none, or the store may not look."""
+        if self._reachable is None:
+            self._reachable = self._open_reachable()
+        path = self._reachable.path(source)
+        if path is not None and os.path.islink(path):
+            path = self._reachable.followed(source)
+        return path if path is not None and os.path.isfile(path) else None
+
+    def _text_of(self, source: str) -> str | None:
+        """The text of an original as it is now, with LF line ends."""
+        if source not in self._texts:
+            data = self._read(source, MOST_ORIGINAL_BYTES)
+            self._texts[source] = None if data is None else _decoded(data)
+        return self._texts[source]
+
+    def _read(self, source: str, limit: int) -> bytes | None:
+        try:
+            path = self._path_of(source)
+            if path is None or self._left_bytes <= 0:
+                return None
+            data = disk.read_path(path, limit=limit)
+        except (OSError, ValueError, FilestoreError) as error:
+            if isinstance(error, OSError):
+                disk.pass_limits(error)
+            return None
+        self._left_bytes -= len(data)
+        return data
+
+    def _has_its_pages(self, chunk: Chunk) -> bool:
+        """Whether the original is the one that the chunk was made from."""
+        assert chunk.source is not None
+        known = queries.known_of_document(self._catalog, chunk.resource, chunk.source)
+        try:
+            path = self._path_of(chunk.source)
+            values = None if path is None else disk.stat_values(os.lstat(path))
+        except (OSError, ValueError):
+            return False
+        if values is None or not known:
+            return False
+        packed = pack_stat(values)
+        if any(now == made and stat == packed for made, now, stat in known):
+            return True
+        if any(stat == packed for _, _, stat in known):
+            return False
+        data = self._read(chunk.source, MOST_HASHED_BYTES)
+        return data is not None and source_hash(data) in {made for made, _, _ in known}
+
+
+def find(text: str, chunk: Chunk, passage: Passage) -> tuple[int, int] | None:
+    """Where in a document a passage of one of its chunks starts and ends; None where it does not.
+
+    The whole body is looked for first: what stands there twice alone may be told apart by it, else
+    by the heading above it. White space may differ: a list is taken out of its indentation.
+    """
+    body = chunk.body.replace("\r\n", "\n").strip("\n")
+    wanted = passage.text.replace("\r\n", "\n")
+    before = chunk.body[: passage.start].replace("\r\n", "\n").lstrip("\n")
+    spans = [
+        (place + len(before), place + len(before) + len(wanted))
+        for place in _occurrences(text, body)
+    ]
+    if not spans:
+        spans = [(place, place + len(wanted)) for place in _occurrences(text, wanted)]
+    if not spans:
+        words = r"\s+".join(map(re.escape, wanted.split()))
+        spans = [match.span() for match in islice(re.finditer(words, text), _MOST_PLACES)]
+    return _below_heading(text, spans, chunk.headings)
+
+
+def _occurrences(text: str, wanted: str) -> Iterator[int]:
+    start = text.find(wanted) if wanted else -1
+    for _ in range(_MOST_PLACES):
+        if start < 0:
+            return
+        yield start
+        start = text.find(wanted, start + 1)
+
+
+def _below_heading(
+    text: str, spans: Sequence[tuple[int, int]], headings: Sequence[str]
+) -> tuple[int, int] | None:
+    """The first of some spans that has a heading above it, else the first."""
+    if len(spans) < 2 or not headings:
+        return spans[0] if spans else None
+    above = [(match.start(), match[1].strip(" #\t")) for match in _HEADING.finditer(text)]
+    for span in spans:
+        at = bisect_left(above, (span[0],))
+        if at > 0 and above[at - 1][1] == headings[-1]:
+            return span
+    return spans[0]
+
+
+def _decoded(data: bytes) -> str | None:
+    """Text with LF line ends, in the encoding that its lines can be told in."""
+    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+    try:
+        text = data.decode(encoding)
+    except UnicodeError:
+        # An older encoding: what is plain in it is found, and the lines are where they are.
+        text = data.decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _on_page(chunk: Chunk, passage: Passage, context: int) -> Place:
+    place = Place(
+        document=StorePath(chunk.source or ""),
+        page=chunk.pages[0] if len(chunk.pages) == 1 else None,
+    )
+    # The lines around it are those that were taken out of the page.
+    around = _with_lines(place, chunk.body, (passage.start, passage.end), 1, context)
+    return replace(around, line=None, end_line=None)
+
+
+def _with_lines(
+    place: Place, text: str, span: tuple[int, int], first_line: int, context: int
+) -> Place:
+    """A place with the lines of a slice, and as many around it as are wanted."""
+    start, end = span
+    line = first_line + text.count("\n", 0, start)
+    before: list[str] = []
+    after: list[str] = []
+    if context > 0:
+        lines = text.removesuffix("\n").split("\n")
+        first, last = text.count("\n", 0, start), text.count("\n", 0, end)
+        before = lines[max(0, first - context) : first]
+        after = lines[last + 1 : last + 1 + context]
+    return replace(
+        place,
+        line=line,
+        end_line=line + text.count("\n", start, end),
+        before=tuple(before),
+        after=tuple(after),
+    )

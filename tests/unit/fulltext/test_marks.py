@@ -1,0 +1,50 @@
+"""Where a query matches in a text: what the index would find, and nothing else."""
+
+import pytest
+
+from filestore.fulltext import Marker, parse_query
+
+CASES = {
+    ("letters stored", "Letters are stored; one letter."): ["Letters", "stored", "letter"],
+    ("run", "runner running runs"): ["running", "runs"],
+    ('"anchor holds" boat', "Anchors. An anchor holds the boats."): ["anchor holds", "boats"],
+    ('"holds anchor" x', "The anchor holds."): ["anchor", "holds"],
+    ("boat -anchor", "The boat, the anchor"): ["boat"],
+    ("+boat", "Boats"): ["Boats"],
+    ("main*", "The mainsail and the main"): ["mainsail", "main"],
+    ("foo_bar", "foo_bar(foo)"): ["foo", "bar", "foo"],
+    ("case", "a camelCase word, a CaseBook"): ["Case", "Case"],
+    ("camelCase", "the camel in case"): ["camel", "case"],
+    ("東京", "東京は日本の首都、東の京"): ["東京"],
+    ("猫", "白猫が好き"): ["猫"],
+    ("入門", "Python入門"): ["入門"],
+    ("python", "Python入門"): ["Python"],
+    ("cafe", "caf\u00e9 cafe\u0301 CAFÉ"): ["caf\u00e9", "cafe\u0301", "CAFÉ"],
+    ("fine", "\ufb01ne"): ["\ufb01ne"],
+    ("हिन्दी", "यह हिन्दी है"): ["हिन्दी"],
+    ("soft", "so\u00adft"): ["so\u00adft"],
+    ("Stadt", "Die Hauptstadt ist nicht die Stadt, und der Rat ist mit von des"): [
+        "stadt",
+        "Stadt",
+    ],
+    ("Haus", "Die Häuser der Stadt sind nicht für die von des mit"): ["Häuser"],
+    ("zzz", "nothing here"): [],
+    ("", "nothing here"): [],
+    ("-anchor boat", ""): [],
+}
+
+
+@pytest.mark.parametrize(("query", "text"), CASES)
+def test_marks(query: str, text: str) -> None:
+    """Words and stems, phrases, beginnings, parts of identifiers, pairs of characters, accents."""
+    marks = Marker(parse_query(query)).marks(text)
+    spans = dict.fromkeys((mark.start, mark.end) for mark in marks)
+    assert [text[start:end] for start, end in spans] == CASES[query, text]
+
+
+def test_how_rare_a_word_is_weighs_it() -> None:
+    """Where the index says so; a phrase outweighs its words."""
+    marker = Marker(parse_query('the boat "red sail"'), lambda texts: [0.1, 0.9, 0.5][: len(texts)])
+    assert marker.weights == [0.1, 0.9, 2.0]
+    plain = Marker(parse_query("the boat"))
+    assert plain.weights[0] < plain.weights[1] == 1.0
