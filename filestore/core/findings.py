@@ -156,7 +156,8 @@ CODES: Final[dict[str, Code]] = {
     ),
     "missing": Code(
         severity="E",
-        repair="forget it, or restore it by 'filestore repair --write-files'",
+        repair="'filestore sync' removes it from the index; to restore it:"
+        " 'filestore repair --write-files'",
         about="file",
         safe=True,
         step="forget",

@@ -58,7 +58,7 @@ KINDS: Final[dict[str, Kind]] = {
     ),
     "rebuild-catalog": Kind("rebuild the catalog from all files", is_part=True, place=CATALOG),
     "repoint": Kind("update the path of"),
-    "forget": Kind("forget"),
+    "forget": Kind("remove from the index"),
     "index": Kind("index"),
     "reindex": Kind("re-index"),
     "update-record": Kind("update the record of"),

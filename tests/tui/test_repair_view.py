@@ -30,7 +30,7 @@ def test_a_plan_is_seen_before_anything_is_written(case):
     async def act(session):
         await session.plan("p")
         seen = session.seen()
-        assert "forget  1 of 1" in seen
+        assert "remove from the index  1 of 1" in seen
         assert "re-index  1 of 1" in seen
         assert session.view.command() == f"filestore --store {case.root} repair"
         assert "filestore --store" in seen

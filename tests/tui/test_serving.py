@@ -226,7 +226,7 @@ def test_a_page_can_only_read(folder):
             await page.press("3", "nothing is planned")
             # By now it takes the keys of its page at once.
             await page.type("3")
-            await page.press("p", "forget")
+            await page.press("p", "remove from the index")
             await page.press("A", "--serve --write")
             await page.press("?", "Keys")
 
@@ -247,7 +247,7 @@ def test_a_page_that_may_write_repairs(folder):
             await page.press("3", "nothing is planned")
             # By now it takes the keys of its page at once.
             await page.type("3")
-            await page.press("p", "forget")
+            await page.press("p", "remove from the index")
             await page.press("t", "1 file written")
             await page.press("A", "esc cancels")
             await page.press("y", "1 error")

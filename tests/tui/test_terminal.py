@@ -256,7 +256,7 @@ def test_no_color_is_readable(work: Work) -> None:
         terminal.type("Escape")
         terminal.until("missing", gone="esc closes")
         terminal.press("3", "no plan")
-        terminal.press("p", "forget")
+        terminal.press("p", "remove from the index")
         _check_greys(terminal.painted())
         terminal.type("q")
         assert terminal.ended() == 0
