@@ -29,6 +29,7 @@ from filestore.core.paths import is_chunked as is_chunked
 from filestore.core.paths import store_path as store_path
 from filestore.core.safe_text import safe_text as safe_text
 from filestore.core.safe_text import shown_path as shown_path
+from filestore.core.spelling import did_you_mean as did_you_mean
 from filestore.history.batch import Group as Group
 from filestore.inspected import InspectedStore as InspectedStore
 from filestore.repair.plan import KINDS as KINDS

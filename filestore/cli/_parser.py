@@ -6,10 +6,11 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from filestore.cli import COMMANDS
 from filestore.core.errors import UsageError
+from filestore.core.spelling import did_you_mean
 
 _COLUMNS = 78
 _DESCRIPTION = "A knowledge store of Markdown files that people edit and an index that follows."
@@ -20,10 +21,37 @@ exit codes:
 
 'filestore COMMAND --help' says more, with an example."""
 
+_FRONT: Final = ("--store", "--json", "--version", "-V", "--help", "-h")
+"""Options that may stand before the command."""
+
 
 class _Parser(argparse.ArgumentParser):
+    """Takes every option by its whole name: a short form would mean another one some day."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, **settings)
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, remedy=f"{self.prog} --help")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        # The one place that sees a word beside those it could have been.
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += did_you_mean(str(value), map(str, action.choices or ()))
+            raise
+
+    def visible_options(self) -> list[str]:
+        """Every option that the help shows, also those of the actions of a command."""
+        found: list[str] = []
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for inner in action.choices.values():
+                    found += inner.visible_options()
+            elif action.help != argparse.SUPPRESS:
+                found += action.option_strings
+        return list(dict.fromkeys(found))
 
 
 def parse(words: Sequence[str]) -> Any:
@@ -52,13 +80,14 @@ def parse(words: Sequence[str]) -> Any:
     own = command_parser(command, options)
     chosen, unknown = own.parse_known_args(list(words[position + 1 :]))
     if unknown:
-        raise _unexpected(command, chosen, unknown, words[position + 1 :])
+        options_known = own.visible_options()
+        raise _unexpected(command, chosen, unknown, words[position + 1 :], options_known)
     chosen.run = import_module(f"filestore.cli.{command}").run
     return chosen
 
 
 def _unexpected(
-    command: str, chosen: Any, unknown: Sequence[str], words: Sequence[str]
+    command: str, chosen: Any, unknown: Sequence[str], words: Sequence[str], known: Sequence[str]
 ) -> UsageError:
     """What no option takes; in a query it may be meant for a word with a sign."""
     remedy = f"filestore {command} --help"
@@ -66,10 +95,17 @@ def _unexpected(
         is_all_query = all(word in (*chosen.query, *unknown) for word in words)
         query = shlex.join(words) if is_all_query else "QUERY"
         remedy = f"filestore search {'' if is_all_query else 'OPTIONS '}-- {query}"
-    return UsageError(f"unexpected argument {unknown[0]!r}", remedy=remedy)
+    return UsageError(_not_known(unknown[0], known), remedy=remedy)
 
 
-def command_parser(command: str, front: Any) -> argparse.ArgumentParser:
+def _not_known(word: str, options: Sequence[str]) -> str:
+    """What to say of a word that nothing takes; of an option, which one may be meant."""
+    name = word.partition("=")[0]
+    meant = did_you_mean(name, options) if word.startswith("-") else ""
+    return f"unexpected argument {(name if meant else word)!r}{meant}"
+
+
+def command_parser(command: str, front: Any) -> _Parser:
     """What a command takes.
 
     An option that takes a list adds up where it is repeated; of any other the last one holds.
@@ -109,9 +145,12 @@ def _command_in(words: Sequence[str]) -> tuple[str | None, int]:
         elif not word.startswith("-"):
             if word not in COMMANDS:
                 raise UsageError(
-                    f"no command {word!r}", remedy="'filestore --help' lists the commands"
+                    f"no command {word!r}{did_you_mean(word, COMMANDS)}",
+                    remedy="'filestore --help' lists the commands",
                 )
             return word, position
+        elif word.partition("=")[0] not in _FRONT:
+            raise UsageError(_not_known(word, _FRONT), remedy="filestore --help")
     return None, len(words)
 
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from filestore.browse import did_you_mean
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typed:
@@ -77,7 +79,12 @@ def parse(text: str) -> Typed:
         return Typed(name="unknown", problem=f"'filestore {first}' runs in a terminal, not here")
     if not rest and "/" in first:
         return Typed(name="path", words=(first,))
-    return Typed(name="unknown", problem=f"no command is called {first}; ? shows the keys")
+    return Typed(name="unknown", problem=_no_command(first))
+
+
+def _no_command(word: str) -> str:
+    meant = did_you_mean(word, [*OPTIONS, *sorted(ELSEWHERE)]) or "; ? shows the keys"
+    return f"no command is called {word}{meant}"
 
 
 def _command(name: str, rest: list[str]) -> Typed:
@@ -98,6 +105,7 @@ def _command(name: str, rest: list[str]) -> Typed:
             words.append(word)
     unknown = [option for option in options if option not in OPTIONS[name]]
     if unknown:
-        return Typed(name=name, problem=f"{name} has no --{unknown[0]} here")
+        meant = did_you_mean(unknown[0], [f"--{one}" for one in sorted(OPTIONS[name])])
+        return Typed(name=name, problem=f"{name} has no --{unknown[0]} here{meant}")
     words += options.get("level", ())
     return Typed(name=name, words=tuple(words), options=options)

@@ -60,7 +60,15 @@ def options() -> list[tuple[str, str, bool]]:
 LISTED: Final = [(command, name, many) for command, name, many in options() if name not in ONCE]
 
 
-NEEDED: Final = {"search": ["words"], "git": ["hook"]}
+NEEDED: Final = {
+    "add": ["a"],
+    "evaluate": ["a"],
+    "git": ["hook"],
+    "reconstruct": ["a"],
+    "rm": ["a"],
+    "search": ["words"],
+    "show": ["a"],
+}
 """The least that a command wants besides its options."""
 
 
@@ -118,3 +126,63 @@ def test_a_word_with_a_sign_is_told_how_to_be_typed(line, remedy):
     with pytest.raises(UsageError, match=r"unexpected argument '--?[a-z]+'") as caught:
         parse(line.split())
     assert caught.value.remedy == remedy
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("serach words", "no command 'serach'; did you mean 'search'?"),
+        ("stat", "no command 'stat'; did you mean 'status'?"),
+        ("sl", "no command 'sl'; did you mean 'ls'?"),
+        ("un", "no command 'un'; did you mean 'undo'?"),
+        ("frobnicate", "no command 'frobnicate'"),
+        ("verify --levle full", "unexpected argument '--levle'; did you mean '--level'?"),
+        ("verify --levle=full", "unexpected argument '--levle'; did you mean '--level'?"),
+        ("repair -yse", "unexpected argument '-yse'; did you mean '--yes'?"),
+        ("ls -K 3", "unexpected argument '-K'"),
+        ("--jsn status", "unexpected argument '--jsn'; did you mean '--json'?"),
+        ("--stor a status", "unexpected argument '--stor'; did you mean '--store'?"),
+        ("status --frobnicate", "unexpected argument '--frobnicate'"),
+    ],
+)  # fmt: skip
+def test_an_unknown_word_is_told_what_may_be_meant(line, said):
+    """Of a command or an option that there is not, the nearest is named; of others, none."""
+    with pytest.raises(UsageError) as caught:
+        parse(line.split())
+    assert caught.value.message == said
+    assert "--help" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    "line", ["search words --mode hybird", "embedder fetc", "git instal", "verify --level ful"]
+)
+def test_an_unknown_choice_is_told_what_may_be_meant(line):
+    """A misspelt action or value is told the nearest that there is."""
+    with pytest.raises(UsageError, match=r"invalid choice: .*; did you mean '\w+'\?$"):
+        parse(line.split())
+
+
+SHORTENED: Final = sorted(
+    (command, action.option_strings[-1])
+    for command in COMMANDS
+    for words, parser in parsers(
+        command_parser(command, argparse.Namespace(store=None, json=False)), (command,)
+    )
+    for action in parser._actions
+    if action.option_strings and action.help != argparse.SUPPRESS and len(words) == 1
+    if action.option_strings[-1].startswith("--")
+)
+
+
+@pytest.mark.parametrize(("command", "option"), SHORTENED)
+def test_an_option_is_taken_by_its_whole_name_only(command: str, option: str) -> None:
+    """A shortened option is refused, and the whole one is named."""
+    words = [command, *NEEDED.get(command, []), f"{option[:-1]}"]
+    with pytest.raises(UsageError, match=f"unexpected argument '{option[:-1]}'.*'{option}'"):
+        parse(words)
+
+
+def test_an_action_takes_options_by_their_whole_names_only() -> None:
+    """The same holds behind a word such as `embedder set`."""
+    with pytest.raises(UsageError, match="unexpected argument '--ye'; did you mean '--yes'"):
+        parse(["embedder", "set", "builtin", "--ye"])

@@ -35,6 +35,18 @@ def verification(level):
             ),
         ),
         ("sync --force", Typed(name="sync", problem="sync has no --force here")),
+        (
+            "sync --ful",
+            Typed(name="sync", problem="sync has no --ful here; did you mean '--full'?"),
+        ),
+        (
+            "verfy",
+            Typed(name="unknown", problem="no command is called verfy; did you mean 'verify'?"),
+        ),
+        (
+            "frobnicate",
+            Typed(name="unknown", problem="no command is called frobnicate; ? shows the keys"),
+        ),
     ],
 )  # fmt: skip
 def test_what_is_meant(text, typed):

@@ -1,0 +1,55 @@
+"""Words that are nearly the same: how far one is from another, and which known one was meant.
+
+Pure. One rule: a short word must be nearly right, because it is near too many others.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+_MOST_OFFERED: Final = 3
+
+
+def edits(word: str, other: str) -> int:
+    """The fewest single changes from one word to another.
+
+    A change adds, drops or replaces a letter, or swaps two neighbours, and no place is changed
+    twice (the optimal string alignment distance; R. Wagner and R. Lowrance, 1975).
+    """
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for place, letter in enumerate(word):
+        above, row = row, [place + 1]
+        for column, against in enumerate(other):
+            cost = min(above[column + 1] + 1, row[column] + 1, above[column] + (letter != against))
+            if place and column and letter == other[column - 1] and word[place - 1] == against:
+                cost = min(cost, before[column - 1] + 1)
+            row.append(cost)
+        before = above
+    return row[-1]
+
+
+def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The known words that one was meant for: those it begins, else the nearest; mostly none.
+
+    Args:
+        word: As typed; dashes before it count for nothing.
+        known: Words that would have been right, in the order in which equals are given.
+    """
+    typed = word.strip("-").lower()
+    if not typed:
+        return ()
+    names = {one: one.strip("-").lower() for one in known}
+    begun = [one for one, name in names.items() if len(typed) > 1 and name.startswith(typed)]
+    if begun:
+        return tuple(begun[:_MOST_OFFERED])
+    near = {one: edits(typed, name) for one, name in names.items() if len(name) > 1}
+    least = min(near.values(), default=len(typed))
+    if least > max(1, min(2, len(typed) // 3)) or least >= len(typed):
+        return ()
+    return tuple(one for one, distance in near.items() if distance == least)[:_MOST_OFFERED]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown word; "" where no known one is near."""
+    found = closest(word, known)
+    return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
