@@ -34,6 +34,9 @@ COMMANDS: Final = {
 """Every command with its one line of help; each is a module of this package."""
 
 EXIT_INTERRUPTED: Final = 130
+EXIT_PARTIAL: Final = 5
+"""Some of what was asked for was done, and some failed. A script that gets 3 knows that nothing
+was, one that gets 1 that all was; only this code says that both happened."""
 _COLLECTED_AFTER: Final = (100_000, 20, 100)
 """Objects made between two searches for garbage cycles: values of a large store form none, and
 looking through them again and again costs more than all the rest of a short command."""

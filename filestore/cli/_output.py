@@ -66,7 +66,7 @@ def findings(found: Iterable[Finding]) -> None:
     for code, members in groups.items():
         first = members[0]
         head = f"{first.severity} {code} ({len(members):,}): {first.repair}"
-        for one in _folded(head, indent=4):
+        for one in folded(head, indent=4):
             line(one, style=_SEVERITY_STYLE[first.severity])
         for member in members[:_SHOWN]:
             _member(member, " (accepted)" if member.accepted else "")
@@ -82,11 +82,11 @@ def _member(finding: Finding, suffix: str) -> None:
         line(f"{path}  {detail}".rstrip())
         return
     line(path)
-    for one in _folded(f"        {detail}", indent=8):
+    for one in folded(f"        {detail}", indent=8):
         line(one)
 
 
-def _folded(text: str, *, indent: int) -> list[str]:
+def folded(text: str, *, indent: int) -> list[str]:
     """A text in lines of a terminal's usual width, words left whole."""
     return textwrap.wrap(
         text,

@@ -1,13 +1,19 @@
-"""Add documents, or update them: text, Markdown, HTML, PDF, DOCX, PPTX, code, folders."""
+"""Add documents, or update them: text, Markdown, HTML, PDF, DOCX, PPTX, code, folders.
+
+Ends with 5 where some were added and others failed; with 3 or 4 where none was added.
+"""
 
 import argparse
+import os
+import re
+from collections import Counter
 from collections.abc import Sequence, Sized
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.cli import _context, _diagnostics, _output
+from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import store_path
-from filestore.core.safe_text import shown_path
+from filestore.core.safe_text import safe_text, shown_path
 
 if TYPE_CHECKING:
     from filestore.ingest.add import AddReport
@@ -22,6 +28,8 @@ _DELETED_HINT = """\
 files you deleted stay deleted; to restore one: 'filestore repair --path PATH --write-files'"""
 _SHOWN: Final = 10
 """Lines of one kind printed for one folder; the rest is counted, and listed with ``--json``."""
+_REASONS: Final = 5
+"""Reasons named in the sentence about a partial success, the most frequent first."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,11 +52,40 @@ def run(options: Any) -> int:
     else:
         _words(report, report.folders, report.unusable)
     left = _diagnostics.left_without(report.problem)
-    errors = [error for _, error in report.unusable]
-    errors += [outcome.error for outcome in report.outcomes if outcome.error is not None]
-    errors += [error for outcome in report.outcomes for _, error in outcome.failures]
+    if report.is_partial:
+        if not options.json:
+            _say_partial(report)
+        return EXIT_PARTIAL
     waiting = any(outcome.kept for outcome in report.outcomes)
-    return max((error.exit_code for error in errors), default=max(left, int(waiting)))
+    codes = [failed.error.exit_code for failed in report.failed if failed.error is not None]
+    return max(codes, default=max(left, int(waiting)))
+
+
+def _say_partial(report: "AddReport") -> None:
+    """What became of how many documents, and why some failed, in one sentence."""
+    reasons = Counter(
+        _reason(failed.source, failed.error) for failed in report.failed if failed.error is not None
+    )
+    told = [f"{number:,} × {reason}" for reason, number in reasons.most_common(_REASONS)]
+    rest = sum(reasons.values()) - sum(number for _, number in reasons.most_common(_REASONS))
+    if rest:
+        told.append(f"{rest:,} × something else")
+    done = [f"{status} {number:,}" for status, number in report.counts.items()]
+    head = f"{', '.join(done)}, failed {len(report.failed):,}: "
+    for line in _output.folded(f"{head}{'; '.join(told)}", indent=4):
+        _diagnostics.say(line)
+
+
+def _reason(path: str, error: FilestoreError) -> str:
+    """Why a document failed, without what only this one has: its name, what was found in it."""
+    names = sorted({path, os.path.basename(path)} - {""}, key=len, reverse=True)
+    text = error.message.partition(", found ")[0]
+    for name in names:
+        text = re.sub(rf"(?<!\w)(?:\S*/)?{re.escape(name)}(?!\w)", "…", text)
+    text = text.removesuffix(": …").replace(" …: ", ": ")
+    for start in ("…: ", "… ", "is "):
+        text = text.removeprefix(start)
+    return safe_text(text, keep_newlines=False)
 
 
 def _words(

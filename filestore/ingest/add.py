@@ -44,6 +44,8 @@ AHEAD_SOURCES: Final = 2
 """So many sources for each worker are read ahead of the one that is being written."""
 AHEAD_BYTES: Final = 128 * 1024 * 1024
 """No more is read ahead once this much is held."""
+_DONE: Final = ("added", "updated", "unchanged")
+"""What became of a source that is in the store."""
 
 
 class SourceOutside(RefusedError):
@@ -82,11 +84,26 @@ class AddReport:
             ]
         return found
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many documents are in the store, by what became of their source; none that failed."""
+        counts = dict.fromkeys(_DONE, 0)
+        for outcome in self.outcomes:
+            if outcome.status in counts:
+                failed = {path for path, _ in outcome.failures}
+                counts[outcome.status] += len(outcome.documents.keys() - failed)
+        return {status: number for status, number in counts.items() if number}
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether some of what was asked for is in the store, and some failed."""
+        return bool(self.failed and self.counts)
+
     def to_dict(self) -> dict[str, Any]:
         """The values that `--json` prints; see JSON.md."""
         lists = {
             status: [outcome for outcome in self.outcomes if outcome.status == status]
-            for status in ("added", "updated", "unchanged")
+            for status in _DONE
         }
         conflicts = [
             {"path": path, "detail": kept.detail}

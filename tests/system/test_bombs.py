@@ -100,7 +100,7 @@ def test_bombs(
     workspace.write("papers/good.md", "# Good\n\nGood words about zinc.\n")
     around = files_outside(tmp_path)
 
-    done = workspace.json("add", "papers", code=3)
+    done = workspace.json("add", "papers", code=5)
 
     assert [one["resource"] for one in done["added"]] == ["papers"]
     assert all(one["error"] and one["remedy"] for one in done["failed"])

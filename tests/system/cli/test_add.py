@@ -392,7 +392,7 @@ def test_name_in_use_by_another_source(either: Any) -> None:
     either.write("c/more.md", "More notes.\n")
     either("add", "a/notes.md")
     before = either.truth()
-    done = either("add", "b/notes.md", "c/more.md", code=4)
+    done = either("add", "b/notes.md", "c/more.md", code=5)
     assert "in use" in done.stderr
     assert "--into" in done.stderr
     assert "added more.md" in done.stdout
@@ -433,7 +433,7 @@ def test_two_documents_from_elsewhere_with_one_name(run: Any, tmp_path: Path) ->
     (work / "deeper").mkdir(parents=True)
     assert run("init", cwd=work / "deeper").code == 0
     done = run("add", "../../x/notes.md", "../../y/notes.md", "--json", cwd=work / "deeper")
-    assert done.code == 4
+    assert done.code == 5
     assert "in use" in done.json["failed"][0]["error"]
     assert run("add", "../../y/notes.md", cwd=work / "deeper").code == 4
     assert run("add", "../../x/notes.md", "--json", cwd=work / "deeper").json["unchanged"]
@@ -515,3 +515,37 @@ def test_a_new_text_behind_a_hand_edit_is_not_lost(either: Any) -> None:
     assert b"Two." in chunk.read_bytes()
     assert either.found("Two") == [path]
     either.assert_settled()
+
+
+def test_a_partial_success_has_its_own_sentence_and_code(either: Any) -> None:
+    """Some added and some failed is 5 with counts and grouped reasons; nothing added stays 3."""
+    for number in range(3):
+        either.write(f"shelf/{number}.md", f"Words of document {number}.\n")
+    for number in range(12):
+        either.write(f"shelf/empty{number}.md", b"")
+        either.write(f"shelf/fake {number}.pdf", f"page {number}\n")
+    either.write("refused/one/note.md", "One.\n")
+    done = either("add", "shelf", "nowhere.md", code=5)
+    said = " ".join(done.stderr.split())
+    assert said.endswith(
+        "added 3, failed 25: 12 × empty: expected text; 12 × not a PDF: expected %PDF- at its"
+        " start; 1 × no such file or folder"
+    )
+    assert max(map(len, done.stderr.splitlines()[-3:])) <= 80
+    assert "failed 25" not in done.stdout
+    report = either.json("add", "shelf", "nowhere.md", code=5)
+    assert len(report["failed"]) == 25
+    assert either.json("add", "nowhere.md", code=3)["failed"]
+    assert "failed 1:" not in either("add", "nowhere.md", code=3).stderr
+    either("add", "shelf/empty1.md", "shelf/empty2.md", code=3)
+    either("add", "refused/one/note.md")
+    either("add", "shelf/0.md", "refused/one/note.md")
+
+
+def test_a_reason_shows_no_raw_bytes_of_a_name(workspace: Any) -> None:
+    """Names that could steer a terminal stay out of the sentence about a partial success."""
+    workspace.write("good.md", "Words.\n")
+    workspace.write("shelf/\x1b[2Jbad\n.md", b"")
+    workspace.write("shelf/(a+)+$.md", b"")
+    done = workspace("add", "good.md", "shelf", code=None)
+    assert "\x1b" not in done.stderr

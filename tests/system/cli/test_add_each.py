@@ -92,10 +92,11 @@ def test_many_failures_are_cut_short_in_words(workspace: Any) -> None:
     workspace.write("shelf/one.md", "One.\n")
     for number in range(14):
         workspace.write(f"shelf/{number:02}.md", b"")
-    done = workspace("add", "shelf", code=3)
-    assert done.stderr.count("failed ") == 10
+    done = workspace("add", "shelf", code=5)
+    assert done.stderr.count("failed ..") == 10
     assert "… and 4 more" in done.stderr
-    assert len(workspace.json("add", "shelf", code=3)["failed"]) == 14
+    assert done.stderr.endswith("added 1, failed 14: 14 × empty: expected text\n")
+    assert len(workspace.json("add", "shelf", code=5)["failed"]) == 14
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".filestoreignore"])
@@ -105,7 +106,7 @@ def test_rules_that_cannot_be_followed_fail_the_folder(either: Any, name: str) -
     either.write("secret/in/secret.md", "Secret words.\n")
     rules = either.write(f"secret/in/{name}", TOO_MANY_RULES)
     either.write("other.md", "Other words.\n")
-    report = either.json("add", "secret", "other.md", code=3)
+    report = either.json("add", "secret", "other.md", code=5)
     assert [entry["resource"] for entry in report["added"]] == ["other.md"]
     (failed,) = report["failed"]
     assert str(rules) in failed["error"]
@@ -126,11 +127,11 @@ def test_rules_that_cannot_be_followed_fail_with_each(either: Any) -> None:
     either.write("shelf/in/.filestoreignore", TOO_MANY_RULES)
     either.write("locked/secret.md", "Secret words.\n")
     either.write("locked/.filestoreignore", TOO_MANY_RULES)
-    report = either.json("add", "locked", "shelf", "--each", code=3)
+    report = either.json("add", "locked", "shelf", "--each", code=5)
     assert [entry["resource"] for entry in report["added"]] == ["a.md"]
     assert [entry["source"] for entry in report["failed"]] == ["locked", "../shelf/in"]
     assert all(".filestoreignore" in entry["error"] for entry in report["failed"])
-    done = either("add", "locked", "shelf", "--each", code=3)
+    done = either("add", "locked", "shelf", "--each", code=5)
     assert "failed locked: cannot follow the ignore rules" in done.stderr
     assert "  try: " in done.stderr
     assert either.found("secret") == []

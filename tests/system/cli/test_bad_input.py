@@ -71,10 +71,10 @@ def test_a_source_that_cannot_be_used(either: Any, make: Callable[[Path], None],
     """It is named with the reason, nothing of it is in the store, and its neighbour is added."""
     good = good_neighbour(either)
     make(either.folder)
-    done = either("add", "bad.md", good, code=3)
-    assert_said(done, 3, "bad.md", says)
+    done = either("add", "bad.md", good, code=5)
+    assert_said(done, 5, "bad.md", says)
     assert "added good.md" in done.stdout
-    report = either.json("add", "bad.md", good, code=3)
+    report = either.json("add", "bad.md", good, code=5)
     assert [entry["error"] != "" for entry in report["failed"]] == [True]
     assert [item["resource"] for item in either.json("ls")["items"]] == ["good.md"]
     assert no_leftovers(either.store)
@@ -86,7 +86,7 @@ def test_broken_frontmatter_of_a_document(either: Any) -> None:
     good = good_neighbour(either)
     either.write("odd.md", "---\ntitle: [never closed\n---\n# Odd\n\nWords.\n")
     done = either("add", "odd.md", good, code=None)
-    assert done.code in (0, 3)
+    assert done.code in (0, 5)
     assert either.found("good") != []
     either.assert_settled()
 
@@ -121,7 +121,7 @@ def test_each_with_bad_children(either: Any) -> None:
     """With --each one bad child costs only itself."""
     either.write("shelf/good.md", "Good words.\n")
     either.write("shelf/bad.md", b"")
-    report = either.json("add", "shelf", "--each", code=3)
+    report = either.json("add", "shelf", "--each", code=5)
     assert [entry["resource"] for entry in report["added"]] == ["good.md"]
     assert [entry["resource"] for entry in report["failed"]] == ["bad.md"]
     either.assert_settled()
@@ -323,7 +323,7 @@ def test_unreadable_sources(tmp_path: Path, bound: Any) -> None:
         path.chmod(0)
     done = bound("add", "secret.md", "mixed", "closed", "good.md")
     shut[2].chmod(0o700)
-    assert_said(done, 3, "secret.md", "Permission denied", "closed")
+    assert_said(done, 5, "secret.md", "Permission denied", "closed")
     assert "added good.md" in done.stdout
     assert "added mixed (1 chunk)" in done.stdout
     assert "failed ../mixed/shut.md" in done.stderr
@@ -619,7 +619,7 @@ def test_hostile_sources(run: Any, store_folder: Path) -> None:
     write_hostile(store_folder.parent)
     names = [os.fsdecode(name) for name in HOSTILE]
     done = run("add", *names, cwd=store_folder.parent)
-    assert done.code == 3
+    assert done.code == 5
     assert "valid UTF-8" in done.stderr
     assert "Traceback" not in done.stderr
     assert raw(done.stdout + done.stderr) == []

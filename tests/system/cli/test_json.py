@@ -64,7 +64,7 @@ def filled(workspace):
 def test_documents_in_and_out(filled, says):
     """`init`, `add` with every outcome, `ls`, `show`, `reconstruct`, `rm` and `undo`."""
     says("init", "init", "other")
-    first = says("AddReport", "add", "handbook", "notes.md", "nowhere.md", code=3)
+    first = says("AddReport", "add", "handbook", "notes.md", "nowhere.md", code=5)
     assert next(one["resource"] for one in first["failed"]) is None
     assert {one["resource"] for one in first["added"]} == {"handbook", "notes.md"}
     chunk = filled.chunked / "notes.md" / "chunk1.md"

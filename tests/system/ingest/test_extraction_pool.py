@@ -115,11 +115,11 @@ def test_bad_files_do_not_keep_good_ones_out(workspace: Any) -> None:
     workspace.write("papers/broken.pdf", b"%PDF-1.7\nbroken")
     workspace.write("papers/broken.docx", b"PK\x03\x04broken")
     workspace.write("papers/broken.pptx", b"no archive")
-    done = workspace.json("add", "papers", code=3)
+    done = workspace.json("add", "papers", code=5)
     assert [entry["chunks"] for entry in done["added"]] == [1]
     failed = {Path(entry["source"]).name: entry for entry in done["failed"]}
     assert sorted(failed) == ["broken.docx", "broken.pdf", "broken.pptx"]
     assert all(entry["error"] and entry["remedy"] for entry in failed.values())
     assert workspace.found("good words") == ["papers/chunk1.md"]
-    again = workspace.json("add", "papers", code=3)
+    again = workspace.json("add", "papers", code=5)
     assert [entry["source"] for entry in again["unchanged"]] == ["../papers"]
