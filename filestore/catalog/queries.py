@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from filestore.catalog._reading import FILE_COLUMNS, Catalog
 from filestore.catalog._remembered import LET_GO
-from filestore.catalog._rows import placeholders
+from filestore.catalog._rows import decode_path, in_batches, placeholders
+from filestore.core.paths import ChunkPath
 
 _ORIGINAL: Final = "original:"
 _FILES: Final = (
@@ -77,6 +78,29 @@ def records_without(catalog: Catalog, text: bytes) -> list[tuple[bytes, bytes]]:
 def records(catalog: Catalog) -> list[tuple[str, str, bytes]]:
     """Resource, source and bytes of every record."""
     return catalog.rows("SELECT resource, source, data FROM records")
+
+
+def documents_from(
+    catalog: Catalog, sources: Sequence[str]
+) -> list[tuple[ChunkPath, str, str, str]]:
+    """Record path, resource, source and hash of some documents."""
+    named = "SELECT record, resource, source, hash FROM documents WHERE source IN "
+    found = [
+        row
+        for batch in in_batches(sources)
+        for row in catalog.rows(f"{named}({placeholders(batch)})", batch)
+    ]
+    return [(decode_path(record), *rest) for record, *rest in found]
+
+
+def source_stats_of(catalog: Catalog, sources: Sequence[str]) -> dict[str, tuple[str, bytes]]:
+    """What `Catalog.source_stats` gives of some documents."""
+    named = "SELECT source, hash, stat FROM source_stats WHERE source IN "
+    return {
+        source: (digest, packed)
+        for batch in in_batches(sources)
+        for source, digest, packed in catalog.rows(f"{named}({placeholders(batch)})", batch)
+    }
 
 
 def folder_stats(catalog: Catalog, folder: bytes) -> list[tuple[bytes, bytes]]:

@@ -24,6 +24,8 @@ STAT_BYTES: Final = 8 * STAT_FIELDS
 NEVER_CLEAN: Final = bytes(STAT_BYTES)
 """The stat entry that no file has: inode 0. It makes the next scan read the file again."""
 MAX_DEPTH: Final = 64
+HORIZON_NS: Final = 3_000_000_000
+"""A stamp further in the future than this is not waited for."""
 
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
 _TYPE_BITS: Final = 0o170000

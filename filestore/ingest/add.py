@@ -32,10 +32,11 @@ from filestore.ingest.provenance import Lineage
 from filestore.ingest.regenerate import Lost
 from filestore.ingest.resource_names import Naming
 from filestore.ingest.sources import SourceError, SourcePath, Sources
+from filestore.sidecar import originals
 from filestore.sidecar.commit import Commit
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sync.apply import follow_moves, note_sources, put_settled
-from filestore.verify import source_check, source_drift
+from filestore.verify import source_check
 from filestore.verify.drift import is_as_recorded
 
 COMMIT_FILES: Final = 20_000
@@ -338,7 +339,7 @@ def _waiting(snapshot: StoreSnapshot, outcome: Outcome) -> Iterator[Conflict]:
         document = outcome.documents.get(kept.source)
         if document is None:
             # It is no document of its folder any more, and may lie there all the same.
-            document = source_drift.found_now(snapshot.catalog, where, kept.source)
+            document = originals.found_now(snapshot.catalog, where, kept.source)
         yield Conflict(
             path=path,
             base=kept.base,

@@ -24,7 +24,8 @@ from filestore.repair.plan import ABSENT, KINDS, Step, moved_on
 from filestore.repair.recorded import Recorded
 from filestore.repair.restore import Restoring
 from filestore.repair.tree_files import TreeReader
-from filestore.verify import ingest_conflict, source_check, source_drift
+from filestore.sidecar import originals
+from filestore.verify import ingest_conflict, source_check
 
 if TYPE_CHECKING:
     from filestore.sidecar.snapshot import StoreSnapshot
@@ -162,7 +163,7 @@ def _resolve(changes: TreeChanges, step: Step) -> Made:
         raise _MovedOnError("nothing waits for a choice there any more")
     snapshot = changes.snapshot
     where = source_check.reachable(snapshot)
-    found = source_drift.found_now(snapshot.catalog, where, conflict.source)
+    found = originals.found_now(snapshot.catalog, where, conflict.source)
     if not ingest_conflict.still_open(conflict, chunk_file.parse(data), found):
         raise _MovedOnError(
             "the file or its source moved on since the conflict was found: add the source again"

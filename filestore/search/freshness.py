@@ -1,5 +1,7 @@
 """What indexed files are now, looked at as results are given: fresh, edited, gone, or excluded.
 
+Which of the fresh ones are outdated, their original being another, `outdated` tells.
+
 Reads the files of hits and decides nothing about ranking. One rule: text is shown only of a file
 that was read just now and could be indexed as it is.
 """
@@ -20,7 +22,7 @@ from filestore.fs import disk
 from filestore.fs.disk import pass_limits
 from filestore.git import repository
 
-Freshness = Literal["fresh", "edited", "gone"]
+Freshness = Literal["fresh", "outdated", "edited", "gone"]
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _UNREADABLE: Final = "unreadable"
 MISMATCH: Final = "map-mismatch"

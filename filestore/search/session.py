@@ -7,7 +7,7 @@ from filestore.catalog import Catalog
 from filestore.core.errors import UsageError
 from filestore.core.progress import OnProgress
 from filestore.fulltext import Syntax, parse_query
-from filestore.search import evaluate, grouping
+from filestore.search import evaluate, grouping, outdated
 from filestore.search import rerank as reranking
 from filestore.search.answer import Answer, Mode
 from filestore.search.evaluate import Evaluation
@@ -92,7 +92,11 @@ class SearchSession:
             answer = self._fresh_searcher(parts, catalog).search(
                 query, count=depth, mode=mode, filters=filters or Filters(), syntax=syntax
             )
-        return reranking.rerank(answer, reranker, count=k) if reranker else answer
+        if reranker:
+            answer = reranking.rerank(answer, reranker, count=k)
+        reachable = Reachable(parts.places, everywhere=parts.may_reach_sources())
+        with catalog.snapshot():
+            return outdated.mark(answer, catalog, reachable)
 
     def evaluate(
         self, questions: Sequence[Question], *, k: int, syntax: Syntax, on_progress: OnProgress

@@ -152,11 +152,10 @@ class Parts:
         )
 
     def may_reach_sources(self) -> bool:
-        """Whether the user allowed originals outside the work tree to be looked at."""
+        """Whether the user allowed source documents outside the work tree."""
         from filestore.config.user_config import SOURCES, read_machine
 
-        machine = read_machine(self.configuration, os.environ)
-        return machine.trusts(self.places.root, SOURCES)
+        return read_machine(self.configuration, os.environ).trusts(self.places.root, SOURCES)
 
     @contextlib.contextmanager
     def looking(self, *, sound: bool) -> "Iterator[tuple[StoreSnapshot, bool]]":

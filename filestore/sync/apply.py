@@ -20,6 +20,7 @@ from filestore.core.paths import ChunkPath, chunk_path
 from filestore.core.progress import OnProgress, Progress, ignore, part_of
 from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
+from filestore.sidecar import originals
 from filestore.sidecar.commit import BATCH, Commit
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sync.plan import PartRepairs, SyncPlan, detected, plan, plan_parts
@@ -159,11 +160,11 @@ PART_EXECUTORS: Final[Mapping[str, PartExecutor]] = {
 
 def note_sources(
     snapshot: StoreSnapshot, commit: Commit, clock: FileSystemClock, on_progress: OnProgress
-) -> source_drift.SourceDrift:
+) -> originals.SourceDrift:
     """Look at the originals that records name, and record the stats of those that were read."""
     reachable = source_check.reachable(snapshot)
-    sources = source_drift.look(snapshot.catalog, reachable, clock=clock, on_progress=on_progress)
-    commit.note_sources(source_drift.entries(sources))
+    sources = originals.look(snapshot.catalog, reachable, clock=clock, on_progress=on_progress)
+    commit.note_sources(originals.entries(sources))
     return sources
 
 

@@ -30,8 +30,6 @@ from filestore.sidecar.losses import (
 from filestore.sidecar.seen_files import SeenFiles
 
 PARALLEL_FILES: Final = 5000
-HORIZON_NS: Final = 3_000_000_000
-"""A stamp further in the future than this is not waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +100,7 @@ def detect(
     to_read = tuple(sorted((set(found.added) - arrived) | set(found.changed) | again))
     return Drift(
         to_read=to_read,
-        latest_stamp_ns=scan.latest_stamp(tree, to_read, time.time_ns() + HORIZON_NS),
+        latest_stamp_ns=scan.latest_stamp(tree, to_read, time.time_ns() + scan.HORIZON_NS),
         moves=tuple(moves),
         edited_moves=tuple(edited_moves),
         gone=gone,

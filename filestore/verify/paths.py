@@ -27,6 +27,7 @@ from filestore.core.paths import (
 )
 from filestore.fs import disk
 from filestore.git import repository
+from filestore.sidecar import originals
 from filestore.sidecar.losses import match_moves
 from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import StoreSnapshot
@@ -238,7 +239,7 @@ def _originals(snapshot: StoreSnapshot, paths: Sequence[str]) -> list[Finding]:
     documents = [one for one in catalog.documents() if _is_meant(one[2], wanted)]
     _refuse_many({source for _, _, source, _ in documents})
     where = source_check.reachable(snapshot)
-    return source_drift.findings(catalog, source_drift.look(catalog, where, documents=documents))
+    return source_drift.findings(catalog, originals.look(catalog, where, documents=documents))
 
 
 def _is_meant(source: str, wanted: set[str]) -> bool:

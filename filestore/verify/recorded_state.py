@@ -16,9 +16,10 @@ from filestore.config.layout import SETTINGS
 from filestore.config.settings import Settings
 from filestore.core.findings import Finding
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, store_path
+from filestore.sidecar import originals
 from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
-from filestore.verify import ingest_conflict, names, source_drift
+from filestore.verify import ingest_conflict, names
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
@@ -87,7 +88,7 @@ def _of_files(snapshot: StoreSnapshot) -> Iterator[tuple[Conflict, str | None]]:
     for one in waiting:
         if one.path in there and reachable is not None and _is_of_file(catalog, one):
             if one.source not in now:
-                now[one.source] = source_drift.found_now(catalog, reachable, one.source)
+                now[one.source] = originals.found_now(catalog, reachable, one.source)
             yield one, now[one.source]
 
 

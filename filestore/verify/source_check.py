@@ -5,10 +5,11 @@ What their records expect and where the store may look is `source_drift`.
 
 from filestore.config.layout import CATALOG
 from filestore.core.findings import Finding
+from filestore.sidecar import originals
+from filestore.sidecar.originals import SourceDrift
 from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.snapshot import Level, StoreSnapshot, VerificationReport
 from filestore.verify import source_drift
-from filestore.verify.source_drift import SourceDrift
 
 
 def reachable(snapshot: StoreSnapshot) -> Reachable:
@@ -20,7 +21,7 @@ def status(snapshot: StoreSnapshot) -> list[Finding]:
     """Source documents that changed or are gone, by stat; nothing where there are no records."""
     if not snapshot.catalog.count("documents"):
         return []
-    drift = source_drift.look(snapshot.catalog, reachable(snapshot))
+    drift = originals.look(snapshot.catalog, reachable(snapshot))
     return source_drift.findings(snapshot.catalog, drift)
 
 
@@ -30,7 +31,7 @@ def check(snapshot: StoreSnapshot, level: Level, report: VerificationReport) -> 
     if not catalog.count("documents"):
         return
     where = reachable(snapshot)
-    drift = source_drift.look(catalog, where)
+    drift = originals.look(catalog, where)
     new, problems = source_drift.untracked(places, catalog, where, snapshot.settings.ignore)
     found = source_drift.findings(catalog, drift)
     report.add(source_drift.with_places(found, new, catalog, where))
@@ -39,7 +40,7 @@ def check(snapshot: StoreSnapshot, level: Level, report: VerificationReport) -> 
     report.not_checked += [*_outside(drift), *problems]
     if level != "fast":
         report.add(source_drift.originals_findings(catalog))
-        report.add(map(_mismatch, source_drift.misremembered(catalog, where, drift)))
+        report.add(map(_mismatch, originals.misremembered(catalog, where, drift)))
     elif source_drift.originals(catalog):
         report.not_checked.append("whether originals that were copied have changed")
 

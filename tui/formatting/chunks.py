@@ -492,7 +492,11 @@ def hit_row(number: int, hit: "Hit") -> Line:
         span(place_of(hit.path)),
     ]
     if hit.freshness != "fresh":
-        words = {"edited": "edited since it was indexed", "gone": "the file is gone"}
+        words = {
+            "outdated": "its original changed or went",
+            "edited": "edited since it was indexed",
+            "gone": "the file is gone",
+        }
         role: Role = "error" if hit.freshness == "gone" else "warning"
         parts.append(span(f"  {words[hit.freshness]}", role))
     # The innermost headings distinguish hits of one document, and there is little room.

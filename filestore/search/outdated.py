@@ -1,0 +1,75 @@
+"""Hits whose original is not what they were made from any more: by stat, by hash where that moved.
+
+One rule: what the store may not look at is left as it is, and a file that a person wrote has no
+original.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from filestore.catalog import Catalog, queries
+from filestore.core.paths import chunk_path
+from filestore.search.answer import Answer
+from filestore.sidecar import originals
+from filestore.sidecar.originals import Document
+from filestore.sidecar.reachable import Reachable
+
+
+def mark(answer: Answer, catalog: Catalog, reachable: Reachable) -> Answer:
+    """An answer in which hits that are as indexed say where their original changed or went.
+
+    Args:
+        answer: What was found.
+        catalog: Inside a snapshot.
+        reachable: Where the store may look.
+    """
+    fresh = {chunk_path(hit.path): hit for hit in answer if hit.freshness == "fresh" and hit.source}
+    rows = catalog.files(list(fresh))
+    made = {row.path: fresh[row.path].source or "" for row in rows.values() if row.origin}
+    if not made:
+        return answer
+    documents = queries.documents_from(catalog, sorted(set(made.values())))
+    seen = originals.look(catalog, reachable, documents=documents).seen
+    gone, changed = 0, 0
+    hits = []
+    for hit in answer:
+        path = chunk_path(hit.path)
+        source = made.get(path, "")
+        if source in seen and _differs(seen[source], _recorded(documents, source, hit.resource)):
+            changed += bool(seen[source].found)
+            gone += not seen[source].found
+            hit = replace(hit, freshness="outdated")
+        hits.append(hit)
+    return replace(answer, hits=tuple(hits), notes=(*answer.notes, *_notes(changed, gone)))
+
+
+def _recorded(documents: Sequence[Document], source: str, resource: str) -> set[str]:
+    """The hashes that a document had when the chunks of a resource were made from it."""
+    made = {name: digest for _, name, one, digest in documents if one == source}
+    # A chunk that was moved elsewhere belongs to whichever record names its source.
+    return {made[resource]} if resource in made else set(made.values())
+
+
+def _differs(seen: originals.Seen, recorded: set[str]) -> bool:
+    return not seen.reason and seen.found not in recorded
+
+
+def _notes(changed: int, gone: int) -> list[str]:
+    said = []
+    if changed:
+        verb = "was" if changed == 1 else "were"
+        said.append(
+            f"{_results(changed)} {verb} made from an older version of the original:"
+            " run 'filestore update'"
+        )
+    if gone:
+        verb = "was" if gone == 1 else "were"
+        said.append(
+            f"{_results(gone)} {verb} made from an original that is gone:"
+            " 'filestore update --plan' shows what can be done"
+        )
+    return said
+
+
+def _results(number: int) -> str:
+    return f"{number:,} of these results"
