@@ -500,7 +500,8 @@ class Store:
         from filestore.browse import file
 
         with self._reading() as catalog:
-            return file.chunks(catalog, file.resource_named(catalog, resource, self.places))
+            name = file.resource_named(catalog, resource, self.places)
+            return file.chunks(self.places, catalog, name)
 
     def show(self, path: StrPath) -> "Shown":
         """One chunk file with its record; a path may start at the root or in `chunked/`."""

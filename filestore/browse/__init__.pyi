@@ -22,11 +22,9 @@ from filestore.core.example import copy_example as copy_example
 from filestore.core.findings import Code as Code
 from filestore.core.findings import is_clean as is_clean
 from filestore.core.packages import install_line as install_line
+from filestore.core.paths import CHUNKS as CHUNKS
 from filestore.core.paths import ChunkPath as ChunkPath
 from filestore.core.paths import StorePath as StorePath
-from filestore.core.paths import chunk_path as chunk_path
-from filestore.core.paths import is_chunked as is_chunked
-from filestore.core.paths import store_path as store_path
 from filestore.core.safe_text import safe_text as safe_text
 from filestore.core.safe_text import shown_path as shown_path
 from filestore.core.spelling import did_you_mean as did_you_mean

@@ -19,14 +19,7 @@ from filestore.chunks.observation import RECORD
 from filestore.chunks.reading_order import Ordered
 from filestore.config.layout import folded_path
 from filestore.core.errors import UsageError
-from filestore.core.paths import (
-    NO_PATH,
-    ChunkPath,
-    StorePath,
-    chunk_path,
-    is_chunked,
-    store_path,
-)
+from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
 from filestore.sidecar.session import Parts
 
 
@@ -126,6 +119,7 @@ class Listing:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._tree = parts.places.tree
         self._of: tuple[str, int] | None = None
         """Identity and generation of the catalog that the following was read from."""
         self._all: dict[str, Ordered] | None = None
@@ -175,7 +169,9 @@ class Listing:
     def chunks(self, ids: Sequence[int]) -> dict[int, ChunkRow]:
         """What is known of some chunk files; unknown ids are left out."""
         with self._reading() as (catalog, _):
-            return {one: _chunk_row(row) for one, row in catalog.files_by_id(ids).items()}
+            return {
+                one: _chunk_row(self._tree, row) for one, row in catalog.files_by_id(ids).items()
+            }
 
     def matching(self, wanted: Wanted) -> "dict[str, array[int]]":
         """The chunk files whose path below `chunked/` fits, resource by resource.
@@ -205,16 +201,16 @@ class Listing:
         Args:
             path: Relative to the store root.
         """
-        below = chunk_path(StorePath(path))
+        below = self._tree.chunk_path(StorePath(path))
         with self._reading() as (catalog, _):
-            row = catalog.files([below]).get(below) if is_chunked(path) else None
+            row = catalog.files([below]).get(below) if self._tree.holds(path) else None
         return (row.resource, row.id) if row is not None and row.state != RECORD else None
 
     def path_of_vector(self, vector: int) -> StorePath | None:
         """A file that has the text of a vector, its body before a question; None for no such."""
         with self._reading() as (_, pages):
             path = pages.path_of_vector(vector)
-        return None if path is None else store_path(path)
+        return None if path is None else self._tree.store_path(path)
 
     def neighbours_in_order(self, path: str) -> tuple[StorePath, StorePath]:
         """The files read before and after one of the same resource, "" at its ends.
@@ -270,10 +266,10 @@ def _all_resources(pages: CatalogPages, after: str | None, limit: int | None) ->
     return rows if limit is None else rows[:limit]
 
 
-def _chunk_row(row: FileRow) -> ChunkRow:
+def _chunk_row(tree: Tree, row: FileRow) -> ChunkRow:
     return ChunkRow(
         id=row.id,
-        path=store_path(row.path),
+        path=tree.store_path(row.path),
         kind=row.kind or kind_of_name(row.path) or "",
         edited=row.edited,
         withheld="" if row.state == RECORD else row.state,

@@ -21,7 +21,7 @@ from filestore.core.diff import Difference, unified
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
-from filestore.core.paths import ChunkPath, chunk_path, is_chunked, store_path
+from filestore.core.paths import ChunkPath
 from filestore.core.safe_text import shown_path
 from filestore.fs.scan import STAT_BYTES, unpack_stat
 from filestore.git import repository
@@ -71,7 +71,7 @@ def evidence(parts: Parts, finding: Finding) -> Evidence:
 
 
 def _gathered(parts: Parts, finding: Finding, catalog: Catalog | None) -> Evidence:
-    if is_chunked(finding.path):
+    if parts.places.tree.holds(finding.path):
         return _File(parts, finding, catalog).evidence()
     return _other_evidence(parts, finding, catalog)
 
@@ -128,14 +128,15 @@ class _File:
     def __init__(self, parts: Parts, finding: Finding, catalog: Catalog | None) -> None:
         self._parts = parts
         self._finding = finding
+        self._tree = parts.places.tree
         self._catalog = catalog
-        self._path = chunk_path(finding.path)
+        self._path = self._tree.chunk_path(finding.path)
         self._now = present_files.look(parts.places.chunked, self._path)
         self._was = self._path
         """Where the catalog has it: a moved file still stands there under its old name."""
         self._row = self._known(self._was)
-        if self._row is None and is_chunked(finding.other):
-            self._was = chunk_path(finding.other)
+        if self._row is None and self._tree.holds(finding.other):
+            self._was = self._tree.chunk_path(finding.other)
             self._row = self._known(self._was)
 
     def evidence(self) -> Evidence:
@@ -238,7 +239,7 @@ class _File:
     def _place_of_link(self, seen: Observation) -> tuple[int, int]:
         dangling = self._catalog.dangling_links() if self._catalog else []
         for link in dangling:
-            if recorded_state.dangling_link(link) == self._finding and seen.chunk:
+            if recorded_state.dangling_link(self._tree, link) == self._finding and seen.chunk:
                 at = links.offset_of(link.path, seen.chunk.body, link.target)
                 if at is not None:
                     body = seen.data.decode("utf-8", "replace")
@@ -260,7 +261,7 @@ class _File:
             files = {file for held in owners.values() for file, _ in held} - {self._row.id}
             paths = sorted(self._catalog.indexed_paths(sorted(files)).values())
             for path in paths[:_NAMED]:
-                yield f"a text in common: {shown_path(store_path(path))}"
+                yield f"a text in common: {shown_path(self._tree.store_path(path))}"
             if len(paths) > _NAMED:
                 yield f"and {len(paths) - _NAMED:,} more"
 
@@ -282,7 +283,11 @@ class _File:
             yield "the catalog does not know this file"
             return
         if row is not None:
-            name = f" as {shown_path(store_path(row.path))}" if row.path != self._path else ""
+            name = (
+                f" as {shown_path(self._tree.store_path(row.path))}"
+                if row.path != self._path
+                else ""
+            )
             size, stamp = self._stat_then(row.path)
             recorded = f": {size:,} bytes, written {moment(stamp)}" if stamp else ""
             verb = "indexed" if row.state in (INDEXED, RECORD) else f"left out as {row.state}"
@@ -324,7 +329,7 @@ class _File:
         large = self._now.size_bytes > observe.MAX_CHUNK_BYTES
         if large or repository.git_work_tree(root) is None:
             return
-        committed = repository.last_commit(root, store_path(self._was))
+        committed = repository.last_commit(root, self._tree.store_path(self._was))
         if committed is None:
             yield "git's HEAD does not have it"
             return

@@ -26,7 +26,7 @@ from filestore.config.settings import Layout
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import codes_where
 from filestore.core.hashing import content_hash
-from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of, is_below, store_path
+from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of, is_below
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
 from filestore.sidecar.session import Parts
@@ -158,13 +158,13 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
     )
 
 
-def chunks(catalog: Catalog, resource: str) -> list[dict[str, Any]]:
+def chunks(places: Places, catalog: Catalog, resource: str) -> list[dict[str, Any]]:
     """The files of a resource in reading order, as the catalog knows them."""
     rows = [row for row in catalog.files_of(resource) if row.state != RECORD]
     rows.sort(key=lambda row: chunk_file.sort_key(row.position, row.path))
     return [
         {
-            "path": store_path(row.path),
+            "path": places.tree.store_path(row.path),
             "kind": row.kind or None,
             "source": catalog.source_of(row),
             "edited": row.edited,
@@ -198,7 +198,7 @@ def show(places: Places, catalog: Catalog, path: str) -> Shown:
     chunk = chunk_file.parse(data)
     row = catalog.files([relative]).get(relative)
     return Shown(
-        path=store_path(relative),
+        path=places.tree.store_path(relative),
         frontmatter=dict(chunk.frontmatter),
         body=chunk.body,
         record=_record(
@@ -248,7 +248,7 @@ def about(parts: Parts, catalog: Catalog, path: str) -> About:
     is_known = row is not None and row.state in (INDEXED, RECORD)
     fingerprint = str(catalog.meta("fingerprint") or "")
     return About(
-        path=store_path(relative),
+        path=parts.places.tree.store_path(relative),
         frontmatter=dict(chunk.frontmatter) if chunk else {},
         body=chunk.body if chunk else text,
         raw=text,
@@ -388,7 +388,7 @@ def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource
         chunks=pages.chunk_count(resource),
         extractor=_each_once([document.extractor for document in documents]),
         chunker=_each_once([record.chunker for record in known]),
-        record_path=store_path(paths[0]) if paths else NO_PATH,
+        record_path=places.tree.store_path(paths[0]) if paths else NO_PATH,
     )
 
 
@@ -445,12 +445,12 @@ def reconstruct_resource(
     problems: list[str] = []
     for look in look_at(places, paths, layout):
         if not isinstance(look, Observation):
-            problems.append(f"{store_path(look[0])}: {look[1].strerror or look[1]}")
+            problems.append(f"{places.tree.store_path(look[0])}: {look[1].strerror or look[1]}")
             continue
         interpret_chunk(look)
         if look.chunk is None:
-            problems.append(f"{store_path(look.path)}: left out, {look.state}")
+            problems.append(f"{places.tree.store_path(look.path)}: left out, {look.state}")
         elif (look.chunk.kind or chunk_file.kind_of_name(look.path)) != "summary":
-            found.append((store_path(look.path), look.chunk))
+            found.append((places.tree.store_path(look.path), look.chunk))
     done = reconstruct(found)
     return Reconstruction(text=done.text, chunks=done.chunks, warnings=(*problems, *done.warnings))

@@ -23,7 +23,7 @@ from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import look_at
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import embedding_key
-from filestore.core.paths import ChunkPath, StorePath, chunk_path, store_path
+from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.fs.scan import STAT_BYTES, unpack_names, unpack_stat
 from filestore.sidecar import vector_file
 from filestore.sidecar.session import Parts
@@ -98,6 +98,7 @@ class Explorer:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._tree = parts.places.tree
         self._loaded: _Loaded | None = None
 
     def close(self) -> None:
@@ -118,13 +119,14 @@ class Explorer:
             CatalogMissingError: There is no catalog yet.
             FilestoreError: The embeddings, or the model for a new text, cannot be had.
         """
-        relative = chunk_path(StorePath(os.path.normpath(path)))
+        relative = self._tree.chunk_path(StorePath(os.path.normpath(path)))
         catalog = self._parts.catalog()
         with catalog.snapshot():
             space = self._space(catalog)
             if space is None:
                 raise NoVectorError(
-                    f"{store_path(relative)} has no neighbours: nothing of this store is embedded",
+                    f"{self._tree.store_path(relative)} has no neighbours: "
+                    "nothing of this store is embedded",
                     remedy="filestore sync",
                 )
             if now:
@@ -132,7 +134,7 @@ class Explorer:
             else:
                 vectors = self._stored_vectors(relative, catalog, space)
             near = self._nearest(vectors, relative, max(0, count), catalog, space)
-            return tuple(_neighbours(catalog, near))
+            return tuple(_neighbours(self._tree, catalog, near))
 
     def vector_map(self, most: int = MOST_POINTS) -> VectorMap:
         """The store's bodies laid out in a plane; see `principal_plane`.
@@ -149,7 +151,7 @@ class Explorer:
             rows, vectors = self._sampled(catalog, most)
             plane = principal_plane(vectors)
             return VectorMap(
-                paths=tuple(store_path(decode_path(path)) for _, _, path, _ in rows),
+                paths=tuple(self._tree.store_path(decode_path(path)) for _, _, path, _ in rows),
                 resources=tuple(resource for _, _, _, resource in rows),
                 xs=plane.xs,
                 ys=plane.ys,
@@ -220,7 +222,7 @@ class Explorer:
         ids = catalog.parts_of(row.id) if row is not None and row.state == INDEXED else []
         if not ids:
             raise NoVectorError(
-                f"{store_path(path)} is not indexed, so it has no vector",
+                f"{self._tree.store_path(path)} is not indexed, so it has no vector",
                 remedy="filestore sync; 'filestore status' says why a file is left out",
             )
         keys = catalog.keys_of_vectors(ids)
@@ -228,7 +230,7 @@ class Explorer:
             space.fingerprint, [keys.get(one, b"") for one in ids]
         )
         if not found.any():
-            raise _lost(f"the vectors of {store_path(path)}")
+            raise _lost(f"the vectors of {self._tree.store_path(path)}")
         return vectors[found]
 
     def _present_vectors(self, path: ChunkPath, space: _Space) -> "NDArray[float32]":
@@ -252,7 +254,7 @@ class Explorer:
             return looks.texts
         reason = looks if isinstance(looks, str) else looks.detail or looks.state
         raise NoVectorError(
-            f"{store_path(path)} has no text to embed now: {reason}",
+            f"{self._tree.store_path(path)} has no text to embed now: {reason}",
             remedy="fix the file, or ask for the neighbours of what was indexed",
         )
 
@@ -366,13 +368,15 @@ def _best_files(
     return sorted(named, key=lambda pair: (-pair[1], pair[0]))
 
 
-def _neighbours(catalog: Catalog, near: Sequence[tuple[ChunkPath, float]]) -> Iterator[Neighbour]:
+def _neighbours(
+    tree: Tree, catalog: Catalog, near: Sequence[tuple[ChunkPath, float]]
+) -> Iterator[Neighbour]:
     rows = catalog.files([path for path, _ in near])
     for path, cosine in near:
         data = catalog.content(rows[path].id)
         chunk = chunk_file.parse(data) if data is not None else None
         yield Neighbour(
-            path=store_path(path),
+            path=tree.store_path(path),
             resource=rows[path].resource,
             cosine=cosine,
             headings=chunk.headings if chunk else (),

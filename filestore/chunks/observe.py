@@ -18,7 +18,7 @@ from filestore.config.layout import RECORD_NAME, Places
 from filestore.config.settings import Layout
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash, embedding_key
-from filestore.core.paths import ChunkPath, store_path
+from filestore.core.paths import ChunkPath, Tree
 from filestore.fs import disk
 
 MAX_CHUNK_BYTES: Final = 16 * 1024 * 1024
@@ -308,8 +308,8 @@ def look_at(
         os.close(handle)
 
 
-def unreadable(path: ChunkPath, error: OSError) -> Iterator[Finding]:
+def unreadable(tree: Tree, path: ChunkPath, error: OSError) -> Iterator[Finding]:
     """The finding for a file that cannot be read; none for one that went away meanwhile."""
     if not isinstance(error, FileNotFoundError):
         reason = error.strerror or str(error)
-        yield Finding(code="unreadable", path=store_path(path), detail=reason)
+        yield Finding(code="unreadable", path=tree.store_path(path), detail=reason)

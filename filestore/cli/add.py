@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
 from filestore.core.errors import FilestoreError
-from filestore.core.paths import store_path
+from filestore.core.paths import CHUNKS
 from filestore.core.safe_text import safe_text, shown_path
 
 if TYPE_CHECKING:
@@ -112,17 +112,17 @@ def _outcome(outcome: "Outcome") -> None:
     _output.line(f"{outcome.status} {shown_path(outcome.resource)} ({chunks})")
     for path in outcome.merged[:_SHOWN]:
         _output.line(
-            f"    merged {shown_path(store_path(path))}: your edit and the new source text"
+            f"    merged {shown_path(CHUNKS.store_path(path))}: your edit and the new source text"
         )
     _say_rest(outcome.merged)
     for path, kept in list(outcome.kept.items())[:_SHOWN]:
-        _output.line(f"    kept {shown_path(store_path(path))}:")
+        _output.line(f"    kept {shown_path(CHUNKS.store_path(path))}:")
         _output.wrapped("    ", [kept.detail])
     if outcome.kept:
         _say_rest(outcome.kept)
         _diagnostics.say(_KEPT_HINT)
     for path in list(outcome.deleted)[:_SHOWN]:
-        shown = shown_path(store_path(path))
+        shown = shown_path(CHUNKS.store_path(path))
         _output.line(f"    left out {shown}: you deleted it, same source text")
     if outcome.deleted:
         _say_rest(outcome.deleted)

@@ -5,7 +5,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
-from filestore.core.paths import StorePath
+from filestore.core.paths import CHUNKS, StorePath, Tree
 
 RECORD_NAME: Final = "meta.json"
 SETTINGS: Final = StorePath("filestore.toml")
@@ -25,6 +25,8 @@ class Places:
     """Absolute path of the derived data, `.sidecar` in the root unless the user says else."""
     configuration: str = ""
     """The user's configuration folder, which no store brings along; "" for none."""
+    tree: Tree = CHUNKS
+    """Where the truth lies below the root."""
 
     @property
     def settings(self) -> str:
@@ -34,7 +36,7 @@ class Places:
     @property
     def chunked(self) -> str:
         """The truth."""
-        return os.path.join(self.root, "chunked")
+        return os.path.join(self.root, self.tree.folder)
 
     @property
     def source(self) -> str:

@@ -6,6 +6,7 @@ one kind where the other is meant.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, NewType
 
 ChunkPath = NewType("ChunkPath", str)
@@ -20,24 +21,35 @@ TOP: Final = ChunkPath("")
 NO_PATH: Final = StorePath("")
 
 
-def store_path(path: ChunkPath) -> StorePath:
-    """A path below `chunked/` as the contract shows it: relative to the store root."""
-    return StorePath(f"{CHUNKED}/{path}" if path else CHUNKED)
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Which folder of a store holds its files, and so how a path below it is written."""
+
+    folder: StorePath = CHUNKED
+
+    def store_path(self, path: ChunkPath) -> StorePath:
+        """A path of the tree as the contract shows it: relative to the store root."""
+        return StorePath(f"{self.folder}/{path}" if path else self.folder)
+
+    def holds(self, path: str) -> bool:
+        """Whether a path, relative to the store root, lies in the tree; its folder does not."""
+        return path.startswith(f"{self.folder}/")
+
+    def covers(self, path: str) -> bool:
+        """Whether a path, relative to the store root, is the folder of the tree, or in it."""
+        return path == self.folder or self.holds(path)
+
+    def chunk_path(self, path: StorePath) -> ChunkPath:
+        """The inverse of `store_path`; a path that is not of the tree stays as it is."""
+        return ChunkPath("" if path == self.folder else path.removeprefix(f"{self.folder}/"))
+
+    def chunk_paths(self, paths: Iterable[StorePath]) -> list[ChunkPath]:
+        """Those of some paths that lie in the tree, as paths below its folder."""
+        return [self.chunk_path(path) for path in paths if self.holds(path)]
 
 
-def is_chunked(path: str) -> bool:
-    """Whether a path, relative to the store root, lies below `chunked/`; the folder does not."""
-    return path.startswith(f"{CHUNKED}/")
-
-
-def chunk_path(path: StorePath) -> ChunkPath:
-    """The inverse of `store_path`; a path that is not `chunked` or below it stays as it is."""
-    return ChunkPath("" if path == CHUNKED else path.removeprefix(f"{CHUNKED}/"))
-
-
-def chunk_paths(paths: Iterable[StorePath]) -> list[ChunkPath]:
-    """Those of some paths that lie below `chunked/`, as paths below it."""
-    return [chunk_path(path) for path in paths if is_chunked(path)]
+CHUNKS: Final = Tree()
+"""The tree of a store of chunk files."""
 
 
 def inside(folder: ChunkPath, name: str) -> ChunkPath:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from filestore.core.paths import store_path
+from filestore.core.paths import CHUNKS
 
 _PROBLEM: Final = "error=message:text remedy:text"
 _STEP: Final = (
@@ -180,7 +180,7 @@ def _converted(kind: str, value: Any) -> Any:
         return [_converted(kind[1:-1], item) for item in items]
     if kind.startswith("{"):
         return {text(key): _converted(kind[1:-1], item) for key, item in value.items()}
-    return plain(store_path(value) if kind == "below" else value)
+    return plain(CHUNKS.store_path(value) if kind == "below" else value)
 
 
 def plain(value: Any) -> Any:

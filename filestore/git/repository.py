@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from filestore.core.errors import RefusedError
-from filestore.core.paths import CHUNKED, ChunkPath, StorePath, chunk_path, chunk_paths
+from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.git import state as git_state
 
 _OPERATIONS: Final = {
@@ -125,20 +125,20 @@ def blob_names(root: str) -> dict[StorePath, str]:
     return found
 
 
-def checked_in(root: str) -> dict[ChunkPath, str]:
-    """The files below `chunked/` that HEAD has, and the index has to be checked out.
+def checked_in(root: str, tree: Tree) -> dict[ChunkPath, str]:
+    """The files of a tree that HEAD has, and the index has to be checked out.
 
     The folder may be gone itself. Each has the name of its blob in HEAD. What a person took out of
     the index, or excluded by a sparse checkout, is not among them.
     """
-    entries = _names(root, "ls-files", "-z", "-t", "--cached", "--", CHUNKED)
+    entries = _names(root, "ls-files", "-z", "-t", "--cached", "--", tree.folder)
     wanted = {path for tag, _, path in (entry.partition(" ") for entry in entries) if tag == "H"}
     found = {}
-    for entry in _names(root, "ls-tree", "-r", "-z", "HEAD", "--", CHUNKED) if wanted else ():
+    for entry in _names(root, "ls-tree", "-r", "-z", "HEAD", "--", tree.folder) if wanted else ():
         words, _, path = entry.partition("\t")
         mode, _, name = words.split(" ")
         if path in wanted and mode.startswith("100"):
-            found[chunk_path(StorePath(path))] = name
+            found[tree.chunk_path(StorePath(path))] = name
     return found
 
 
@@ -272,17 +272,17 @@ def _fields(output: bytes | None) -> Iterator[str]:
     return iter((output or b"").decode("utf-8", "surrogateescape").split("\0")[:-1])
 
 
-def deleted_paths(root: str) -> set[ChunkPath]:
-    """The paths below `chunked/` that some commit has and git's HEAD does not.
+def deleted_paths(root: str, tree: Tree) -> set[ChunkPath]:
+    """The paths of a tree that some commit has and git's HEAD does not.
 
     They went on purpose: by a commit, a merge, or a change of branch. Empty where there is no git.
     The folder may be gone itself.
     """
-    commits = _git(root, "rev-list", "--all", "--", CHUNKED) or b""
+    commits = _git(root, "rev-list", "--all", "--", tree.folder) or b""
     words = ("-r", "--root", "--no-commit-id", "--no-renames", "--name-only", "--relative", "-z")
-    ever = _split(_git(root, "diff-tree", "--stdin", *words, "--", CHUNKED, given=commits))
-    head = _names(root, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", CHUNKED)
-    return set(chunk_paths(map(StorePath, ever - head)))
+    ever = _split(_git(root, "diff-tree", "--stdin", *words, "--", tree.folder, given=commits))
+    head = _names(root, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", tree.folder)
+    return set(tree.chunk_paths(map(StorePath, ever - head)))
 
 
 def _names(folder: str, *words: str) -> set[str]:

@@ -14,7 +14,7 @@ from filestore.chunks.observation import Observation
 from filestore.config.layout import Places, folded_path
 from filestore.config.settings import Layout, Settings
 from filestore.core.errors import FilestoreError, RefusedError
-from filestore.core.paths import ChunkPath, folder_of, inside, is_below, store_path
+from filestore.core.paths import CHUNKS, ChunkPath, folder_of, inside, is_below
 from filestore.core.progress import OnProgress, Progress
 from filestore.core.schema import make
 from filestore.fs.disk import FileSystemClock, make_folders
@@ -236,7 +236,7 @@ def recorded_sources(
         record = looks[path].record if path in looks else None
         if record is None:
             raise SourceError(
-                f"{store_path(path)} is not a usable record",
+                f"{CHUNKS.store_path(path)} is not a usable record",
                 remedy="restore it from git, or add its source again",
             )
         source = os.path.normpath(os.path.join(places.root, record.source.replace("\0", "")))

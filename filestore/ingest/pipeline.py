@@ -17,7 +17,7 @@ from filestore.config.layout import Places
 from filestore.config.settings import Settings
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import origin_hash, source_hash
-from filestore.core.paths import TOP, ChunkPath, StorePath, inside, store_path
+from filestore.core.paths import CHUNKS, TOP, ChunkPath, StorePath, inside
 from filestore.core.schema import JsonObject
 from filestore.extract.base import Document
 from filestore.extract.folder import documents
@@ -88,7 +88,7 @@ class Outcome(JsonObject):
     @property
     def kept_details(self) -> dict[StorePath, str]:
         """Each file of `kept` with what overlaps."""
-        return {store_path(path): kept.detail for path, kept in self.kept.items()}
+        return {CHUNKS.store_path(path): kept.detail for path, kept in self.kept.items()}
 
     failures: list[tuple[str, FilestoreError]] = field(default_factory=list)
     """Documents of a folder that could not be read; what they had before stays."""
@@ -386,7 +386,8 @@ class Ingest:
         if any(file.chunk.origin in origins for file in ours.values()):
             return planned(existing, self._taken(prefix)), held
         raise RefusedError(
-            f"the name {named.resource!r} is in use: {store_path(prefix)} has chunks of other text",
+            f"the name {named.resource!r} is in use: {CHUNKS.store_path(prefix)} has chunks"
+            " of other text",
             remedy=f"choose another with --into, or remove it: filestore rm {named.resource}",
         )
 
@@ -449,10 +450,10 @@ class Ingest:
         """Change chunk files, copies and, unless it stays, the record: all or nothing."""
         changes = {path: after for path, (_, after) in copies.items()}
         before = {path: data for path, (data, _) in copies.items()}
-        before |= {store_path(path): data for path, data in held.items()}
-        changes |= {store_path(path): data for path, data in done.writes.items()}
-        changes |= dict.fromkeys(map(store_path, done.deletions))
-        outcome.written, last = list(done.writes), store_path(named.record_path)
+        before |= {CHUNKS.store_path(path): data for path, data in held.items()}
+        changes |= {CHUNKS.store_path(path): data for path, data in done.writes.items()}
+        changes |= dict.fromkeys(map(CHUNKS.store_path, done.deletions))
+        outcome.written, last = list(done.writes), CHUNKS.store_path(named.record_path)
         if record is not None:
             before[last] = self._held_at(last) if named.before is not None else None
             changes[last] = resource_record.serialize(record)

@@ -11,7 +11,7 @@ from filestore.catalog import Catalog, UnknownResourceError
 from filestore.chunks.observation import INDEXED, RECORD
 from filestore.config.layout import Places
 from filestore.core.errors import RefusedError
-from filestore.core.paths import ChunkPath, store_path
+from filestore.core.paths import CHUNKS, ChunkPath
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
@@ -56,7 +56,7 @@ def remove(places: Places, catalog: Catalog, resources: Sequence[str]) -> tuple[
     its_paths = {resource: _paths_of(catalog, resource) for resource in resources}
     paths = [path for one in its_paths.values() for path in one]
     refuse_unmerged(places, paths)
-    before = {store_path(path): data for path, data in _read(places, paths).items()}
+    before = {CHUNKS.store_path(path): data for path, data in _read(places, paths).items()}
     records = [path for resource in resources for path in catalog.record_paths(resource)]
     more = f" and {len(resources) - _NAMED:,} more" if len(resources) > _NAMED else ""
     undo = write.change(
@@ -64,7 +64,7 @@ def remove(places: Places, catalog: Catalog, resources: Sequence[str]) -> tuple[
         dict.fromkeys(before),
         before=before,
         command=(" ".join(["rm", *resources[:_NAMED]]) + more),
-        last=[store_path(path) for path in records],
+        last=[CHUNKS.store_path(path) for path in records],
     )
     return tuple(
         Removed(resource=resource, paths=tuple(one), undo=undo)
@@ -100,7 +100,7 @@ def refuse_unmerged(places: Places, paths: Collection[ChunkPath]) -> None:
     held = sorted(unmerged(places.chunked).intersection(paths))
     if held:
         others = f" and {len(held) - 1} more" if len(held) > 1 else ""
-        first = shown_path(store_path(held[0]))
+        first = shown_path(CHUNKS.store_path(held[0]))
         raise GitBusyError(
             f"git has {first}{others} as unmerged: it is not touched until that is resolved",
             remedy="resolve the conflict, 'git add' the file, and run the command again",
@@ -121,7 +121,7 @@ def _read(places: Places, paths: list[ChunkPath]) -> dict[ChunkPath, bytes]:
             except FileNotFoundError:
                 continue
             except OSError as error:
-                shown = shown_path(store_path(path))
+                shown = shown_path(CHUNKS.store_path(path))
                 raise NotKeptError(
                     f"{shown} cannot be kept, so nothing was removed: {error.strerror or error}",
                     remedy=f"make {shown} an ordinary, readable file again, or remove it by hand",

@@ -12,7 +12,7 @@ from filestore.chunks.resource_record import Record
 from filestore.config.layout import RECORD_NAME, Places, folded_path
 from filestore.config.settings import Layout
 from filestore.core.errors import RefusedError
-from filestore.core.paths import TOP, ChunkPath, inside, is_below, store_path
+from filestore.core.paths import CHUNKS, TOP, ChunkPath, inside, is_below
 from filestore.git.repository import work_tree
 from filestore.history.write import look_at_existing
 from filestore.ingest.sources import SourceError, SourcePath, check_name
@@ -73,7 +73,9 @@ class Naming:
         prefix, record_path = self._places_of(resource, reference)
         before = self._read_record(record_path)
         if before is not None and before.source != reference:
-            raise _in_use(source.resource, f"{before.source}, as {store_path(record_path)} says")
+            raise _in_use(
+                source.resource, f"{before.source}, as {CHUNKS.store_path(record_path)} says"
+            )
         if before is None:
             self._check_collision(resource)
         original = self._original(source, reference, is_there=before is not None)
@@ -160,7 +162,7 @@ class Naming:
         for look in look_at_existing(self._places, [path], self._layout):
             if look.record is None:
                 raise SourceError(
-                    f"{store_path(path)} is not a usable record: {look.detail}",
+                    f"{CHUNKS.store_path(path)} is not a usable record: {look.detail}",
                     remedy="restore it from git, or remove it and add the source again",
                 )
             return look.record
@@ -172,7 +174,7 @@ class Naming:
         if other is not None and (other != resource or self._layout == "flat"):
             kind = "is in use" if other == resource else "differs only by case or composition from"
             raise RefusedError(
-                f"the name {resource!r} {kind} {store_path(ChunkPath(other))}",
+                f"the name {resource!r} {kind} {CHUNKS.store_path(ChunkPath(other))}",
                 remedy="choose another name with --into",
             )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import worst_first
-from filestore.core.paths import ChunkPath, chunk_path, is_chunked
+from filestore.core.paths import ChunkPath
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.disk import WriteFailedError
 from filestore.git import repository
@@ -117,14 +117,17 @@ class _Applying:
             changes, batch = write_files(snapshot, steps, group=self.group, on_skipped=self._skip)
             self.group = self.group or batch
             self.applied += changes.steps
-            if changes.resolved or any(map(is_chunked, changes.after)):
+            if changes.resolved or any(map(changes.tree.holds, changes.after)):
                 commit = self._parts.commit(catalog, embeddings, embed=True)
                 self._index(snapshot, commit, changes, batch)
 
     def _index(
         self, snapshot: "StoreSnapshot", commit: "Commit", changes: TreeChanges, batch: str
     ) -> None:
-        ours = {chunk_path(path): changes.after[path] for path in changes.after if is_chunked(path)}
+        tree = changes.tree
+        ours = {
+            tree.chunk_path(path): changes.after[path] for path in changes.after if tree.holds(path)
+        }
         is_mass = any("mass-missing" in step.codes for step in changes.steps)
         rest = detected(snapshot).gone if is_mass else ()
         with commit:

@@ -9,7 +9,7 @@ from typing import Final
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.chunks.observe import fenced
 from filestore.core.hashing import content_hash
-from filestore.core.paths import StorePath, store_path
+from filestore.core.paths import StorePath, Tree
 from filestore.core.safe_text import shown_path
 from filestore.git import conflict_markers
 from filestore.git.conflict_markers import ConflictHunk, MarkersBrokenError, Side
@@ -84,10 +84,11 @@ def _doubt(data: bytes, found: Sequence[ConflictHunk]) -> str:
     return ""
 
 
-def without(path: StorePath, seen: Observation, twin: Observation | None) -> Prepared:
+def without(tree: Tree, path: StorePath, seen: Observation, twin: Observation | None) -> Prepared:
     """A file that goes, because another one has its text.
 
     Args:
+        tree: Where they lie.
         path: Of the file.
         seen: The file as it is.
         twin: One that stays and has the same text; None where there is none.
@@ -96,7 +97,7 @@ def without(path: StorePath, seen: Observation, twin: Observation | None) -> Pre
         return Prepared(seen={}, problem=f"it is excluded as {seen.state}: fix it first")
     if twin is None:
         return Prepared(seen={}, problem="no other file that stays has the same text")
-    other = store_path(twin.path)
+    other = tree.store_path(twin.path)
     return Prepared(
         seen={path: _state(seen), other: _state(twin)},
         detail=f"its text stays in {other}",

@@ -17,7 +17,7 @@ from filestore.chunks.resource_record import Record, RecordInvalidError, SourceD
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
-from filestore.core.paths import ChunkPath, StorePath, chunk_path, chunk_paths, inside, store_path
+from filestore.core.paths import ChunkPath, StorePath, Tree, inside
 from filestore.core.progress import OnProgress, Progress
 from filestore.git import attributes, repository
 from filestore.git.attributes import attributes_file
@@ -56,13 +56,14 @@ class Inspector:
         """
         self._snapshot = snapshot
         self._places = snapshot.places
+        self._tree = snapshot.places.tree
         self._catalog: Catalog = snapshot.catalog
         self._policy = policy
         self._has_catalog = has_catalog
         self._on_progress = on_progress
         self._restoring = Restoring(snapshot.places, snapshot.catalog)
         self._reader = TreeReader(snapshot)
-        self._recorded = Recorded(snapshot.catalog)
+        self._recorded = Recorded(snapshot.places.tree, snapshot.catalog)
         self._looks: dict[StorePath, Look] = {}
         self._tree_bytes = 0
 
@@ -77,7 +78,7 @@ class Inspector:
         codes = {finding.code for finding in found}
         is_asked = self._policy.truth or bool(self._policy.paths)
         gone = self._gone() if "mass-missing" in codes and is_asked else ()
-        self._look(_chunk_paths(found, self._policy))
+        self._look(_chunk_paths(self._tree, found, self._policy))
         restorable = self._restorable(found, gone)
         prepared = dict(self._prepared(found))
         reasons = dict(self._reasons(found))
@@ -87,6 +88,7 @@ class Inspector:
         keys = {key for look in self._looks.values() for key in look.keys}
         keys |= {key for one in prepared.values() for key in one.keys or ()}
         return Inspection(
+            tree=self._tree,
             identity=self._catalog.identity if self._has_catalog else "",
             generation=self._catalog.generation if self._has_catalog else 0,
             looks=self._looks,
@@ -110,7 +112,7 @@ class Inspector:
         for number, (path, seen) in enumerate(self._reader.each(paths)):
             if number % 1000 == 0:
                 self._on_progress(Progress(stage="reading files", done=number, total=total))
-            name, row = store_path(path), rows.get(path)
+            name, row = self._tree.store_path(path), rows.get(path)
             if not isinstance(seen, Observation):
                 self._looks[name] = Look(state=seen)
                 continue
@@ -130,7 +132,7 @@ class Inspector:
             processes=self._snapshot.processes,
             lost=self._snapshot.lost,
         )
-        return tuple(filter(self._policy.names, map(store_path, seen.gone)))
+        return tuple(filter(self._policy.names, map(self._tree.store_path, seen.gone)))
 
     def _restorable(
         self, findings: Sequence[Finding], gone: Sequence[StorePath]
@@ -141,14 +143,18 @@ class Inspector:
             if finding.code == "missing" and self._policy.truth:
                 lost.add(finding.path)
             elif finding.code == "bit-rot":
-                self._offer(found, finding.path, self._restoring.recorded(chunk_path(finding.path)))
+                self._offer(
+                    found,
+                    finding.path,
+                    self._restoring.recorded(self._tree.chunk_path(finding.path)),
+                )
             elif finding.code == "record-invalid":
-                kept = self._restoring.last_good(chunk_path(finding.path), _is_record)
+                kept = self._restoring.last_good(self._tree.chunk_path(finding.path), _is_record)
                 self._offer(found, finding.path, kept)
         for number, path in enumerate(sorted(lost)):
             if number % 100 == 0:
                 self._on_progress(Progress(stage="looking back", done=number, total=len(lost)))
-            self._offer(found, path, self._restoring.newest(chunk_path(path)))
+            self._offer(found, path, self._restoring.newest(self._tree.chunk_path(path)))
         return found
 
     def _offer(
@@ -270,7 +276,9 @@ class Inspector:
 
     def _relink(self, path: StorePath) -> Prepared:
         data = self._reader.held(path)
-        made = links.relinked(data, chunk_path(path), self._recorded.moved_targets.get(path, {}))
+        made = links.relinked(
+            data, self._tree.chunk_path(path), self._recorded.moved_targets.get(path, {})
+        )
         if made == data:
             return Prepared(seen={}, problem="fix the link: where its target moved is unknown")
         return Prepared(
@@ -284,7 +292,7 @@ class Inspector:
     @cached_property
     def _conflicts(self) -> dict[StorePath, Conflict]:
         found = recorded_state.open_conflicts(self._snapshot)
-        return {store_path(one.path): one for one in found}
+        return {self._tree.store_path(one.path): one for one in found}
 
     def _reasons(self, findings: Iterable[Finding]) -> Iterable[tuple[tuple[str, StorePath], str]]:
         """What a person can do about findings that no step repairs, where the store tells more."""
@@ -347,7 +355,7 @@ class Inspector:
             path,
             seen,
             choices.SIDES[kind],
-            is_unmerged=chunk_path(path) in self._unmerged,
+            is_unmerged=self._tree.chunk_path(path) in self._unmerged,
             interpreted=self._interpreted,
         )
 
@@ -359,11 +367,11 @@ class Inspector:
         seen = self._reader.observed(path)
         if seen is None:
             return Prepared(seen={}, problem="it cannot be read")
-        return choices.without(path, seen, next(self._twins(seen), None))
+        return choices.without(self._tree, path, seen, next(self._twins(seen), None))
 
     def _twins(self, seen: Observation) -> Iterator[Observation]:
         """The files that have the text of a file, and stay."""
-        goes = {chunk_path(path) for path in self._policy.remove}
+        goes = {self._tree.chunk_path(path) for path in self._policy.remove}
         owners = self._catalog.files_of_vectors(seen.vector_ids()[:1])
         ids = [file for pairs in owners.values() for file, part in pairs if not part]
         paths = sorted(set(self._catalog.indexed_paths(ids).values()) - goes)
@@ -373,7 +381,9 @@ class Inspector:
 
     def _interpreted(self, path: StorePath, data: bytes) -> Observation:
         """What these bytes would mean in a file."""
-        seen = Observation(path=chunk_path(path), values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
+        seen = Observation(
+            path=self._tree.chunk_path(path), values=(0, 0, 0, 0, 0), state=INDEXED, data=data
+        )
         interpret(seen, os.path.basename(path), layout=self._snapshot.layout)
         return seen
 
@@ -422,7 +432,7 @@ class Inspector:
         edited = sum(row.edited for row in rows)
         paths = [row.path for row in rows] + [found[0]]
         seen = {path: source_state(self._snapshot, path)}
-        seen |= {path: self._reader.state(path) for path in map(store_path, paths)}
+        seen |= {path: self._reader.state(path) for path in map(self._tree.store_path, paths)}
         words = "1 chunk file" if len(rows) == 1 else f"{len(rows):,} chunk files"
         left = tuple(one for one in found[1].documents if one != found[2])
         return Prepared(
@@ -435,12 +445,12 @@ class Inspector:
         )
 
 
-def _chunk_paths(findings: Sequence[Finding], policy: Policy) -> list[ChunkPath]:
+def _chunk_paths(tree: Tree, findings: Sequence[Finding], policy: Policy) -> list[ChunkPath]:
     """The files of the tree that findings are about, neighbours together."""
     meant = ((finding.path, finding.meaning) for finding in findings)
     paths = {path for path, meaning in meant if meaning.step or meaning.excluded}
     paths.update(policy.lost, policy.remove)
-    return sorted(chunk_paths(paths))
+    return sorted(tree.chunk_paths(paths))
 
 
 def _is_record(data: bytes) -> bool:

@@ -13,7 +13,7 @@ import orjson
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import CODES
 from filestore.core.packages import UPGRADE
-from filestore.core.paths import StorePath, has_plain_names, is_chunked
+from filestore.core.paths import CHUNKS, StorePath, has_plain_names
 from filestore.core.safe_text import brief
 from filestore.repair.plan import FORMAT, KINDS, Policy, State, Step
 
@@ -131,7 +131,7 @@ def _step(item: Mapping[str, Any]) -> Step:
 
 
 def _check_inside(path: str) -> None:
-    if not is_chunked(path) or not has_plain_names(path):
+    if not CHUNKS.holds(path) or not has_plain_names(path):
         raise PlanOutsideError(
             f"the plan names {brief(path)}, which is no file below chunked/", remedy=_AGAIN
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypedDict
 
 from filestore.core.findings import Finding
-from filestore.core.paths import CHUNKED, NO_PATH, StorePath, is_below
+from filestore.core.paths import CHUNKS, NO_PATH, StorePath, Tree
 from filestore.repair.plan import ABSENT, KINDS, Left, Plan, Policy, State, Step
 
 
@@ -68,6 +68,7 @@ class Inspection:
     identity: str
     """Of the catalog; "" where there is none."""
     generation: int
+    tree: Tree = CHUNKS
     looks: Mapping[StorePath, Look] = field(default_factory=dict)
     restorable: Mapping[StorePath, Restorable] = field(default_factory=dict)
     gone: tuple[StorePath, ...] = ()
@@ -189,7 +190,7 @@ class _Planner:
         look = self._found.looks.get(finding.path, _NOTHING)
         keys = look.keys if kind in ("index", "reindex") else ()
         # What is no file of the tree changes with the generation, and the sync sees to that.
-        seen = {finding.path: look.state} if is_below(finding.path, CHUNKED) else {}
+        seen = {finding.path: look.state} if self._found.tree.covers(finding.path) else {}
         if kind == "repoint":
             seen[finding.other] = ABSENT
         step = Step(

@@ -8,13 +8,14 @@ from functools import cached_property
 from filestore.catalog import Catalog, FileRow
 from filestore.chunks import resource_record
 from filestore.chunks.resource_record import Record, SourceDocument
-from filestore.core.paths import ChunkPath, StorePath, store_path
+from filestore.core.paths import ChunkPath, StorePath, Tree
 
 
 class Recorded:
     """Records and links of one generation, each asked for once."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, tree: Tree, catalog: Catalog) -> None:
+        self._tree = tree
         self._catalog = catalog
 
     @cached_property
@@ -30,7 +31,7 @@ class Recorded:
     def record_of(self, path: StorePath) -> tuple[ChunkPath, Record, SourceDocument | None] | None:
         """The record that a finding about a source, or about the record itself, is about."""
         for record_path, record in self._records:
-            if store_path(record_path) == path:
+            if self._tree.store_path(record_path) == path:
                 return record_path, record, None
             for document in record.documents:
                 if document.source == path:
@@ -57,5 +58,5 @@ class Recorded:
         found: dict[StorePath, dict[ChunkPath, ChunkPath]] = {}
         for link in self._catalog.dangling_links():
             if link.moved_to is not None:
-                found.setdefault(store_path(link.path), {})[link.target] = link.moved_to
+                found.setdefault(self._tree.store_path(link.path), {})[link.target] = link.moved_to
         return found

@@ -14,13 +14,9 @@ from filestore.config.settings import Settings
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.findings import CODES, Finding, codes_where
 from filestore.core.paths import (
-    CHUNKED,
     ChunkPath,
     StorePath,
-    chunk_path,
     is_below,
-    is_chunked,
-    store_path,
 )
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.safe_text import shown_path
@@ -149,8 +145,9 @@ def named(places: Places, path: StrPath) -> StorePath:
     if is_below(absolute, places.chunked):
         return StorePath(os.path.relpath(absolute, places.root))
     normal = os.path.normpath(path)
-    is_rooted = normal.partition("/")[0] in (CHUNKED, "source", "..", ".sidecar")
-    return StorePath(normal) if is_rooted else store_path(ChunkPath(normal))
+    tree = places.tree
+    is_rooted = normal.partition("/")[0] in (tree.folder, "source", "..", ".sidecar")
+    return StorePath(normal) if is_rooted else tree.store_path(ChunkPath(normal))
 
 
 def plan(
@@ -207,7 +204,7 @@ def _is_accepted(finding: Finding, settings: Settings, policy: Policy) -> bool:
 def _check_paths(
     places: Places, catalog: Catalog, policy: Policy, findings: Sequence[Finding]
 ) -> None:
-    conflicts = {store_path(one.path): one for one in catalog.conflicts()}
+    conflicts = {places.tree.store_path(one.path): one for one in catalog.conflicts()}
     waiting = {finding.path for finding in findings if finding.code == "ingest-conflict"}
     marked = {finding.path for finding in findings if finding.code == "conflict-markers"}
     for path in (*policy.ours, *policy.theirs):
@@ -226,14 +223,14 @@ def _check_paths(
                 remedy="'filestore verify' lists what does: ingest-conflict, conflict-markers",
             )
     for path in policy.remove:
-        if not is_below(path, CHUNKED) or not os.path.lexists(os.path.join(places.root, path)):
+        if not places.tree.covers(path) or not os.path.lexists(os.path.join(places.root, path)):
             raise UnknownRepairPathError(
                 f"{path}: there is no such chunk file",
                 remedy="'filestore verify' lists which files have a text in common, as duplicate",
             )
     known = {*catalog.forgotten_paths(), *catalog.folders()}
     for path in policy.paths:
-        below = chunk_path(path)
+        below = places.tree.chunk_path(path)
         if (
             os.path.lexists(os.path.join(places.root, path))
             or any(is_below(finding.path, path) for finding in findings)
@@ -252,18 +249,17 @@ def _lost(
     snapshot: "StoreSnapshot", policy: Policy, findings: Sequence[Finding]
 ) -> tuple[StorePath, ...]:
     """Files that are gone and forgotten, where the policy names them."""
-    forgotten = [store_path(path) for path in snapshot.catalog.forgotten_paths()]
+    places = snapshot.places
+    forgotten = [places.tree.store_path(path) for path in snapshot.catalog.forgotten_paths()]
     reported = {finding.path for finding in findings}
     found: dict[StorePath, None] = {}
     for chosen in policy.paths:
         if any(is_below(path, chosen) for path in reported):
             continue
         found |= dict.fromkeys(path for path in forgotten if is_below(path, chosen))
-        if is_chunked(chosen) and chosen.endswith((".md", ".json")):
+        if places.tree.holds(chosen) and chosen.endswith((".md", ".json")):
             found[chosen] = None
-    return tuple(
-        path for path in found if not os.path.lexists(os.path.join(snapshot.places.root, path))
-    )
+    return tuple(path for path in found if not os.path.lexists(os.path.join(places.root, path)))
 
 
 def confirm(
@@ -285,7 +281,7 @@ def confirm(
         PlanOutsideError: A path of it leads through a link.
     """
     for path in {name for step in saved.steps if not step.part for name in step.seen}:
-        _check_no_link(parts.places.root, path)
+        _check_no_link(parts.places, path)
     fresh = _plan(parts, saved.policy, saved.level, on_progress, check=lambda *_: None)
     if fresh.identity != saved.identity:
         raise OtherPlanError(
@@ -320,11 +316,11 @@ def _difference(saved: Step, now: Step | None, *, is_same_generation: bool) -> s
     return "" if saved.hash == now.hash else "what it would hold then is another text now"
 
 
-def _check_no_link(root: str, path: str) -> None:
+def _check_no_link(places: Places, path: str) -> None:
     """Refuse a path of which a folder is a link; whether the file itself is one is looked at."""
     folder = os.path.dirname(path)
-    while folder and is_chunked(path):
-        if os.path.islink(os.path.join(root, folder)):
+    while folder and places.tree.holds(path):
+        if os.path.islink(os.path.join(places.root, folder)):
             raise PlanOutsideError(
                 f"the plan names {path}, which leads through a link",
                 remedy="plan again: filestore repair --plan --json",

@@ -15,7 +15,7 @@ from filestore.chunks.observation import INDEXED, RECORD
 from filestore.config.layout import Places
 from filestore.core.diff import unified
 from filestore.core.hashing import content_hash
-from filestore.core.paths import ChunkPath, chunk_path, folder_of, is_chunked, store_path
+from filestore.core.paths import ChunkPath, folder_of
 from filestore.fs.scan import PackedFolder, unpack_stat
 from filestore.git import repository
 
@@ -174,7 +174,11 @@ class Restoring:
     def _blob_names(self) -> dict[ChunkPath, str]:
         """What HEAD has of each file, asked once for all: git takes long for each question."""
         named = repository.blob_names(self._places.root)
-        return {chunk_path(path): name for path, name in named.items() if is_chunked(path)}
+        return {
+            self._places.tree.chunk_path(path): name
+            for path, name in named.items()
+            if self._places.tree.holds(path)
+        }
 
     def _is_newer(self, path: ChunkPath, seen: _Seen) -> bool:
         """Whether what was seen was written after git's newest commit of the file."""
@@ -183,7 +187,7 @@ class Restoring:
             return True
         if repository.blob_name(seen.data, name) == name:
             return True
-        committed = repository.last_commit(self._places.root, store_path(path))
+        committed = repository.last_commit(self._places.root, self._places.tree.store_path(path))
         return committed is None or seen.mtime_ns >= committed[0] * _SECOND_NS
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from filestore.chunks.observation import Observation
-from filestore.core.paths import ChunkPath, StorePath, chunk_path, is_chunked
+from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.progress import OnProgress
 from filestore.fs.disk import FileSystemClock
 from filestore.repair.plan import ABSENT, KINDS, State, Step, moved_on
@@ -79,6 +79,7 @@ class SidecarChanges:
         wanted = self.kinds.union(*(KINDS[kind].also for kind in self.kinds))
         needed = plan_parts(self.snapshot, embedder=commit.embedder, embeds=commit.embeds)
         seen = Drift(
+            tree=self.snapshot.places.tree,
             to_read=tuple(sorted(self.read)),
             latest_stamp_ns=clock.now_ns(),
             moves=tuple(self.moves),
@@ -121,19 +122,19 @@ def follow(
 
 
 def _read(changes: SidecarChanges, step: Step) -> None:
-    if is_chunked(step.path):
-        changes.read.setdefault(chunk_path(step.path), []).append(step)
+    if changes.snapshot.places.tree.holds(step.path):
+        changes.read.setdefault(changes.snapshot.places.tree.chunk_path(step.path), []).append(step)
 
 
 def _forget(changes: SidecarChanges, step: Step) -> None:
     if changes.holds(step, step.path, changes.reader.state(step.path)):
-        changes.gone.append(chunk_path(step.path))
+        changes.gone.append(changes.snapshot.places.tree.chunk_path(step.path))
 
 
 def _repoint(changes: SidecarChanges, step: Step) -> None:
     if not all(changes.holds(step, path, changes.reader.state(path)) for path in step.seen):
         return
-    old = chunk_path(step.other)
+    old = changes.snapshot.places.tree.chunk_path(step.other)
     look, row = changes.reader.observed(step.path), changes.snapshot.catalog.files([old]).get(old)
     if row is None or look is None:
         return

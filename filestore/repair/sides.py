@@ -14,7 +14,7 @@ from filestore.catalog import Catalog
 from filestore.chunks.frontmatter import split
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
-from filestore.core.paths import NO_PATH, StorePath, is_chunked, store_path
+from filestore.core.paths import NO_PATH, StorePath
 from filestore.git import conflict_markers, repository
 from filestore.repair.plan import Policy
 from filestore.sidecar.session import Parts
@@ -80,7 +80,7 @@ def sides(parts: Parts, finding: Finding) -> Sides:
 
 
 def _of_ingest(parts: Parts, path: StorePath, catalog: Catalog) -> Sides:
-    waiting = {store_path(one.path): one for one in catalog.conflicts()}
+    waiting = {parts.places.tree.store_path(one.path): one for one in catalog.conflicts()}
     conflict = waiting.get(path)
     if conflict is None:
         raise NoSidesError(f"{path}: no choice waits there any more", remedy="filestore status")
@@ -216,7 +216,7 @@ def _word(path: StorePath) -> str:
 
 
 def _present(parts: Parts, path: StorePath) -> Present:
-    is_of_tree = is_chunked(path)
+    is_of_tree = parts.places.tree.holds(path)
     seen = present_files.look(parts.places.root, path) if is_of_tree else present_files.GONE
     if seen.data is None:
         raise NoSidesError(f"{path}: {seen.problem}", remedy="filestore status")

@@ -6,7 +6,7 @@ The writer's lock is held.
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from filestore.core.paths import ChunkPath, chunk_path
+from filestore.core.paths import ChunkPath
 from filestore.core.progress import OnProgress
 from filestore.fs.disk import FileSystemClock
 from filestore.ingest import add
@@ -27,7 +27,7 @@ class Reingest:
     def __init__(self, snapshot: "StoreSnapshot", on_skipped: OnSkipped) -> None:
         self._snapshot = snapshot
         self._reader = TreeReader(snapshot)
-        self._recorded = Recorded(snapshot.catalog)
+        self._recorded = Recorded(snapshot.places.tree, snapshot.catalog)
         self._on_skipped = on_skipped
         self.records: dict[ChunkPath, list[Step]] = {}
         """Path of a record to its steps."""
@@ -52,7 +52,11 @@ class Reingest:
     def take_resolved(self, steps: Iterable[Step]) -> None:
         """Collect the records of files whose conflict was resolved."""
         catalog = self._snapshot.catalog
-        resolved = [chunk_path(step.path) for step in steps if KINDS[step.kind].resolves]
+        resolved = [
+            self._snapshot.places.tree.chunk_path(step.path)
+            for step in steps
+            if KINDS[step.kind].resolves
+        ]
         names = {row.resource for row in catalog.files(resolved).values()}
         names |= {path.partition("/")[0] for path in resolved}
         for path in sorted({path for name in names for path in catalog.record_paths(name)}):

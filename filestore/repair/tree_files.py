@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from filestore.chunks.observation import Observation
 from filestore.core.hashing import source_hash
-from filestore.core.paths import ChunkPath, StorePath, chunk_path, is_chunked
+from filestore.core.paths import ChunkPath, StorePath
 from filestore.fs.disk import stat_values
 from filestore.ingest.sources import SourceError, read_source
 from filestore.repair.plan import ABSENT, State
@@ -36,6 +36,7 @@ class TreeReader:
             unmerged: Paths that are excluded from search, as git has them as unmerged.
         """
         self._snapshot = snapshot
+        self._tree = snapshot.places.tree
         self._unmerged = unmerged
         self._seen = snapshot.seen if snapshot.seen.keeps else SeenFiles()
 
@@ -50,7 +51,7 @@ class TreeReader:
 
     def observed(self, path: StorePath) -> Observation | None:
         """A file of the tree; None where it cannot be read."""
-        ((_, seen),) = self.each([chunk_path(path)])
+        ((_, seen),) = self.each([self._tree.chunk_path(path)])
         return seen if isinstance(seen, Observation) else None
 
     def held(self, path: StorePath) -> bytes:
@@ -64,9 +65,9 @@ class TreeReader:
 
     def look(self, path: StorePath) -> tuple[State, bytes | None]:
         """The state and the bytes of a file of the tree, of one reading; of a source the state."""
-        if not is_chunked(path):
+        if not self._tree.holds(path):
             return source_state(self._snapshot, path), None
-        ((_, seen),) = self.each([chunk_path(path)])
+        ((_, seen),) = self.each([self._tree.chunk_path(path)])
         return (state_of(seen), seen.data) if isinstance(seen, Observation) else (seen, None)
 
 

@@ -13,7 +13,7 @@ from filestore.catalog import Conflict
 from filestore.chunks import chunk_file, links, resource_record
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
-from filestore.core.paths import TOP, ChunkPath, StorePath, chunk_path, store_path
+from filestore.core.paths import TOP, ChunkPath, StorePath
 from filestore.fs.transaction import ChangedMeanwhile
 from filestore.git import attributes, conflict_markers
 from filestore.git.attributes import attributes_file
@@ -46,8 +46,9 @@ class TreeChanges:
     def __init__(self, snapshot: "StoreSnapshot") -> None:
         self.snapshot = snapshot
         self.reader = TreeReader(snapshot)
-        self.recorded = Recorded(snapshot.catalog)
+        self.recorded = Recorded(snapshot.places.tree, snapshot.catalog)
         self.restoring = Restoring(snapshot.places, snapshot.catalog)
+        self.tree = snapshot.places.tree
         self.before: Made = {}
         self.after: Made = {}
         self.steps: list[Step] = []
@@ -60,6 +61,7 @@ class TreeChanges:
     @property
     def resolved(self) -> list[ChunkPath]:
         """Files whose ingest conflict is resolved."""
+        chunk_path = self.tree.chunk_path
         return [chunk_path(step.path) for step in self.steps if KINDS[step.kind].resolves]
 
     def take(self, step: Step) -> str:
@@ -91,8 +93,9 @@ class TreeChanges:
         Raises:
             ChangedMeanwhile: Somebody edits one of the files in this moment.
         """
-        rows = self.snapshot.catalog.files([chunk_path(path) for path in self.before])
-        known = {store_path(path): row.file_hash for path, row in rows.items()}
+        tree = self.tree
+        rows = self.snapshot.catalog.files([tree.chunk_path(path) for path in self.before])
+        known = {tree.store_path(path): row.file_hash for path, row in rows.items()}
         batch = write.change(
             self.snapshot.places,
             self.after,
@@ -137,7 +140,7 @@ def write_files(
 
 
 def _restore(changes: TreeChanges, step: Step) -> Made:
-    data = changes.restoring.fetch(chunk_path(step.path), step.hash, step.blob)
+    data = changes.restoring.fetch(changes.tree.chunk_path(step.path), step.hash, step.blob)
     if data is None:
         raise _MovedOnError("the copy to restore from is no longer kept")
     return {step.path: data}
@@ -154,11 +157,14 @@ def _relink(changes: TreeChanges, step: Step) -> Made:
     # What another step makes of the file is what is linked again.
     data = changes.after.get(step.path) or changes.held(step, step.path) or b""
     targets = changes.recorded.moved_targets.get(step.path, {})
-    return {step.path: links.relinked(data, chunk_path(step.path), targets)}
+    return {step.path: links.relinked(data, changes.tree.chunk_path(step.path), targets)}
 
 
 def _resolve(changes: TreeChanges, step: Step) -> Made:
-    conflict, data = changes.conflicts.get(chunk_path(step.path)), changes.held(step, step.path)
+    conflict, data = (
+        changes.conflicts.get(changes.tree.chunk_path(step.path)),
+        changes.held(step, step.path),
+    )
     if conflict is None or data is None:
         raise _MovedOnError("nothing waits for a choice there any more")
     snapshot = changes.snapshot
@@ -176,7 +182,7 @@ def _resolve(changes: TreeChanges, step: Step) -> Made:
 
 
 def _take_side(changes: TreeChanges, step: Step) -> Made:
-    remove.refuse_unmerged(changes.snapshot.places, [chunk_path(step.path)])
+    remove.refuse_unmerged(changes.snapshot.places, [changes.tree.chunk_path(step.path)])
     data = changes.held(step, step.path)
     made = conflict_markers.with_side(data or b"", choices.SIDES[step.kind])
     if data is None or step.hash != content_hash(made).hex():
@@ -185,7 +191,7 @@ def _take_side(changes: TreeChanges, step: Step) -> Made:
 
 
 def _remove_duplicate(changes: TreeChanges, step: Step) -> Made:
-    remove.refuse_unmerged(changes.snapshot.places, [chunk_path(step.path)])
+    remove.refuse_unmerged(changes.snapshot.places, [changes.tree.chunk_path(step.path)])
     stays = changes.held(step, step.other)
     if stays is None or changes.after.get(step.other, stays) != stays:
         raise _MovedOnError(f"{step.other}, which has its text, does not stay as it was")
@@ -197,8 +203,8 @@ def _remove(changes: TreeChanges, step: Step) -> Made:
     if record is None or document is None:
         raise _MovedOnError("no record names it any more")
     rows = changes.recorded.made_of(record, document)
-    made: Made = {store_path(row.path): None for row in rows}
-    path = store_path(record_path)
+    made: Made = {changes.tree.store_path(row.path): None for row in rows}
+    path = changes.tree.store_path(record_path)
     # Two documents of one record may go in one repair.
     data = changes.after.get(path) or changes.held(step, path) or b""
     left = tuple(one for one in resource_record.parse(data).documents if one != document)

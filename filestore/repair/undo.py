@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from filestore.core.errors import FilestoreError, RefusedError
-from filestore.core.paths import StorePath, chunk_paths, store_path
+from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs import transaction
@@ -296,8 +296,9 @@ def _index(
     on_progress: OnProgress,
 ) -> CommitReport | None:
     """Bring the sidecar up to date with the chunk files among them."""
-    ours = chunk_paths(sorted(done.there.keys() - done.found_again))
-    present = [path for path in ours if done.there[store_path(path)]]
+    tree = snapshot.places.tree
+    ours = tree.chunk_paths(sorted(done.there.keys() - done.found_again))
+    present = [path for path in ours if done.there[tree.store_path(path)]]
     if not ours:
         return None
     with open_commit() as commit:

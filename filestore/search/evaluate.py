@@ -18,7 +18,7 @@ from filestore.chunks.observation import INDEXED
 from filestore.chunks.observe import MAX_CHUNK_BYTES
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.paths import StorePath, chunk_path, store_path
+from filestore.core.paths import StorePath, Tree
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
@@ -145,8 +145,8 @@ def evaluate(
     """
     if count < 1:
         raise UsageError(f"-k must be at least 1, found {count}")
-    chunks = _chunks(catalog)
-    goals = _goals(chunks, catalog.sources_of_resources(), questions)
+    chunks = _chunks(places.tree, catalog)
+    goals = _goals(places.tree, chunks, catalog.sources_of_resources(), questions)
     notes: list[str] = []
     asked: dict[Column, list[Scores] | None] = {}
     for column in columns:
@@ -214,12 +214,12 @@ class _Goal:
         return next(right, keys[self.unit])
 
 
-def _chunks(catalog: Catalog) -> list[_Chunk]:
+def _chunks(tree: Tree, catalog: Catalog) -> list[_Chunk]:
     """Every chunk that can be found, by path."""
     sources = {resource: source for source, resource in catalog.sources_of_resources().items()}
     return [
         _Chunk(
-            path=store_path(row.path),
+            path=tree.store_path(row.path),
             resource=row.resource,
             source=row.source or sources.get(row.resource),
         )
@@ -229,9 +229,9 @@ def _chunks(catalog: Catalog) -> list[_Chunk]:
 
 
 def _goals(
-    chunks: Sequence[_Chunk], owners: Mapping[str, str], questions: Sequence[Question]
+    tree: Tree, chunks: Sequence[_Chunk], owners: Mapping[str, str], questions: Sequence[Question]
 ) -> list[_Goal]:
-    names = _Names(chunks, owners)
+    names = _Names(tree, chunks, owners)
     goals: list[_Goal] = []
     problems: list[str] = []
     for question in questions:
@@ -265,12 +265,12 @@ def _unknown(problems: Sequence[str]) -> UnknownRelevantError:
 class _Names:
     """What a person may call the things of a store."""
 
-    def __init__(self, chunks: Iterable[_Chunk], owners: Mapping[str, str]) -> None:
+    def __init__(self, tree: Tree, chunks: Iterable[_Chunk], owners: Mapping[str, str]) -> None:
         self._exact: dict[str, _Key] = {}
         self._ends: dict[str, set[_Key]] = {}
         for chunk in chunks:
             self._exact.setdefault(chunk.path, ("path", chunk.path))
-            self._exact.setdefault(chunk_path(chunk.path), ("path", chunk.path))
+            self._exact.setdefault(tree.chunk_path(chunk.path), ("path", chunk.path))
             if chunk.resource:
                 self._exact.setdefault(chunk.resource, ("resource", chunk.resource))
             if chunk.source is not None and chunk.source not in self._exact:
@@ -379,7 +379,9 @@ def _bodies(places: Places, chunks: Iterable[_Chunk]) -> dict[StorePath, str]:
     with disk.folder_at(places.chunked) as handle:
         for chunk in chunks:
             try:
-                data, _ = disk.read_below(handle, chunk_path(chunk.path), most=MAX_CHUNK_BYTES)
+                data, _ = disk.read_below(
+                    handle, places.tree.chunk_path(chunk.path), most=MAX_CHUNK_BYTES
+                )
                 texts[chunk.path] = chunk_file.parse(data).body
             except (OSError, FilestoreError):
                 continue

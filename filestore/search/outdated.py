@@ -8,22 +8,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from filestore.catalog import Catalog, queries
-from filestore.core.paths import chunk_path
+from filestore.core.paths import Tree
 from filestore.search.answer import Answer
 from filestore.sidecar import originals
 from filestore.sidecar.originals import Document
 from filestore.sidecar.reachable import Reachable
 
 
-def mark(answer: Answer, catalog: Catalog, reachable: Reachable) -> Answer:
+def mark(answer: Answer, tree: Tree, catalog: Catalog, reachable: Reachable) -> Answer:
     """An answer in which hits that are as indexed say where their original changed or went.
 
     Args:
         answer: What was found.
+        tree: Where the files lie.
         catalog: Inside a snapshot.
         reachable: Where the store may look.
     """
-    fresh = {chunk_path(hit.path): hit for hit in answer if hit.freshness == "fresh" and hit.source}
+    fresh = {
+        tree.chunk_path(hit.path): hit for hit in answer if hit.freshness == "fresh" and hit.source
+    }
     rows = catalog.files(list(fresh))
     made = {row.path: fresh[row.path].source or "" for row in rows.values() if row.origin}
     if not made:
@@ -33,7 +36,7 @@ def mark(answer: Answer, catalog: Catalog, reachable: Reachable) -> Answer:
     gone, changed = 0, 0
     hits = []
     for hit in answer:
-        path = chunk_path(hit.path)
+        path = tree.chunk_path(hit.path)
         source = made.get(path, "")
         if source in seen and _differs(seen[source], _recorded(documents, source, hit.resource)):
             changed += bool(seen[source].found)

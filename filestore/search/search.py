@@ -16,7 +16,7 @@ from filestore.catalog import Catalog, FileRow
 from filestore.chunks.metadata import value_text
 from filestore.config.layout import Places
 from filestore.core.errors import UsageError
-from filestore.core.paths import ChunkPath, StorePath, store_path
+from filestore.core.paths import ChunkPath, StorePath
 from filestore.embed import EndpointError, ModelUnusable
 from filestore.fulltext import (
     FulltextDamaged,
@@ -235,8 +235,8 @@ class Searcher:
                 look = looks[path] if path in looks else self._look(rows[path])
                 looks[path] = look
                 if look.freshness is not None:
-                    self.found[store_path(path)] = Found(row=rows[path], look=look)
                     hit = self._hit(rows[path], look, score, why())
+                    self.found[hit.path] = Found(row=rows[path], look=look)
                     (gone if look.freshness == "gone" else there).append(hit)
         return [*there, *gone][:count]
 
@@ -437,7 +437,7 @@ class Searcher:
 
     def _hit(self, row: FileRow, look: Look, score: float, why: Why) -> Hit:
         return Hit(
-            path=store_path(row.path),
+            path=self._places.tree.store_path(row.path),
             score=score,
             kind=row.kind,
             resource=row.resource,

@@ -96,7 +96,7 @@ class SearchSession:
             answer = reranking.rerank(answer, reranker, count=k)
         reachable = Reachable(parts.places, everywhere=parts.may_reach_sources())
         with catalog.snapshot():
-            return outdated.mark(answer, catalog, reachable)
+            return outdated.mark(answer, parts.places.tree, catalog, reachable)
 
     def evaluate(
         self, questions: Sequence[Question], *, k: int, syntax: Syntax, on_progress: OnProgress

@@ -28,7 +28,7 @@ def lost(places: Places, layout: Layout, tree: TreeScan) -> Lost:
     """
     have = {
         path: name
-        for path, name in repository.checked_in(places.root).items()
+        for path, name in repository.checked_in(places.root, places.tree).items()
         if _is_ours(path, layout)
     }
     if not have:
@@ -47,7 +47,7 @@ def findings(places: Places, layout: Layout, tree: TreeScan) -> list[Finding]:
     """What is lost where there is no catalog: each file, or one finding for a mass of them."""
     found = lost(places, layout, tree)
     mass = is_mass(found.gone, found.known, emptied=is_emptied(tree), deleted=lambda: set())
-    return gone_findings(found.gone, found.known, is_mass=mass)
+    return gone_findings(places.tree, found.gone, found.known, is_mass=mass)
 
 
 def _is_ours(path: ChunkPath, layout: Layout) -> bool:

@@ -12,7 +12,7 @@ from filestore.catalog import LET_GO, Catalog, CatalogWriter, FileRow
 from filestore.chunks.observation import GONE, Observation
 from filestore.config.layout import Places
 from filestore.core.findings import Finding
-from filestore.core.paths import CHUNKED, TOP, ChunkPath, folder_of, inside, store_path
+from filestore.core.paths import TOP, ChunkPath, Tree, folder_of, inside
 from filestore.fs import scan
 from filestore.fs.disk import pass_limits
 from filestore.fs.scan import pack_folder, pack_stat
@@ -211,12 +211,15 @@ def _unique(
     return {mark: paths[0] for mark, paths in found.items() if len(paths) == 1}
 
 
-def gone_findings(gone: Sequence[ChunkPath], known: int, *, is_mass: bool) -> list[Finding]:
+def gone_findings(
+    tree: Tree, gone: Sequence[ChunkPath], known: int, *, is_mass: bool
+) -> list[Finding]:
     """What is gone, one by one, or a mass of it as one finding; pure."""
     if is_mass:
-        some = ", ".join(store_path(path) for path in gone[:3])
+        some = ", ".join(tree.store_path(path) for path in gone[:3])
         detail = f"{len(gone)} of {known} files are gone: {some}, …"
-        return [Finding(code="mass-missing", path=CHUNKED, detail=detail)]
+        return [Finding(code="mass-missing", path=tree.folder, detail=detail)]
     return [
-        Finding(code="missing", path=store_path(path), detail="the file is gone") for path in gone
+        Finding(code="missing", path=tree.store_path(path), detail="the file is gone")
+        for path in gone
     ]

@@ -143,7 +143,7 @@ class Parts:
             embeddings=embeddings,
             embedder=self.model.embedder,
             no_model="" if self.model.is_unasked or not problem else self.why_no_model(),
-            deleted=partial(deleted_paths, root),
+            deleted=partial(deleted_paths, root, self.places.tree),
             lost=partial(git_losses.lost, self.places, self.settings.layout),
             processes=self._processes,
             settings=self.settings,

@@ -16,7 +16,7 @@ from filestore.chunks.observation import Observation
 from filestore.chunks.observe import look_at, unreadable
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, worst_first
-from filestore.core.paths import ChunkPath, chunk_path
+from filestore.core.paths import ChunkPath
 from filestore.core.progress import OnProgress, Progress, ignore, part_of
 from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
@@ -105,7 +105,7 @@ def apply(
         work.remaining += source_drift.findings(snapshot.catalog, sources)
     done = commit.finish() if work.written else None
     if done is not None and snapshot.embedder is not None:
-        work.remaining += verify.not_embedded(snapshot.catalog)
+        work.remaining += verify.not_embedded(snapshot.places, snapshot.catalog)
     if steps.is_whole:
         # What no sync can repair, so that it ends as `status` does.
         work.remaining += environment.attributes(snapshot.places)
@@ -188,7 +188,7 @@ class _Applying:
 
     def collect(self, finding: Finding) -> None:
         """Remove the temporary file of a dead writer: this writer's lock says that it is dead."""
-        path = chunk_path(finding.path)
+        path = self._snapshot.places.tree.chunk_path(finding.path)
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self._snapshot.places.chunked, path))
         self._commit.forget([path])
@@ -230,7 +230,7 @@ class _Applying:
             on_share = part_of(self._on_progress, "indexing", done=done, part=part, total=total)
             self._commit.put(changed, read_from_ns, on_share)
             for path, error in filter(accepts, failures):
-                self.remaining += unreadable(path, error)
+                self.remaining += unreadable(self._snapshot.places.tree, path, error)
             done += len(looks) + len(failures)
             self._on_progress(Progress(stage="indexing", done=done, total=total))
 
@@ -240,7 +240,7 @@ class _Applying:
         changed: list[Observation] = []
         for look in looks:
             row = known.get(look.path)
-            finding = drift.classify(row, look)
+            finding = drift.classify(self._snapshot.places.tree, row, look)
             if finding is not None and finding.code == "leftovers":
                 self.collect(finding)
                 continue

@@ -72,7 +72,9 @@ def plan(
     catalog = snapshot.catalog
     seen = detected(snapshot, forget_missing=forget_missing)
     moved = [old for old, _ in (*seen.moves, *seen.edited_moves)]
-    standing = drift.standing_findings(catalog, {*seen.to_read, *seen.gone, *moved})
+    standing = drift.standing_findings(
+        snapshot.places.tree, catalog, {*seen.to_read, *seen.gone, *moved}
+    )
     missing = drift.missing_findings(seen)
     return SyncPlan(
         drift=seen,

@@ -5,6 +5,7 @@ pages are walked first, and of a catalog that fails there nothing else is asked.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from filestore.catalog import Catalog, resource_of
@@ -14,7 +15,7 @@ from filestore.chunks.metadata import metadata_pairs
 from filestore.config.layout import CATALOG
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
-from filestore.core.paths import ChunkPath, store_path
+from filestore.core.paths import ChunkPath, Tree
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
 
 MOST_FILES: Final = 100
@@ -41,9 +42,9 @@ def check(
         report.not_checked.append("files, vectors and full text against a catalog that is damaged")
         return False
     report.add(_remembered(snapshot.catalog))
-    report.add(_records(snapshot.catalog))
+    report.add(_records(snapshot))
     report.checked.append("every page and index of the catalog")
-    _taken_from_files(snapshot.catalog, level, sample, report)
+    _taken_from_files(snapshot, level, sample, report)
     return True
 
 
@@ -53,17 +54,18 @@ def _remembered(catalog: Catalog) -> Iterator[Finding]:
         yield Finding(code="map-mismatch", path=CATALOG, detail=detail)
 
 
-def _records(catalog: Catalog) -> Iterator[Finding]:
+def _records(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Records whose rows are not what their bytes say; the bytes are held against their hash."""
+    catalog, mismatch = snapshot.catalog, partial(_mismatch, snapshot.places.tree)
     rows = {row.path: row for row in catalog.record_files()}
     for path, resource, source, data in catalog.all_records():
         row = rows.pop(path, None)
         if row is None or content_hash(data) != row.file_hash:
-            yield _mismatch(path, "its last seen bytes are not those that were recorded")
+            yield mismatch(path, "its last seen bytes are not those that were recorded")
         elif not _is_as_written(catalog, path, resource, source, data):
-            yield _mismatch(path, "what was taken from it is not what it says")
+            yield mismatch(path, "what was taken from it is not what it says")
     for path in rows:
-        yield _mismatch(path, "nothing was taken from it")
+        yield mismatch(path, "nothing was taken from it")
 
 
 def _is_as_written(
@@ -87,16 +89,17 @@ def _is_as_written(
 
 
 def _taken_from_files(
-    catalog: Catalog, level: Level, sample: Sample, report: VerificationReport
+    snapshot: StoreSnapshot, level: Level, sample: Sample, report: VerificationReport
 ) -> None:
     """Hold metadata and links of some files, at the deepest level of all, against their texts."""
+    catalog, tree = snapshot.catalog, snapshot.places.tree
     ids = catalog.indexed_ids()
     chosen = ids if level == "deep" else ids[:: -(-len(ids) // MOST_FILES) or 1]
     paths = catalog.indexed_paths(chosen)
     paths = {one: path for one, path in paths.items() if sample.has_path(path)}
     for identifier, path in paths.items():
         if detail := _taken_otherwise(catalog, identifier, path):
-            report.add([_mismatch(path, detail)])
+            report.add([_mismatch(tree, path, detail)])
     among = f"{len(ids):,} files"
     report.checked.append(f"metadata and links of {len(paths):,} of {among}")
     if len(paths) < len(ids):
@@ -120,5 +123,5 @@ def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
     return "" if catalog.links_of(identifier) == targets else "its links are not those of its text"
 
 
-def _mismatch(path: ChunkPath, detail: str) -> Finding:
-    return Finding(code="map-mismatch", path=store_path(path), detail=detail)
+def _mismatch(tree: Tree, path: ChunkPath, detail: str) -> Finding:
+    return Finding(code="map-mismatch", path=tree.store_path(path), detail=detail)

@@ -11,7 +11,7 @@ from filestore.chunks.observation import Observation
 from filestore.chunks.observe import look_at, unreadable
 from filestore.config.layout import CATALOG
 from filestore.core.findings import Finding
-from filestore.core.paths import ChunkPath, StorePath, chunk_paths, store_path
+from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.progress import OnProgress, Progress
 from filestore.sidecar.snapshot import Sample, StoreSnapshot, VerificationReport
 from filestore.verify import _reread, _rows, drift
@@ -42,7 +42,7 @@ def begun(
     if not os.path.isdir(snapshot.places.chunked):
         files = []
     # Of what drifted the worst is known, and its files were read.
-    known = {os.fsencode(path) for path in chunk_paths(reported(report))}
+    known = {os.fsencode(path) for path in snapshot.places.tree.chunk_paths(reported(report))}
     files = [file for file in files if file[0] not in known] if known else files
     told_of = partial(Progress, stage="reading files", total=len(files))
     with _reread.differing(
@@ -67,8 +67,9 @@ class _Early:
         """Look at files of one block that differ."""
         if not self._left or not self._report.stream.is_heard:
             return
-        known = reported(self._report)
-        fresh = _in_sight([path for path in paths if store_path(path) not in known], self._report)
+        known, tree = reported(self._report), self._snapshot.places.tree
+        unknown = [path for path in paths if tree.store_path(path) not in known]
+        fresh = _in_sight(tree, unknown, self._report)
         fresh = fresh[: self._left]
         self._left -= len(fresh)
         self._report.stream.tell(_rotten(self._snapshot, fresh))
@@ -93,30 +94,33 @@ def check(
     wrong = dict(judged.unsound())
     # A damaged row does not say what the file should hold.
     held = [path for path in differing if wrong.get(path) != _rows.DAMAGED]
-    found = [*_rotten(snapshot, _out_of_sight(held, report)), *_mismatches(wrong)]
+    tree = snapshot.places.tree
+    found = [*_rotten(snapshot, _out_of_sight(tree, held, report)), *_mismatches(tree, wrong)]
     report.add(finding for finding in found if finding.path not in reported)
     ends = judged.loose_ends()
     report.add(Finding(code="map-mismatch", path=CATALOG, detail=detail) for detail in ends)
 
 
-def _out_of_sight(paths: list[ChunkPath], report: VerificationReport) -> list[ChunkPath]:
+def _out_of_sight(
+    tree: Tree, paths: list[ChunkPath], report: VerificationReport
+) -> list[ChunkPath]:
     """The paths without those below a folder that cannot be read, which is reported once."""
-    seen = _in_sight(paths, report)
+    seen = _in_sight(tree, paths, report)
     if len(seen) < len(paths):
         number = len(paths) - len(seen)
         report.not_checked.append(f"contents of {number:,} files below what is unreadable")
     return seen
 
 
-def _in_sight(paths: list[ChunkPath], report: VerificationReport) -> list[ChunkPath]:
+def _in_sight(tree: Tree, paths: list[ChunkPath], report: VerificationReport) -> list[ChunkPath]:
     closed = [one.path for one in report.findings if one.code == "unreadable"]
     below = tuple(f"{path}/" for path in closed)
-    return [path for path in paths if not store_path(path).startswith(below)]
+    return [path for path in paths if not tree.store_path(path).startswith(below)]
 
 
-def _mismatches(wrong: Mapping[ChunkPath, str]) -> Iterator[Finding]:
+def _mismatches(tree: Tree, wrong: Mapping[ChunkPath, str]) -> Iterator[Finding]:
     for path, reason in wrong.items():
-        yield Finding(code="map-mismatch", path=store_path(path), detail=reason)
+        yield Finding(code="map-mismatch", path=tree.store_path(path), detail=reason)
 
 
 def say_what_was_read(report: VerificationReport, sample: Sample) -> None:
@@ -134,11 +138,11 @@ def reported(report: VerificationReport) -> set[StorePath]:
 
 def _rotten(snapshot: StoreSnapshot, paths: list[ChunkPath]) -> Iterator[Finding]:
     """Files whose bytes are not those that were recorded, looked at once more."""
-    rows = snapshot.catalog.files(paths)
+    rows, tree = snapshot.catalog.files(paths), snapshot.places.tree
     for look in look_at(snapshot.places, paths, snapshot.layout):
         if isinstance(look, Observation) and look.file_hash != rows[look.path].file_hash:
             found, expected = look.file_hash.hex(), rows[look.path].file_hash.hex()
             detail = f"found hash {found}, expected {expected}; every stamp is equal"
-            yield Finding(code="bit-rot", path=store_path(look.path), detail=detail)
+            yield Finding(code="bit-rot", path=tree.store_path(look.path), detail=detail)
         elif not isinstance(look, Observation):
-            yield from unreadable(*look)
+            yield from unreadable(tree, *look)

@@ -10,7 +10,7 @@ from filestore.catalog import Catalog
 from filestore.chunks import chunk_file
 from filestore.config.layout import FULLTEXT
 from filestore.core.findings import Finding
-from filestore.core.paths import store_path
+from filestore.core.paths import Tree
 from filestore.sidecar import fulltext_file
 from filestore.sidecar.fulltext_feed import entry
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
@@ -41,7 +41,7 @@ def check(
     try:
         reader = Reader.open(snapshot.places.fulltext, stamp)
         try:
-            _check_entries(snapshot.catalog, reader, level, sample, report)
+            _check_entries(snapshot, reader, level, sample, report)
         finally:
             reader.close()
     except (FulltextDamaged, FulltextMissing) as error:
@@ -51,11 +51,16 @@ def check(
 
 
 def _check_entries(
-    catalog: Catalog, reader: "Reader", level: Level, sample: Sample, report: VerificationReport
+    snapshot: StoreSnapshot,
+    reader: "Reader",
+    level: Level,
+    sample: Sample,
+    report: VerificationReport,
 ) -> None:
+    catalog, tree = snapshot.catalog, snapshot.places.tree
     ids, held = catalog.indexed_ids(), reader.ids()
     if lacking := [one for one in ids if one not in held]:
-        report.add(_told(catalog, lacking, "it is not in the index"))
+        report.add(_told(tree, catalog, lacking, "it is not in the index"))
     if foreign := held.difference(ids):
         detail = f"{len(foreign):,} of its ids are no file's, first {min(foreign)}"
         report.add([Finding(code="fulltext-mismatch", path=FULLTEXT, detail=detail)])
@@ -67,7 +72,7 @@ def _check_entries(
     if level != "deep":
         looked_up = looked_up[:: -(-len(looked_up) // MOST_FILES) or 1]
     silent = [one for one in looked_up if not _answers(catalog, reader, one)]
-    report.add(_told(catalog, silent, "its own words do not find it"))
+    report.add(_told(tree, catalog, silent, "its own words do not find it"))
     number, among = len(looked_up), f"{len(ids):,} files in the full-text index"
     report.checked.append(f"the words of {number:,} of {among}")
     if number < len(ids):
@@ -85,12 +90,12 @@ def _answers(catalog: Catalog, reader: "Reader", file: int) -> bool:
     return reader.holds(made.id, (made.title, made.text))
 
 
-def _told(catalog: Catalog, files: Sequence[int], detail: str) -> Iterator[Finding]:
+def _told(tree: Tree, catalog: Catalog, files: Sequence[int], detail: str) -> Iterator[Finding]:
     paths = sorted(catalog.indexed_paths(files).values())
     if len(paths) > _NAMED:
-        some = ", ".join(map(store_path, paths[:3]))
+        some = ", ".join(map(tree.store_path, paths[:3]))
         counted = f"{len(paths):,} files ({some}, …): {detail}"
         yield Finding(code="fulltext-mismatch", path=FULLTEXT, detail=counted)
         return
-    for path in map(store_path, paths):
+    for path in map(tree.store_path, paths):
         yield Finding(code="fulltext-mismatch", path=path, other=FULLTEXT, detail=detail)

@@ -48,7 +48,7 @@ def check(
     sample = affordable(sample, snapshot.catalog.count("vectors"))
     keys = {one: key for one, key in snapshot.catalog.vector_keys() if sample.has_vector(one)}
     try:
-        _ask_model(snapshot.catalog, embedder, embeddings, keys, report, on_progress)
+        _ask_model(snapshot, embedder, embeddings, keys, report, on_progress)
         _look_up(snapshot, embedder, embeddings, keys, report)
     except EmbeddingsDamaged as error:
         # What SQLite cannot reach was reported when the embeddings were read.
@@ -58,7 +58,7 @@ def check(
 
 
 def _ask_model(
-    catalog: Catalog,
+    snapshot: StoreSnapshot,
     embedder: "Embedder",
     embeddings: "EmbeddingCache",
     keys: Mapping[int, bytes],
@@ -71,7 +71,7 @@ def _ask_model(
             report.add([_drifted(embedder, likeness)])
             report.not_checked.append("each text with the model, since the model is another")
             return
-        _embed_again(catalog, embedder, embeddings, keys, report, on_progress)
+        _embed_again(snapshot, embedder, embeddings, keys, report, on_progress)
         report.checked.append(f"the embeddings of {len(keys):,} texts against the model")
     except (EndpointError, ModelMissing, ModelUnusable) as error:
         report.not_checked.append(f"the model, since it does not answer: {error.message}")
@@ -93,7 +93,7 @@ def _drifted(embedder: "Embedder", likeness: float) -> Finding:
 
 
 def _embed_again(
-    catalog: Catalog,
+    snapshot: StoreSnapshot,
     embedder: "Embedder",
     embeddings: "EmbeddingCache",
     keys: Mapping[int, bytes],
@@ -102,7 +102,7 @@ def _embed_again(
 ) -> None:
     wrong: dict[int, str] = {}
     done = 0
-    for ids, texts in _texts(catalog, list(keys)):
+    for ids, texts in _texts(snapshot.catalog, list(keys)):
         stored, present = embeddings.get(embedder.fingerprint, [keys[one] for one in ids])
         now = embedder.embed_documents(texts)
         for place, identifier in enumerate(ids):
@@ -117,7 +117,7 @@ def _embed_again(
         on_progress(Progress(stage="embedding again", done=done, total=len(keys)))
     # What is no vector was reported as such.
     wrong = {one: detail for one, detail in wrong.items() if keys[one] not in report.unsound}
-    report.add(findings(catalog, "vector-mismatch", wrong, EMBEDDINGS))
+    report.add(findings(snapshot, "vector-mismatch", wrong, EMBEDDINGS))
     report.unsound |= {keys[one] for one in wrong}
 
 
@@ -161,7 +161,7 @@ def _look_up(
     known = {
         finding.path for finding in report.findings if finding.other == file_of(snapshot.catalog)
     }
-    lost = findings(snapshot.catalog, "vector-mismatch", wrong, file_of(snapshot.catalog))
+    lost = findings(snapshot, "vector-mismatch", wrong, file_of(snapshot.catalog))
     report.add(finding for finding in lost if finding.path not in known)
     report.checked.append(f"whether texts are found by their own vectors: {len(keys):,}")
 

@@ -13,7 +13,7 @@ from filestore.config.layout import Places
 from filestore.config.settings import Layout
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
-from filestore.core.paths import ChunkPath, inside, store_path
+from filestore.core.paths import ChunkPath, inside
 from filestore.core.progress import OnProgress, Progress
 from filestore.fs.scan import TreeScan, unpack_stat
 from filestore.sidecar import git_losses
@@ -37,14 +37,11 @@ def judge(
     report = VerificationReport(stream=stream)
     report.add([catalog_finding(error), *environment.findings(places)])
     tree = walk(places, processes=1)
-    report.add(
-        Finding(code="unreadable", path=store_path(path), detail=reason)
-        for path, reason in tree.problems.items()
-    )
+    report.add(drift.unlisted(places.tree, tree))
     report.add(git_losses.findings(places, layout, tree))
     paths = dict(_entries(tree))
-    report.add(names.unportable(tree.folders))
-    report.add(names.collisions(tree.folders))
+    report.add(names.unportable(places.tree, tree.folders))
+    report.add(names.collisions(places.tree, tree.folders))
     report.checked.append("names and stats of all files")
     if level == "fast":
         report.add(_by_stat(places, paths, layout))
@@ -79,7 +76,7 @@ def _by_stat(
         if code:
             target = _target(os.path.join(places.chunked, path)) if code == "symlink" else b""
             detail = describe_unread(code, name, mode, size, target)
-            yield Finding(code=code, path=store_path(path), detail=detail)
+            yield Finding(code=code, path=places.tree.store_path(path), detail=detail)
 
 
 def _target(path: str) -> bytes:
@@ -97,8 +94,8 @@ def _by_content(
         if number % 1000 == 0:
             on_progress(Progress(stage="reading files", done=number, total=len(wanted)))
         if not isinstance(look, Observation):
-            yield from unreadable(*look)
+            yield from unreadable(places.tree, *look)
         elif look.state not in (INDEXED, RECORD):
-            found = drift.classify(None, look)
+            found = drift.classify(places.tree, None, look)
             if found is not None:
                 yield found

@@ -12,7 +12,7 @@ from filestore.catalog import Catalog, queries
 from filestore.config.layout import EMBEDDINGS, SIDECAR
 from filestore.core.findings import Finding, codes_where
 from filestore.core.hashing import vector_id
-from filestore.core.paths import ChunkPath, StorePath, store_path
+from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.sidecar import vector_file
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
 
@@ -56,7 +56,7 @@ def check(
         index = _index(snapshot, embeddings, fingerprint, report)
         if index is not None:
             unread += ", and their FAISS rows"
-            report.add(_id_findings(snapshot.catalog, keys, index))
+            report.add(_id_findings(snapshot, keys, index))
         wanted = keys if sample.is_all else [one for one in keys if sample.has_vector(one[0])]
         seen = _read(embeddings, fingerprint, wanted, index, level)
     except EmbeddingsDamaged as error:
@@ -65,9 +65,9 @@ def check(
         return
     if sample.is_all:
         seen.lost.update(embeddings.damaged_keys(fingerprint))
-    _tell_embeddings(snapshot.catalog, seen, sample, report)
+    _tell_embeddings(snapshot, seen, sample, report)
     if index is not None:
-        _tell_rows(snapshot.catalog, index, seen, level, sample, report)
+        _tell_rows(snapshot, index, seen, level, sample, report)
 
 
 @dataclass(slots=True)
@@ -140,7 +140,7 @@ def _damaged(detail: str) -> Finding:
 
 
 def _id_findings(
-    catalog: Catalog, keys: Sequence[tuple[int, bytes]], index: "VectorIndex"
+    snapshot: StoreSnapshot, keys: Sequence[tuple[int, bytes]], index: "VectorIndex"
 ) -> Iterator[Finding]:
     """Ids of the catalog against those of the FAISS file, both ways."""
     import numpy
@@ -148,13 +148,13 @@ def _id_findings(
     ids, held = numpy.array([one for one, _ in keys], numpy.int64), index.ids()
     if numpy.array_equal(ids, held):
         return
-    file = file_of(catalog)
+    file = file_of(snapshot.catalog)
     distinct, times = numpy.unique(held, return_counts=True)
     orphans = dict.fromkeys(numpy.setdiff1d(distinct, ids).tolist(), "it belongs to no text")
     orphans |= dict.fromkeys(distinct[times > 1].tolist(), "it is there more than once")
-    yield from findings(catalog, "vector-orphan", orphans, file)
+    yield from findings(snapshot, "vector-orphan", orphans, file)
     missing = dict.fromkeys(numpy.setdiff1d(ids, held).tolist(), "it is not in the FAISS file")
-    yield from findings(catalog, "vector-missing", missing, file)
+    yield from findings(snapshot, "vector-missing", missing, file)
 
 
 def _read(
@@ -193,7 +193,7 @@ def _read(
 
 
 def _tell_embeddings(
-    catalog: Catalog, seen: _Seen, sample: Sample, report: VerificationReport
+    snapshot: StoreSnapshot, seen: _Seen, sample: Sample, report: VerificationReport
 ) -> None:
     report.checked.append(
         "every stored embedding" if sample.is_all else f"embeddings of slice {sample}"
@@ -202,20 +202,20 @@ def _tell_embeddings(
         report.not_checked.append(f"embeddings outside slice {sample}")
     detail = "its checksum does not hold, or its row is gone"
     wrong = {vector_id(key): detail for key in seen.lost}
-    report.add(findings(catalog, "embeddings-damaged", wrong, EMBEDDINGS))
-    report.add(findings(catalog, "vector-invalid", seen.invalid, EMBEDDINGS))
+    report.add(findings(snapshot, "embeddings-damaged", wrong, EMBEDDINGS))
+    report.add(findings(snapshot, "vector-invalid", seen.invalid, EMBEDDINGS))
     report.unsound |= seen.unsound
 
 
 def _tell_rows(
-    catalog: Catalog,
+    snapshot: StoreSnapshot,
     index: "VectorIndex",
     seen: _Seen,
     level: Level,
     sample: Sample,
     report: VerificationReport,
 ) -> None:
-    report.add(findings(catalog, "vector-mismatch", seen.differing, file_of(catalog)))
+    report.add(findings(snapshot, "vector-mismatch", seen.differing, file_of(snapshot.catalog)))
     rows = "every FAISS row" if sample.is_all else f"FAISS rows of slice {sample}"
     report.checked.append(f"{rows}, bit for bit")
     if index.has_lists:
@@ -292,17 +292,18 @@ def file_of(catalog: Catalog) -> StorePath:
     return StorePath(f"{SIDECAR}/{named.name}") if named else SIDECAR
 
 
-def findings(catalog: Catalog, code: str, wrong: Wrong, part: StorePath) -> list[Finding]:
+def findings(snapshot: StoreSnapshot, code: str, wrong: Wrong, part: StorePath) -> list[Finding]:
     """One finding for each file that a wrong vector concerns; where they are many, one for all.
 
     Args:
-        catalog: Knows whose text a vector is.
+        snapshot: The store; its catalog knows whose text a vector is.
         code: Of the findings.
         wrong: What is wrong, by vector id.
         part: The damaged part of the sidecar: the path where no file is meant, else `other`.
     """
     if not wrong:
         return []
+    catalog, tree = snapshot.catalog, snapshot.places.tree
     owners = catalog.files_of_vectors(list(wrong))
     rows = catalog.files_by_id(sorted({file for files in owners.values() for file, _ in files}))
     named: dict[ChunkPath, list[str]] = {}
@@ -313,9 +314,10 @@ def findings(catalog: Catalog, code: str, wrong: Wrong, part: StorePath) -> list
                 named.setdefault(rows[file].path, []).append(detail)
     loose = len(wrong.keys() - owners.keys())
     if len(named) > _NAMED or loose:
-        return [Finding(code=code, path=part, other=part, detail=_counted(wrong, sorted(named)))]
+        detail = _counted(tree, wrong, sorted(named))
+        return [Finding(code=code, path=part, other=part, detail=detail)]
     return [
-        Finding(code=code, path=store_path(path), other=part, detail="; ".join(details))
+        Finding(code=code, path=tree.store_path(path), other=part, detail="; ".join(details))
         for path, details in named.items()
     ]
 
@@ -324,8 +326,8 @@ def _part_name(number: int) -> str:
     return f"question {number}" if number else "its text"
 
 
-def _counted(wrong: Wrong, paths: Sequence[ChunkPath]) -> str:
+def _counted(tree: Tree, wrong: Wrong, paths: Sequence[ChunkPath]) -> str:
     first = next(iter(wrong))
-    some = ", ".join(store_path(path) for path in paths[:3])
+    some = ", ".join(tree.store_path(path) for path in paths[:3])
     files = f" of {len(paths):,} files ({some}{', …' if len(paths) > 3 else ''})" if paths else ""
     return f"{len(wrong):,} vectors{files}; vector {first}: {wrong[first]}"

@@ -5,7 +5,7 @@ Compares; changes nothing. One rule: nothing is called missing that was not look
 
 import os
 import time
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,7 @@ from filestore.chunks.observation import GONE, INDEXED, RECORD, UNMERGED, Observ
 from filestore.config.layout import Places
 from filestore.config.settings import Layout
 from filestore.core.findings import Finding
-from filestore.core.paths import ChunkPath, folder_of, store_path
+from filestore.core.paths import ChunkPath, Tree, folder_of
 from filestore.fs import scan
 from filestore.sidecar.losses import (
     DeletedPaths,
@@ -35,6 +35,9 @@ PARALLEL_FILES: Final = 5000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
     """What a walk found, before the files that may differ are read."""
+
+    tree: Tree
+    """The one that was walked."""
 
     to_read: tuple[ChunkPath, ...]
     """Added and changed paths, to be read and compared."""
@@ -99,6 +102,7 @@ def detect(
     again = _to_look_at_again(tree, catalog, unmerged)
     to_read = tuple(sorted((set(found.added) - arrived) | set(found.changed) | again))
     return Drift(
+        tree=places.tree,
         to_read=to_read,
         latest_stamp_ns=scan.latest_stamp(tree, to_read, time.time_ns() + scan.HORIZON_NS),
         moves=tuple(moves),
@@ -109,10 +113,7 @@ def detect(
             gone, known, emptied=is_rest or _is_emptied_of(gone, tree, lost), deleted=deleted
         ),
         known=known,
-        findings=tuple(
-            Finding(code="unreadable", path=store_path(path), detail=reason)
-            for path, reason in tree.problems.items()
-        ),
+        findings=tuple(unlisted(places.tree, tree)),
     )
 
 
@@ -228,9 +229,16 @@ def _size(places: Places, path: ChunkPath) -> int:
         return -1
 
 
+def unlisted(tree: Tree, seen: scan.TreeScan) -> Iterator[Finding]:
+    """What a walk could not look at."""
+    for path, reason in seen.problems.items():
+        yield Finding(code="unreadable", path=tree.store_path(path), detail=reason)
+
+
 def missing_findings(drift: Drift) -> list[Finding]:
     """Moves and what is gone, as findings; a mass of missing files is one finding."""
     pairs = sorted([*((old, look.path) for old, look in drift.moves), *drift.edited_moves])
+    store_path = drift.tree.store_path
     found = [
         Finding(
             code="moved",
@@ -240,12 +248,12 @@ def missing_findings(drift: Drift) -> list[Finding]:
         )
         for old, new in pairs
     ]
-    return found + gone_findings(drift.gone, drift.known, is_mass=drift.mass_missing)
+    return found + gone_findings(drift.tree, drift.gone, drift.known, is_mass=drift.mass_missing)
 
 
 def excluded_moves(drift: Drift) -> list[Finding]:
     """Why moved files that were excluded from search still are under their new names."""
-    found = (classify(None, look) for _, look in drift.moves)
+    found = (classify(drift.tree, None, look) for _, look in drift.moves)
     return [finding for finding in found if finding and finding.code != "untracked"]
 
 
@@ -254,14 +262,15 @@ def is_as_recorded(row: FileRow, look: Observation) -> bool:
     return row.file_hash == look.file_hash and row.state == look.state
 
 
-def classify(row: FileRow | None, look: Observation) -> Finding | None:
+def classify(tree: Tree, row: FileRow | None, look: Observation) -> Finding | None:
     """What one observation says against what the catalog knows; pure.
 
     Args:
+        tree: Where the file lies.
         row: None for a file that is not in the catalog.
         look: What was seen.
     """
-    path = store_path(look.path)
+    path = tree.store_path(look.path)
     if look.state not in (INDEXED, RECORD):
         return Finding(code=look.state, path=path, detail=why_excluded(look.state, look.detail))
     if row is None or row.state == GONE:
@@ -280,11 +289,13 @@ def classify(row: FileRow | None, look: Observation) -> Finding | None:
     return Finding(code="modified", path=path, detail="its text differs from what was indexed")
 
 
-def standing_findings(catalog: Catalog, looked_at: Iterable[ChunkPath]) -> list[Finding]:
+def standing_findings(
+    tree: Tree, catalog: Catalog, looked_at: Iterable[ChunkPath]
+) -> list[Finding]:
     """Excluded files that did not change, and so still are excluded."""
     changed = set(looked_at)
     return [
-        Finding(code=state, path=store_path(path), detail=why_excluded(state, detail))
+        Finding(code=state, path=tree.store_path(path), detail=why_excluded(state, detail))
         for path, state, detail in catalog.states()
         if state not in (RECORD, GONE) and path not in changed
     ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from filestore.config.layout import Places
-from filestore.core.paths import StorePath, is_chunked
+from filestore.core.paths import StorePath
 from filestore.fs import disk
 from filestore.fs.disk import WriteFailedError
 from filestore.git import attributes, process, repository
@@ -36,7 +36,7 @@ def copies(places: Places) -> list[Copy]:
     names = {
         path: name
         for path, name in sorted(repository.blob_names(places.root).items())
-        if is_chunked(path) and not attributes.is_text(path)
+        if places.tree.holds(path) and not attributes.is_text(path)
     }
     return list(_compared(places.root, names)) if names else []
 

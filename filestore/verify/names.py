@@ -12,7 +12,7 @@ from typing import Final
 
 from filestore.config.layout import folded_path
 from filestore.core.findings import Finding
-from filestore.core.paths import ChunkPath, folder_of, inside, store_path
+from filestore.core.paths import ChunkPath, Tree, folder_of, inside
 from filestore.fs.scan import PackedFolder, unpack_names
 
 MAX_UNITS: Final = 255
@@ -55,16 +55,17 @@ def why_unportable(name: str) -> str:
     return ""
 
 
-def unportable(folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[Finding]:
+def unportable(tree: Tree, folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[Finding]:
     """Chunk files, records and folders whose name some file system cannot hold.
 
     Args:
+        tree: Where they lie.
         folders: As the catalog has them: folder below `chunked/` to its entries.
     """
     for path in () if _all_plain_folders(folders) else _folder_paths(folders):
         reason = why_unportable(path.rpartition("/")[2])
         if reason:
-            yield _finding("unportable-name", path, f"the folder's name: {reason}")
+            yield _finding(tree, "unportable-name", path, f"the folder's name: {reason}")
     if all(map(is_plain, _blocks(folders))):
         return
     for folder, packed in folders.items():
@@ -73,7 +74,7 @@ def unportable(folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[Finding]:
         for name in unpack_names(packed.names):
             reason = why_unportable(name) if _is_ours(name) else ""
             if reason:
-                yield _finding("unportable-name", inside(folder, name), reason)
+                yield _finding(tree, "unportable-name", inside(folder, name), reason)
 
 
 def _blocks(folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[bytes]:
@@ -105,10 +106,11 @@ def is_plain(names: bytes) -> bool:
     return b".\0" not in alike and _ALIKE_DEVICE.search(alike) is None
 
 
-def collisions(folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[Finding]:
+def collisions(tree: Tree, folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[Finding]:
     """Paths that differ from another one only by case or composition.
 
     Args:
+        tree: Where they lie.
         folders: As the catalog has them: folder below `chunked/` to its entries.
     """
     paths = "\0".join(folders).encode("utf-8", "surrogateescape")
@@ -120,9 +122,12 @@ def collisions(folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[Finding]:
     for group in alike.values():
         if len(group) > 1 or _may_collide(folders[group[0]]):
             yield from _collisions_in(
-                inside(folder, name)
-                for folder in sorted(group)
-                for name in unpack_names(folders[folder].names)
+                tree,
+                (
+                    inside(folder, name)
+                    for folder in sorted(group)
+                    for name in unpack_names(folders[folder].names)
+                ),
             )
 
 
@@ -139,15 +144,16 @@ def _may_collide(packed: PackedFolder) -> bool:
     return folded != names and len(set(folded.split(b"\0"))) <= names.count(b"\0")
 
 
-def _collisions_in(paths: Iterable[ChunkPath]) -> Iterator[Finding]:
+def _collisions_in(tree: Tree, paths: Iterable[ChunkPath]) -> Iterator[Finding]:
     by_folded: dict[str, list[ChunkPath]] = {}
     for path in paths:
         by_folded.setdefault(folded_path(path), []).append(path)
     for first, *others in by_folded.values():
         for path in others:
-            other = store_path(first)
+            other = tree.store_path(first)
             detail = f"differs from {other} only by case or composition"
-            yield Finding(code="name-collision", path=store_path(path), detail=detail, other=other)
+            shown = tree.store_path(path)
+            yield Finding(code="name-collision", path=shown, detail=detail, other=other)
 
 
 def _folder_paths(folders: Mapping[ChunkPath, PackedFolder]) -> list[ChunkPath]:
@@ -165,5 +171,5 @@ def _is_ours(name: str) -> bool:
     return name.endswith((".md", ".json")) and not name.startswith(".")
 
 
-def _finding(code: str, path: ChunkPath, detail: str) -> Finding:
-    return Finding(code=code, path=store_path(path), detail=detail)
+def _finding(tree: Tree, code: str, path: ChunkPath, detail: str) -> Finding:
+    return Finding(code=code, path=tree.store_path(path), detail=detail)

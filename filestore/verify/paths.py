@@ -14,16 +14,14 @@ from typing import Final
 from filestore.catalog import Catalog, CatalogPages, FileRow
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import look_at, unreadable
+from filestore.config.layout import Places
 from filestore.core.errors import RefusedError
 from filestore.core.findings import Finding, worst_first
 from filestore.core.paths import (
-    CHUNKED,
     ChunkPath,
     StorePath,
-    chunk_path,
+    Tree,
     inside,
-    is_below,
-    store_path,
 )
 from filestore.fs import disk
 from filestore.git import repository
@@ -69,31 +67,31 @@ def check(parts: Parts, paths: Sequence[str]) -> list[Finding]:
         CatalogMissingError: There is no catalog to hold them against.
         CatalogDamagedError: It cannot be read.
     """
-    catalog = parts.catalog()
+    catalog, tree = parts.catalog(), parts.places.tree
     with catalog.snapshot():
-        wanted = _files(parts.places.chunked, CatalogPages(catalog), paths)
+        wanted = _files(parts.places, CatalogPages(catalog), paths)
         rows = catalog.files(wanted)
         snapshot = _snapshot(parts, catalog)
-        found = [*_drift(rows, _look(parts, wanted)), *_names(rows)]
+        found = [*_drift(tree, rows, _look(parts, wanted)), *_names(tree, rows)]
         found += recorded_state.hand_edited(
-            path for path, row in rows.items() if row.edited and row.state == INDEXED
+            tree, (path for path, row in rows.items() if row.edited and row.state == INDEXED)
         )
-        shown = set(map(store_path, wanted))
+        shown = set(map(tree.store_path, wanted))
         found += [one for one in recorded_state.open_matters(snapshot) if one.path in shown]
         found += _originals(snapshot, paths)
     return worst_first(list(dict.fromkeys(found)))
 
 
-def _files(chunked: str, pages: CatalogPages, paths: Sequence[str]) -> list[ChunkPath]:
+def _files(places: Places, pages: CatalogPages, paths: Sequence[str]) -> list[ChunkPath]:
     """The files that are meant: those that are there, and those that were."""
     found: set[ChunkPath] = set()
     for path in paths:
         normal = StorePath(os.path.normpath(path))
-        if not is_below(normal, CHUNKED):
+        if not places.tree.covers(normal):
             continue
-        below = chunk_path(normal)
+        below = places.tree.chunk_path(normal)
         found.update(pages.paths_below(below, MOST_PATHS + 1))
-        for present in _present(chunked, below):
+        for present in _present(places.chunked, below):
             found.add(present)
             _refuse_many(found)
         if below:
@@ -147,21 +145,23 @@ def _look(parts: Parts, wanted: Sequence[ChunkPath]) -> _Seen:
             if isinstance(error, _GONE):
                 seen.gone.append(path)
             else:
-                seen.findings += unreadable(path, error)
+                seen.findings += unreadable(places.tree, path, error)
         elif not stat.S_ISDIR(look.values[4]):
             seen.looks[look.path] = look
         else:
             seen.gone.append(look.path)
-            seen.findings += _closed_folder(places.chunked, look.path)
+            seen.findings += _closed_folder(places, look.path)
     return seen
 
 
-def _closed_folder(chunked: str, path: ChunkPath) -> Iterator[Finding]:
-    if not os.access(os.path.join(chunked, path), os.R_OK | os.X_OK):
-        yield Finding(code="unreadable", path=store_path(path), detail="Permission denied")
+def _closed_folder(places: Places, path: ChunkPath) -> Iterator[Finding]:
+    if not os.access(os.path.join(places.chunked, path), os.R_OK | os.X_OK):
+        yield Finding(
+            code="unreadable", path=places.tree.store_path(path), detail="Permission denied"
+        )
 
 
-def _drift(rows: Mapping[ChunkPath, FileRow], seen: _Seen) -> Iterator[Finding]:
+def _drift(tree: Tree, rows: Mapping[ChunkPath, FileRow], seen: _Seen) -> Iterator[Finding]:
     """What the files say against the catalog; a file that went and came is one that moved."""
     gone = {path: rows[path] for path in seen.gone if path in rows}
     added = {path: look for path, look in seen.looks.items() if path not in rows}
@@ -170,6 +170,7 @@ def _drift(rows: Mapping[ChunkPath, FileRow], seen: _Seen) -> Iterator[Finding]:
     taken = {new for _, new in moves}
     edited = _edited_moves(left, {path: one for path, one in added.items() if path not in taken})
     found = Drift(
+        tree=tree,
         to_read=(),
         moves=tuple((old, added[new]) for old, new in moves),
         edited_moves=tuple(edited),
@@ -186,7 +187,7 @@ def _drift(rows: Mapping[ChunkPath, FileRow], seen: _Seen) -> Iterator[Finding]:
     for path, look in seen.looks.items():
         finding = None
         if path not in taken:
-            finding = drift.classify(rows.get(before.get(path, path)), look)
+            finding = drift.classify(tree, rows.get(before.get(path, path)), look)
         if finding is not None:
             yield finding
 
@@ -220,19 +221,19 @@ def _edited_moves(
     )
 
 
-def _names(rows: Mapping[ChunkPath, FileRow]) -> Iterator[Finding]:
+def _names(tree: Tree, rows: Mapping[ChunkPath, FileRow]) -> Iterator[Finding]:
     for path in rows:
         name = path.rpartition("/")[2]
         is_ours = name.endswith((".md", ".json")) and not name.startswith(".")
         reason = why_unportable(name) if is_ours else ""
         if reason:
-            yield Finding(code="unportable-name", path=store_path(path), detail=reason)
+            yield Finding(code="unportable-name", path=tree.store_path(path), detail=reason)
 
 
 def _originals(snapshot: StoreSnapshot, paths: Sequence[str]) -> list[Finding]:
     """What became of the originals that are meant."""
     named = map(os.path.normpath, paths)
-    wanted = {path for path in named if not is_below(path, CHUNKED)}
+    wanted = {path for path in named if not snapshot.places.tree.covers(path)}
     catalog = snapshot.catalog
     if not wanted or not catalog.count("documents"):
         return []

@@ -15,7 +15,7 @@ from filestore.chunks.observation import INDEXED
 from filestore.config.layout import SETTINGS
 from filestore.config.settings import Settings
 from filestore.core.findings import Finding
-from filestore.core.paths import NO_PATH, ChunkPath, StorePath, store_path
+from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
 from filestore.sidecar import originals
 from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
@@ -29,13 +29,13 @@ _NAMED: Final = 3
 
 def open_matters(snapshot: StoreSnapshot) -> list[Finding]:
     """What waits for a person, cheap enough for `status`."""
-    return [*ingest_conflicts(snapshot), *dangling_links(snapshot.catalog)]
+    return [*ingest_conflicts(snapshot), *dangling_links(snapshot)]
 
 
 def check(snapshot: StoreSnapshot, report: VerificationReport) -> None:
     """Add warnings, and remarks, which only a verification reports."""
     report.add(warnings(snapshot, report.codes()))
-    report.add(remarks(snapshot.catalog))
+    report.add(remarks(snapshot))
 
 
 def warnings(snapshot: StoreSnapshot, reported: Container[str]) -> Iterator[Finding]:
@@ -45,21 +45,22 @@ def warnings(snapshot: StoreSnapshot, reported: Container[str]) -> Iterator[Find
         snapshot: The store.
         reported: The codes of what was found so far.
     """
-    folders = snapshot.catalog.folders()
-    yield from names.unportable(folders)
-    yield from names.collisions(folders)
+    tree, folders = snapshot.places.tree, snapshot.catalog.folders()
+    yield from names.unportable(tree, folders)
+    yield from names.collisions(tree, folders)
     if "model-changed" not in reported:
         # Another model counts otherwise, which is no second finding.
-        yield from changed_chunker(snapshot.catalog, snapshot.settings, snapshot.embedder)
+        yield from changed_chunker(tree, snapshot.catalog, snapshot.settings, snapshot.embedder)
 
 
 def ingest_conflicts(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """Hand edits that new source text overlaps with; not those whose file is gone, or moved on."""
-    reported = set()
+    reported, tree = set(), snapshot.places.tree
     for conflict, found in _of_files(snapshot):
         if ingest_conflict.is_of_source(conflict, found):
             detail = conflict.detail or "edited by hand, and its source text changed too"
-            yield Finding(code="ingest-conflict", path=store_path(conflict.path), detail=detail)
+            path = tree.store_path(conflict.path)
+            yield Finding(code="ingest-conflict", path=path, detail=detail)
         elif conflict.source not in reported and _is_as_recorded(snapshot.catalog, conflict, found):
             # What of the other version needed no choice was taken in.
             reported.add(conflict.source)
@@ -103,18 +104,21 @@ def _is_as_recorded(catalog: Catalog, conflict: Conflict, found: str | None) -> 
     return (conflict.source, found) in known
 
 
-def dangling_links(catalog: Catalog) -> Iterator[Finding]:
+def dangling_links(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """A person's links to files that are not there."""
-    yield from map(dangling_link, catalog.dangling_links())
+    for link in snapshot.catalog.dangling_links():
+        yield dangling_link(snapshot.places.tree, link)
 
 
-def dangling_link(link: LinkRow) -> Finding:
+def dangling_link(tree: Tree, link: LinkRow) -> Finding:
     """The finding for a link to a file that is not there."""
-    detail = f"links to {store_path(link.target)}, which is not there"
+    detail = f"links to {tree.store_path(link.target)}, which is not there"
     if link.moved_to is not None:
-        detail += f"; it moved to {store_path(link.moved_to)}"
-    other = store_path(link.moved_to) if link.moved_to is not None else NO_PATH
-    return Finding(code="link-dangling", path=store_path(link.path), detail=detail, other=other)
+        detail += f"; it moved to {tree.store_path(link.moved_to)}"
+    other = tree.store_path(link.moved_to) if link.moved_to is not None else NO_PATH
+    return Finding(
+        code="link-dangling", path=tree.store_path(link.path), detail=detail, other=other
+    )
 
 
 def metric_mismatch(catalog: Catalog, settings: Settings) -> Iterator[Finding]:
@@ -125,31 +129,32 @@ def metric_mismatch(catalog: Catalog, settings: Settings) -> Iterator[Finding]:
         yield Finding(code="metric-mismatch", path=SETTINGS, detail=detail)
 
 
-def remarks(catalog: Catalog) -> Iterator[Finding]:
+def remarks(snapshot: StoreSnapshot) -> Iterator[Finding]:
     """What is worth knowing and needs no repair."""
-    yield from hand_edited(catalog.hand_edited_paths())
+    catalog, tree = snapshot.catalog, snapshot.places.tree
+    yield from hand_edited(tree, catalog.hand_edited_paths())
     # A vector without a second text is the rule, and counting is cheaper than comparing.
     if catalog.count("parts") > catalog.count("vectors"):
         for first, *others in catalog.duplicates():
-            named = ", ".join(map(store_path, others[:_NAMED]))
+            named = ", ".join(map(tree.store_path, others[:_NAMED]))
             more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
             yield Finding(
                 code="duplicate",
-                path=store_path(first),
+                path=tree.store_path(first),
                 detail=f"has a text in common with {named}{more}",
-                other=store_path(others[0]),
+                other=tree.store_path(others[0]),
             )
 
 
-def hand_edited(paths: Iterable[ChunkPath]) -> Iterator[Finding]:
+def hand_edited(tree: Tree, paths: Iterable[ChunkPath]) -> Iterator[Finding]:
     """The remarks that files were edited by hand."""
     for path in paths:
         detail = "its body is not the one that was generated"
-        yield Finding(code="hand-edited", path=store_path(path), detail=detail)
+        yield Finding(code="hand-edited", path=tree.store_path(path), detail=detail)
 
 
 def changed_chunker(
-    catalog: Catalog, settings: Settings, embedder: "Embedder | None"
+    tree: Tree, catalog: Catalog, settings: Settings, embedder: "Embedder | None"
 ) -> Iterator[Finding]:
     """Records of resources that would be cut otherwise today; not reported without the model.
 
@@ -173,6 +178,6 @@ def changed_chunker(
         if found.rpartition(":")[0] != like:
             yield Finding(
                 code="chunker-changed",
-                path=store_path(decode_path(path)),
+                path=tree.store_path(decode_path(path)),
                 detail=f"cut by {found}, today it would be {wanted}",
             )

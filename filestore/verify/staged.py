@@ -15,7 +15,7 @@ from filestore.config.layout import Places, folded_path
 from filestore.config.settings import Layout
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, is_clean, worst_first
-from filestore.core.paths import ChunkPath, store_path
+from filestore.core.paths import ChunkPath, Tree
 from filestore.core.schema import make
 from filestore.git import repository
 from filestore.git.process import Answer, Blobs, NoAnswerError, ask
@@ -67,22 +67,25 @@ def check(places: Places, layout: Layout) -> Staged:
         NotInGitError: There is no git, or no work tree around the store.
         NoAnswerError: Git does not have what its index names.
     """
-    tree = repository.git_work_tree(places.root)
-    if tree is None:
+    work_tree = repository.git_work_tree(places.root)
+    if work_tree is None:
         raise NotInGitError(
             f"{places.root} lies in no git work tree", remedy="'git init', or plain 'verify'"
         )
-    index = _Index(tree, os.path.relpath(places.chunked, tree))
+    index = _Index(work_tree, os.path.relpath(places.chunked, work_tree))
     entries = index.staged()
     if not entries:
         return Staged(files=0, findings=())
-    found = [*_content_findings(index, entries, layout)]
+    found = [*_content_findings(places.tree, index, entries, layout)]
     paths = [entry.path for entry in entries]
-    found += [*collisions(paths, index.paths()), *unportable(paths)]
+    found += collisions(places.tree, paths, index.paths())
+    found += unportable(places.tree, paths)
     return Staged(files=len(entries), findings=tuple(worst_first(found)))
 
 
-def collisions(staged: Iterable[ChunkPath], every: Iterable[ChunkPath]) -> Iterator[Finding]:
+def collisions(
+    tree: Tree, staged: Iterable[ChunkPath], every: Iterable[ChunkPath]
+) -> Iterator[Finding]:
     """Staged paths that some file systems cannot tell from another path of the index; pure."""
     by_folded: dict[str, set[ChunkPath]] = {}
     for path in every:
@@ -90,11 +93,11 @@ def collisions(staged: Iterable[ChunkPath], every: Iterable[ChunkPath]) -> Itera
     for path in staged:
         others = by_folded.get(folded_path(path), set()) - {path}
         if others:
-            detail = f"differs from {store_path(min(others))} only by case or composition"
-            yield Finding(code="name-collision", path=store_path(path), detail=detail)
+            detail = f"differs from {tree.store_path(min(others))} only by case or composition"
+            yield Finding(code="name-collision", path=tree.store_path(path), detail=detail)
 
 
-def unportable(staged: Iterable[ChunkPath]) -> Iterator[Finding]:
+def unportable(tree: Tree, staged: Iterable[ChunkPath]) -> Iterator[Finding]:
     """Staged names, also of folders, that some file system cannot hold; pure."""
     reported: set[str] = set()
     for path in staged:
@@ -107,15 +110,15 @@ def unportable(staged: Iterable[ChunkPath]) -> Iterator[Finding]:
             if reason and named not in reported:
                 reported.add(named)
                 detail = reason if named == path else f"the folder's name: {reason}"
-                yield Finding(code="unportable-name", path=store_path(named), detail=detail)
+                yield Finding(code="unportable-name", path=tree.store_path(named), detail=detail)
 
 
 def _content_findings(
-    index: "_Index", entries: Sequence[_Entry], layout: Layout
+    tree: Tree, index: "_Index", entries: Sequence[_Entry], layout: Layout
 ) -> Iterator[Finding]:
     with index.blobs() as blobs:
         for entry in entries:
-            path = store_path(entry.path)
+            path = tree.store_path(entry.path)
             if not entry.merged:
                 detail = why_excluded("conflict-markers", UNMERGED)
                 yield Finding(code="conflict-markers", path=path, detail=detail)

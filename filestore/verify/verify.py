@@ -16,7 +16,7 @@ from filestore.config.layout import SETTINGS, Places
 from filestore.config.settings import Layout
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, is_clean, worst_first
-from filestore.core.paths import ChunkPath, store_path
+from filestore.core.paths import ChunkPath
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.git import repository
@@ -220,7 +220,7 @@ def fast_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:
     yield from [*seen.findings, *drift.missing_findings(seen), *drift.excluded_moves(seen)]
     moved = {new: old for old, new in seen.edited_moves}
     looked_at = {*seen.to_read, *seen.gone, *(old for old, _ in seen.moves), *moved.values()}
-    yield from drift.standing_findings(catalog, looked_at)
+    yield from drift.standing_findings(places.tree, catalog, looked_at)
     yield from changed_findings(snapshot, seen.to_read, moved)
     yield from recorded_state.open_matters(snapshot)
     yield from environment.findings(places)
@@ -241,11 +241,11 @@ def changed_findings(
     places, layout, unmerged = snapshot.places, snapshot.layout, snapshot.unmerged
     for look in snapshot.seen.look_at(places, paths, layout, unmerged=unmerged):
         if isinstance(look, Observation):
-            finding = drift.classify(known.get(moved.get(look.path, look.path)), look)
+            finding = drift.classify(places.tree, known.get(moved.get(look.path, look.path)), look)
             if finding is not None:
                 yield finding
         else:
-            yield from unreadable(*look)
+            yield from unreadable(places.tree, *look)
 
 
 def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
@@ -270,12 +270,12 @@ def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
         found.append(Finding(code="model-changed", path=SETTINGS, detail=detail))
     if snapshot.embedder is not None:
         found += vector_file.embeddings_findings(places, catalog, snapshot.embeddings)
-    return found + not_embedded(catalog)
+    return found + not_embedded(places, catalog)
 
 
-def not_embedded(catalog: Catalog) -> list[Finding]:
+def not_embedded(places: Places, catalog: Catalog) -> list[Finding]:
     """Files with a text that has no vector."""
     return [
-        Finding(code="vector-missing", path=store_path(path), detail="never embedded")
+        Finding(code="vector-missing", path=places.tree.store_path(path), detail="never embedded")
         for path in catalog.paths_without_vectors()
     ]

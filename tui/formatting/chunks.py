@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 # The function, not the module of the same name that the package also has.
-from filestore.browse import CatalogNewerError, StorePath, chunk_path, safe_text, shown_path
+from filestore.browse import CHUNKS, CatalogNewerError, StorePath, safe_text, shown_path
 from tui.formatting.findings import SEVERITY, place_of
 from tui.formatting.lines import Line, Role, Span, count, cut, field, line, one_line, span
 from tui.formatting.pictures import drift_bar
@@ -113,7 +113,7 @@ def chunk_row(row: "ChunkRow", resource: str, found: Sequence["Finding"]) -> Lin
 
 def chunk_name(path: str, resource: str) -> str:
     """A path as it stands below its resource."""
-    below = chunk_path(StorePath(path))
+    below = CHUNKS.chunk_path(StorePath(path))
     return shown_path(below.removeprefix(f"{resource}/") if resource else below)
 
 

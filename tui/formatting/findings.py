@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from unicodedata import combining, east_asian_width
 
-from filestore.browse import StorePath, chunk_path, is_chunked, shown_path
+from filestore.browse import CHUNKS, StorePath, shown_path
 from tui.formatting.diffs import diff_lines
 from tui.formatting.lines import Line, Role, Span, count, cut, field, line, one_line, span
 
@@ -54,7 +54,7 @@ def severity_span(severity: str, *, word: bool = True) -> Span:
 
 def place_of(path: str) -> str:
     """What a finding is about, as a list shows it: chunk files without what all of them share."""
-    below = chunk_path(StorePath(path)) if is_chunked(path) else path
+    below = CHUNKS.chunk_path(StorePath(path)) if CHUNKS.holds(path) else path
     return shown_path(below) or "the whole store"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from filestore import Plan, Step
-from filestore.browse import KINDS, Left, is_chunked, shown_path
+from filestore.browse import CHUNKS, KINDS, Left, shown_path
 from tui.formatting.commands import all_quoted
 from tui.formatting.diffs import diff_lines
 from tui.formatting.lines import Line, Role, count, field, line, span
@@ -63,7 +63,7 @@ def written_by(step: Step) -> tuple[str, ...]:
 
 def _chunked(step: Step, suffix: str) -> tuple[str, ...]:
     """The files below `chunked/` that a step saw: ".md" for chunks, ".json" for records."""
-    return tuple(path for path in step.seen if is_chunked(path) and path.endswith(suffix))
+    return tuple(path for path in step.seen if CHUNKS.holds(path) and path.endswith(suffix))
 
 
 def is_removal(step: Step) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from filestore import CODES, Finding
-from filestore.browse import ChunkPath, StorePath, chunk_path, is_chunked, store_path
+from filestore.browse import CHUNKS, ChunkPath, StorePath
 
 FindingKey = tuple[str, str, str, str]
 """Code, path, other path and detail: the identity of a finding. Without the detail, two dead links
@@ -69,7 +69,7 @@ class FindingIndex:
         counts = {"E": 0, "W": 0, "I": 0, **self._of_resource.get(resource, {})}
         # In the flat layout the record is all that has the name of its resource.
         if resource.endswith(".json"):
-            for finding in self.of_path(store_path(ChunkPath(resource))):
+            for finding in self.of_path(CHUNKS.store_path(ChunkPath(resource))):
                 counts[finding.severity] += 1
         return counts
 
@@ -94,9 +94,9 @@ class FindingIndex:
             counts[severity] += by
 
     def _counts_above(self, folder: str) -> tuple[dict[str, int], ...]:
-        if not is_chunked(f"{folder}/"):
+        if not CHUNKS.holds(f"{folder}/"):
             return ()
-        parts = chunk_path(StorePath(folder)).split("/")
+        parts = CHUNKS.chunk_path(StorePath(folder)).split("/")
         # What lies in no folder belongs to the resource without a name, and to no other.
         names = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
         return tuple(self._of_resource.setdefault(name, {"E": 0, "W": 0, "I": 0}) for name in names)

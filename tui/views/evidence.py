@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from textual.timer import Timer
 
 from filestore import FilestoreError, Finding
-from filestore.browse import is_chunked
+from filestore.browse import CHUNKS
 from tui.formatting.findings import evidence_lines, finding_lines, neighbour_lines, problem_lines
 from tui.formatting.lines import Line
 from tui.state.finding_index import key_of
@@ -93,7 +93,7 @@ class EvidenceLoader:
         )
         if not is_same:
             self._problems = []
-            if is_chunked(finding.path) and finding.path.endswith(".md"):
+            if CHUNKS.holds(finding.path) and finding.path.endswith(".md"):
                 self._timer = self._pane.set_timer(NEIGHBOURS_S, self._ask_neighbours)
 
     def _missed(self, finding: Finding, error: FilestoreError) -> None:

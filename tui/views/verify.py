@@ -13,7 +13,7 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import CODES, UsageError
-from filestore.browse import is_chunked
+from filestore.browse import CHUNKS
 from tui.actions.context import MOST_PATHS, ActionContext, Place
 from tui.formatting.findings import (
     LEVELS,
@@ -284,7 +284,7 @@ class VerifyView(View):
     def do_show_file(self) -> None:
         """Show the file in Browse."""
         path = self.action_context().path
-        if is_chunked(path):
+        if CHUNKS.holds(path):
             self.host.open_path(path)
         else:
             self.host.notify("Browse shows the files below chunked/ only", severity="warning")

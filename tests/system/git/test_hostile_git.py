@@ -17,6 +17,7 @@ from typing import Any, Final
 import pytest
 
 from filestore.config.layout import Places
+from filestore.core.paths import CHUNKS
 from filestore.git import process
 from filestore.git.hooks import NoRepositoryError, SharedHooksError, repository, status
 from filestore.git.repository import (
@@ -78,7 +79,7 @@ def ask_everything(hostile: HostileGit) -> None:
         named_blob(root, name)
     list(history(f"{root}/chunked", hostile.chunk))
     list(history(f"{root}/chunked", "own.md"))
-    deleted_paths(root)
+    deleted_paths(root, CHUNKS)
     for look in (
         lambda: staged.check(Places(root=root, sidecar=f"{root}/.sidecar"), "tree"),
         lambda: status(repository(root)),

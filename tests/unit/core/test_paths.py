@@ -1,14 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.core.paths import (
-    chunk_path,
-    chunk_paths,
-    has_plain_names,
-    inside,
-    is_chunked,
-    store_path,
-)
+from filestore.core.paths import CHUNKS, has_plain_names, inside
 
 NAMES = st.text(st.characters(exclude_characters="/\0"), min_size=1)
 PATHS = st.lists(NAMES).map("/".join)
@@ -17,19 +10,23 @@ PATHS = st.lists(NAMES).map("/".join)
 @given(PATHS)
 def test_a_path_is_the_same_after_both_conversions(path):
     """Whatever lies below `chunked/`, the folder included, comes back as it was."""
-    assert chunk_path(store_path(path)) == path
+    assert CHUNKS.chunk_path(CHUNKS.store_path(path)) == path
 
 
 def test_paths_are_shown_from_the_root_of_the_store():
     """What a person reads can be opened from the store's folder."""
-    assert (store_path("r/chunk1.md"), store_path("")) == ("chunked/r/chunk1.md", "chunked")
+    assert (CHUNKS.store_path("r/chunk1.md"), CHUNKS.store_path("")) == (
+        "chunked/r/chunk1.md",
+        "chunked",
+    )
 
 
 def test_only_what_lies_below_the_folder_is_a_chunk_path():
     """The folder itself, one with a longer name, and whatever lies elsewhere are none."""
     elsewhere = ["chunked", "chunked2/a.md", "source/a.md", ".sidecar/catalog.sqlite"]
-    assert not any(map(is_chunked, elsewhere))
-    assert chunk_paths([*elsewhere, "chunked/r/a.md"]) == ["r/a.md"]
+    assert not any(map(CHUNKS.holds, elsewhere))
+    assert list(filter(CHUNKS.covers, elsewhere)) == ["chunked"]
+    assert CHUNKS.chunk_paths([*elsewhere, "chunked/r/a.md"]) == ["r/a.md"]
 
 
 @given(PATHS, NAMES)

@@ -12,6 +12,7 @@ from filestore.chunks import observation
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.config.layout import folded_path
 from filestore.core.hashing import content_hash
+from filestore.core.paths import CHUNKS
 from filestore.fs.scan import TreeScan, pack_folder, pack_stat
 from filestore.sidecar.losses import MASS_FILES, gone_findings, is_emptied, is_mass, match_moves
 from filestore.verify.drift import Drift, classify, is_as_recorded, missing_findings
@@ -190,7 +191,7 @@ def row(seen):
 def test_a_file_as_recorded_is_no_finding(state):
     """A touched file whose bytes are the same is clean."""
     assert is_as_recorded(row(look(state)), look(state))
-    assert classify(row(look(state)), look(state)) is None
+    assert classify(CHUNKS, row(look(state)), look(state)) is None
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_a_file_as_recorded_is_no_finding(state):
 )
 def test_a_change_has_the_code_of_what_changed(before, now, code):
     """Only an embedded text that differs makes a file modified."""
-    found = classify(None if before is None else row(before), now)
+    found = classify(CHUNKS, None if before is None else row(before), now)
     assert found is not None
     assert (found.code, found.path) == (code, "chunked/r/chunk1.md")
 
@@ -232,14 +233,14 @@ def test_a_change_has_the_code_of_what_changed(before, now, code):
 )
 def test_a_withheld_file_is_told_by_what_withholds_it(state, known):
     """A file that cannot be used is found with its own code, known before or not."""
-    found = classify(row(look()) if known else None, look(state, detail="line 3"))
+    found = classify(CHUNKS, row(look()) if known else None, look(state, detail="line 3"))
     assert found is not None
     assert (found.code, found.detail) == (state, "line 3")
 
 
 def test_a_withheld_file_without_a_detail_says_what_to_do():
     """A finding is never without words."""
-    found = classify(None, look("empty"))
+    found = classify(CHUNKS, None, look("empty"))
     assert found is not None
     assert found.detail
 
@@ -247,6 +248,7 @@ def test_a_withheld_file_without_a_detail_says_what_to_do():
 def drift_of(gone=(), moves=(), *, mass=False):
     """What a walk found of a store of ten files."""
     return Drift(
+        tree=CHUNKS,
         to_read=(),
         moves=tuple(moves),
         gone=tuple(gone),
@@ -277,7 +279,7 @@ def test_a_file_that_was_moved_and_edited_is_moved():
 def test_a_file_that_was_left_out_and_is_sound_says_so():
     """Its text may be the very one that was indexed before."""
     before = row(look("conflict-markers", keys=()))
-    found = classify(before, look())
+    found = classify(CHUNKS, before, look())
     assert found is not None
     assert (found.code, "conflict-markers" in found.detail) == ("modified", True)
 
@@ -309,9 +311,9 @@ def test_a_tree_that_cannot_be_read_is_not_emptied():
 
 def test_what_is_gone_is_told_the_same_with_and_without_a_catalog():
     """A mass is one finding that counts, fewer files are told one by one."""
-    (mass,) = gone_findings(["a.md", "b.md"], 3, is_mass=True)
+    (mass,) = gone_findings(CHUNKS, ["a.md", "b.md"], 3, is_mass=True)
     assert (mass.code, "2 of 3" in mass.detail) == ("mass-missing", True)
-    few = gone_findings(["a.md", "b.md"], 3, is_mass=False)
+    few = gone_findings(CHUNKS, ["a.md", "b.md"], 3, is_mass=False)
     assert [(one.code, one.path) for one in few] == [
         ("missing", "chunked/a.md"),
         ("missing", "chunked/b.md"),
@@ -320,7 +322,7 @@ def test_what_is_gone_is_told_the_same_with_and_without_a_catalog():
 
 def test_a_file_that_only_git_told_of_is_new_when_it_comes():
     """It was never indexed, so that nothing of it can have been modified."""
-    found = classify(row(look(observation.GONE, keys=())), look())
+    found = classify(CHUNKS, row(look(observation.GONE, keys=())), look())
     assert found is not None
     assert found.code == "untracked"
 

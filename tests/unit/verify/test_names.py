@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from filestore.config.layout import folded_path
+from filestore.core.paths import CHUNKS
 from filestore.fs.scan import pack_folder
 from filestore.verify.names import collisions, is_plain, unportable, why_unportable
 
@@ -88,7 +89,7 @@ def test_an_ordinary_name_is_none_of_these(name):
 @example({"": {f"{'x' * 270}.md"}})
 def test_the_quick_look_finds_what_the_slow_one_does(tree):
     """A whole folder told by one search has no name that would be told alone."""
-    found = {one.path for one in unportable(packed(tree))}
+    found = {one.path for one in unportable(CHUNKS, packed(tree))}
     files = {
         f"chunked/{joined(folder, name)}"
         for folder, names in tree.items()
@@ -104,7 +105,7 @@ def test_the_quick_look_finds_what_the_slow_one_does(tree):
 @given(TREES)
 def test_collisions_are_those_of_folded_paths(tree):
     """Every path but the first of those that fold alike is told, with the other one."""
-    found = list(collisions(packed(tree)))
+    found = list(collisions(CHUNKS, packed(tree)))
     paths = [joined(folder, name) for folder in tree for name in tree[folder]]
     assert len(found) == len(paths) - len({folded_path(path) for path in paths})
     for one in found:
@@ -116,14 +117,14 @@ def test_collisions_are_those_of_folded_paths(tree):
 def test_composition_is_a_collision():
     """One name in two spellings of its accents is one file on macOS."""
     tree = {"r": ["é.md", unicodedata.normalize("NFD", "é.md")]}
-    (found,) = collisions(packed(tree))
+    (found,) = collisions(CHUNKS, packed(tree))
     assert found.code == "name-collision"
 
 
 def test_litter_is_nobodys_name():
     """Hidden files and files that are no chunks are not held to it."""
     tree = {"r": [".a:b.md", "what?.txt"]}
-    assert list(unportable(packed(tree))) == []
+    assert list(unportable(CHUNKS, packed(tree))) == []
 
 
 @pytest.mark.parametrize("name", ["contract.md", "notes.md", "oct2026.md", "part-1.md", "plan.md"])
