@@ -149,8 +149,9 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
         # No shared memory can be made: the folder is read-only, or the disk is full.
         return _open_unwritable(path)
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
-            # Not trouble of the moment: its header asks for a format that SQLite never had.
+        if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_ERROR, None):
+            # Not trouble of the moment: its header asks for a format that SQLite never had, or a
+            # text of it is no Unicode, which Python says without a code.
             raise damaged(error) from error
         raise
     except (sqlite3.DatabaseError, disk.NotAFileError, UnicodeDecodeError) as error:

@@ -253,6 +253,15 @@ def damage_page(path: Path) -> None:
         file.write(bytes(page_bytes))
 
 
+def damage_schema(path: Path) -> None:
+    """The type of a column is no text any more, which Python says without a code of SQLite's."""
+    data = path.read_bytes()
+    assert data.count(b"origin TEXT NOT NULL, source") == 1
+    path.write_bytes(
+        data.replace(b"origin TEXT NOT NULL, source", b"origin \xff\xe6XT NOT NULL, source")
+    )
+
+
 def make_outdated(path: Path) -> None:
     """As an older version wrote it."""
     run_in(path, "PRAGMA user_version = 1")
@@ -336,10 +345,11 @@ def test_a_kill_before_the_texts_were_carried_over(workspace: Any) -> None:
     assert texts[origin_hash(generated)] == generated.encode()
 
 
-def test_garbage_is_put_aside(workspace: Any) -> None:
-    """Of a catalog without a readable page nothing is kept, and the store is made again."""
+@pytest.mark.parametrize("damage", [damage_header, damage_schema])
+def test_garbage_is_put_aside(workspace: Any, damage: Callable[[Path], None]) -> None:
+    """Of a catalog that SQLite cannot open nothing is kept, and the store is made again."""
     edited_by_hand(workspace)
-    damage_header(workspace.sidecar / "catalog.sqlite")
+    damage(workspace.sidecar / "catalog.sqlite")
     report = workspace.sync(code=None)
     assert "catalog-damaged" in {finding["code"] for finding in report["applied"]}
     assert report["embedded"] == 0
