@@ -3,6 +3,8 @@
 import asyncio
 
 import pytest
+from textual.events import Key
+from textual.widgets import Input
 
 from filestore import Store
 from tui.app.frame import Options
@@ -76,5 +78,82 @@ def test_a_key_that_is_typed_ahead_of_its_page_is_not_lost(root):
                 break
         assert inspector.page == "verify"
         assert isinstance(inspector.screen, ChoiceScreen)
+
+    session(root, act)
+
+
+KEYS = {"/": "slash", ":": "colon", "\r": "enter", "-": "minus"}
+
+
+def send(inspector, keys):
+    """Have keys arrive together, before the screen has followed the first of them."""
+    for sign in keys:
+        inspector.post_message(Key(KEYS.get(sign, sign), sign))
+
+
+async def until(pilot, holds):
+    """Wait until something holds."""
+    for _ in range(500):
+        await pilot.pause(0.02)
+        if holds():
+            return
+    raise AssertionError("it never came to this")
+
+
+@pytest.mark.parametrize(
+    ("first", "keys", "field"),
+    [
+        ("", "/missing", "#browse-filter"),
+        ("", "sindices", "#browse-query"),
+        ("2", "/missing", "#finding-filter"),
+        ("", "2/missing", "#finding-filter"),
+        ("2", "1/missing", "#browse-filter"),
+        ("", "3:missing", "PromptScreen Input"),
+        ("3", "1sindices", "#browse-query"),
+    ],
+)
+def test_letters_right_behind_the_key_of_a_field_are_typed_into_it(root, first, keys, field):
+    """All letters reach the field, whatever they would do as keys: an `i` would sync the store."""
+
+    async def act(inspector, pilot):
+        send(inspector, first)
+        await until(pilot, lambda: not first or inspector.view.is_mounted)
+        await pilot.pause(0.3)
+        send(inspector, keys)
+        word = keys.lstrip("123").lstrip("/:s") if "/" in keys or ":" in keys else "indices"
+
+        def value():
+            found = inspector.screen.query(field)
+            return found.first(Input).value if found else ""
+
+        await until(pilot, lambda: value() == word)
+        titles = [task.title for task in inspector.task_manager.tasks]
+        assert not [title for title in titles if title != "status"]
+        assert not [command for _, command in inspector.commands_done if "sync" in command]
+
+    session(root, act)
+
+
+def test_what_is_typed_behind_a_filter_goes_to_the_list(root):
+    """Enter ends the filter; a key right behind it is one of the page again."""
+
+    async def act(inspector, pilot):
+        send(inspector, "2/missing\rV")
+        await until(pilot, lambda: isinstance(inspector.screen, ChoiceScreen))
+        assert inspector.view._rows.filter.text == "missing"
+
+    session(root, act)
+
+
+def test_a_key_behind_one_that_closed_a_question_is_not_lost(root):
+    """The widget that had the first key is gone, and with it whatever follows the key."""
+
+    async def act(inspector, pilot):
+        send(inspector, "T")
+        await until(pilot, lambda: isinstance(inspector.screen, ChoiceScreen))
+        inspector.post_message(Key("escape", "\x1b"))
+        send(inspector, "2/word")
+        await until(pilot, lambda: inspector.page == "verify" and inspector.view.is_mounted)
+        await until(pilot, lambda: inspector.view._rows.filter.text == "word")
 
     session(root, act)

@@ -11,15 +11,14 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar, Final, cast
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
 from textual.driver import Driver
-from textual.events import Key, Resize
+from textual.events import Resize
 from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
@@ -30,6 +29,7 @@ from textual.worker import WorkerFailed
 from filestore import FilestoreError, Finding
 from tui.actions import table
 from tui.actions.context import ActionContext, Place
+from tui.app.key_order import KeysInOrder
 from tui.formatting import frame as texts
 from tui.formatting.commands import quoted
 from tui.formatting.lines import Line, one_line, span
@@ -79,7 +79,7 @@ class Call(Message):
     function: Callable[[], None]
 
 
-class Frame(App[int]):
+class Frame(KeysInOrder):
     """Header, pages and footer of one store; most of `ViewContext`."""
 
     CSS_PATH = "inspector.tcss"
@@ -250,11 +250,18 @@ class Frame(App[int]):
         """Show a page."""
         view = self.page_of(place)
         self.pages.current = place
-        if not view.is_mounted:
-            # Keys pressed before it has its parts are not meant for the page that was left.
+        if view.is_mounted:
+            view.entered()
+        else:
             self.screen_stack[0].set_focus(None)
-        self.when_ready(view, view.entered)
+            self.hold_keys_for(view)
+            view.call_after_refresh(self._enter, view)
         self.draw()
+
+    def _enter(self, view: View) -> None:
+        if view is self.view:
+            view.entered()
+        self.let_keys_go(view)
 
     def page_of(self, place: Place) -> Any:
         """A page, made when it is first needed."""
@@ -324,16 +331,6 @@ class Frame(App[int]):
         else:
             getattr(owner, f"do_{name}")()
         self.draw()
-
-    def on_key(self, event: Key) -> None:
-        """Keep a key for a page that is not mounted yet, so that typing ahead works."""
-        if self.task_manager is None or len(self.screen_stack) > 1 or self.focused is not None:
-            return
-        place, view = self.page, self.view
-        for action in table.of_place(place):
-            if event.key in action.keys:
-                event.stop()
-                self.when_ready(view, partial(self.action_do, place, action.name))
 
     def do_stop(self) -> None:
         """Stop what is running."""

@@ -311,7 +311,7 @@ class VerifyView(View):
         """Open the box to type a filter in."""
         self._box.add_class("open")
         self._box.value = self._rows.filter.text
-        self._box.focus()
+        self.screen.set_focus(self._box)
 
     @on(Input.Changed, "#finding-filter")
     def _typed(self) -> None:
@@ -435,12 +435,11 @@ class VerifyView(View):
 
     def _focus_list(self) -> None:
         self.remove_class("-evidence")
-        self.call_after_refresh(self.list.focus)
+        self.screen.set_focus(self.list)
 
     def _focus_evidence(self) -> None:
-        # On a narrow screen it is not there before: what is not shown takes no focus.
         self.add_class("-evidence")
-        self.call_after_refresh(self.evidence.focus)
+        self.screen.set_focus(self.evidence)
 
     def on_descendant_focus(self) -> None:
         """On a narrow screen, show the part that a click or a key went to."""

@@ -47,7 +47,14 @@ class PromptScreen(Steady, ModalScreen[str | None]):
         with Vertical(id="prompt"):
             yield Static(self._sign, markup=False, id="prompt-sign")
             suggester = SuggestFromList([*self._earlier, *self._completions])
-            yield Field(self._value, placeholder=self._hint, suggester=suggester, compact=True)
+            # Selected on focus, what was typed ahead would be replaced by the next letter.
+            yield Field(
+                self._value,
+                placeholder=self._hint,
+                suggester=suggester,
+                compact=True,
+                select_on_focus=False,
+            )
 
     def on_mount(self) -> None:
         """Begin to type."""
