@@ -410,3 +410,40 @@ def test_names_that_would_steer_the_terminal_are_shown_harmless(case):
         await session.press("A")
 
     case.inspect(act)
+
+
+def test_the_end_of_a_plan_that_another_replaced_ends_nothing_else(case):
+    """A plan is asked for while another is made: the page waits for it and shows it alone."""
+    case.chunks()[1].unlink()
+
+    async def act(session):
+        view = session.view
+        view.do_plan_all()
+        first = view._job
+        view.do_truth()
+        second = view._job
+        await session.until(lambda: first.is_over)
+        await session.pilot.pause()
+        assert second.is_over or view._is_working()
+        assert "stopped: nothing was changed" not in session.seen()
+        await session.until(lambda: view._rows is not None)
+        assert view._rows.plan.policy.truth
+        assert "restore  1 of 1" in session.seen()
+
+    case.inspect(act)
+
+
+def test_a_large_plan_is_shown_also_where_a_step_is_chosen_meanwhile(case, monkeypatch):
+    """What the chosen steps cost is computed beside the rows of a new plan, not in their place."""
+    monkeypatch.setattr("tui.views.repair.AT_ONCE", 0)
+    case.chunks()[1].unlink()
+
+    async def act(session):
+        await session.plan("p")
+        view, shown = session.view, []
+        view._prepare(view._request, view._rows.plan, shown.append)
+        view._count()
+        await session.until(lambda: shown)
+        await session.until(lambda: view._chosen is not None)
+
+    case.inspect(act)

@@ -232,27 +232,33 @@ class RepairView(View):
         self._asked = request
         self.remove_class("-changes")
         arguments = {"policy": request.policy, "findings": request.findings}
-        self._begin(
-            self.host.task_manager.work(
-                Job(name="plan", arguments=arguments),
-                Handlers(
-                    then=partial(self._planned, request),
-                    failed=self._refused,
-                    stopped=partial(self._stopped, "stopped: nothing was changed"),
-                ),
-                title=f"plan for {request.about}",
-                writes=False,
-            )
+
+        show = partial(self._show_plan, request)
+
+        def wanted(function: Callable[..., None]) -> Callable[..., None]:
+            """The same, unless another plan was asked for since."""
+            return lambda *given: function(*given) if self._job is task else None
+
+        task = self.host.task_manager.work(
+            Job(name="plan", arguments=arguments),
+            Handlers(
+                then=wanted(lambda plan: self._prepare(request, plan, wanted(show))),
+                failed=wanted(self._refused),
+                stopped=wanted(partial(self._stopped, "stopped: nothing was changed")),
+            ),
+            title=f"plan for {request.about}",
+            writes=False,
         )
+        self._begin(task)
         if self._rows is None:
             self._pane.show_message(PLANNING)
 
-    def _planned(self, request: Request, plan: "Plan") -> None:
+    def _prepare(self, request: Request, plan: "Plan", then: Callable[..., None]) -> None:
         before = self._rows if self._request is not None else None
         if before is None or self._request is None or not request.is_like(self._request):
             before = None
         prepare = partial(prepared, plan, request, before, self._begun_with)
-        self._compute(plan, prepare, partial(self._show_plan, request))
+        self._compute(plan, prepare, then, group="plan rows")
 
     def _show_plan(self, request: Request, made: "tuple[PlanRows, set[StepKey]]") -> None:
         rows, self._begun_with = made
@@ -263,12 +269,14 @@ class RepairView(View):
         self._count()
         self._end()
 
-    def _compute(self, plan: "Plan", work: Callable[[], Any], then: Callable[[Any], None]) -> None:
+    def _compute(
+        self, plan: "Plan", work: Callable[[], Any], then: Callable[[Any], None], *, group: str
+    ) -> None:
         """Compute something about a plan: at once, or in a thread where it would delay a key."""
         if len(plan.steps) <= AT_ONCE:
             then(work())
         else:
-            self.host.task_manager.read(lambda _: work(), then, group="plan")
+            self.host.task_manager.read(lambda _: work(), then, group=group)
 
     def _count(self) -> None:
         """Compute what the chosen steps do, and the command for it."""
@@ -288,9 +296,13 @@ class RepairView(View):
             whole=frozenset(code for code, number in asked.items() if number == known.get(code)),
             store=self.host.store_option,
         )
-        self._compute(rows.plan, count_up, self._take_costs)
+        self._compute(
+            rows.plan, count_up, partial(self._take_costs, rows), group="costs of the plan"
+        )
 
-    def _take_costs(self, found: "tuple[Chosen, str]") -> None:
+    def _take_costs(self, rows: PlanRows, found: "tuple[Chosen, str]") -> None:
+        if rows is not self._rows:
+            return
         self._chosen, self._command = found
         none = TOO_MANY if self._chosen.plan.steps else "no step is chosen"
         # It may name thousands of files.
