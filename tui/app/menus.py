@@ -17,7 +17,7 @@ from tui.actions.context import ActionContext, Place
 from tui.actions.table import Action
 from tui.app.frame import Frame, Options
 from tui.formatting import frame as texts
-from tui.formatting.commands import quoted
+from tui.formatting.commands import quoted, shortened
 from tui.formatting.lines import Line, line
 from tui.state import prompt
 from tui.views.modals.choosing import Choice, ChoiceScreen
@@ -109,7 +109,10 @@ class Menus(Frame):
 
     def do_log(self) -> None:
         """Show the command lines of what was done."""
-        self.push_screen(Panel("Log", lambda: texts.log_lines(self.commands_done)))
+        done = self.commands_done
+        self.push_screen(
+            Panel("Log", lambda: texts.log_lines(done), whole=lambda: texts.log_text(done))
+        )
 
     def do_errors(self) -> None:
         """Show what went wrong."""
@@ -164,7 +167,9 @@ class Menus(Frame):
                     Choice(name="path", title="path", about=now.path, why_not=nothing),
                     Choice(name="vector", title="vector id", why_not=nothing),
                     Choice(name="text", title="text", about="of the chunk", why_not=nothing),
-                    Choice(name="command", title="command line", about=self._command(now)),
+                    Choice(
+                        name="command", title="command line", about=shortened(self._command(now))
+                    ),
                 ],
             ),
             lambda name: self._copy(name or "", now),

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from filestore.browse import shown_path
+from tui.formatting.commands import shortened
 from tui.formatting.lines import Line, Role, Span, count, line, one_line, span
 
 if TYPE_CHECKING:
@@ -111,7 +112,12 @@ def log_lines(entries: Sequence[tuple[float, str]]) -> list[Line]:
     """The command lines of what was done, oldest first."""
     if not entries:
         return [line("nothing done yet", "quiet")]
-    return [(Span(f"{clock(at)}  ", "quiet"), span(command)) for at, command in entries]
+    return [(Span(f"{clock(at)}  ", "quiet"), span(shortened(command))) for at, command in entries]
+
+
+def log_text(entries: Sequence[tuple[float, str]]) -> str:
+    """The same to be copied: each command line whole."""
+    return "\n".join(f"{clock(at)}  {command}" for at, command in entries)
 
 
 def clock(at: float) -> str:

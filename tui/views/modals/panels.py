@@ -26,7 +26,12 @@ class Panel(Steady, ModalScreen[None]):
     ]
 
     def __init__(
-        self, title: str, lines: Callable[[], Sequence[Line]], *, live: bool = False
+        self,
+        title: str,
+        lines: Callable[[], Sequence[Line]],
+        *,
+        live: bool = False,
+        whole: Callable[[], str] | None = None,
     ) -> None:
         """Prepare the panel.
 
@@ -34,11 +39,13 @@ class Panel(Steady, ModalScreen[None]):
             title: Above the lines.
             lines: Makes them; called repeatedly if they are live.
             live: Whether they change while they are shown.
+            whole: What is copied where the lines are shortened; None for the lines.
         """
         super().__init__()
         self._title = title
         self._lines = lines
         self._live = live
+        self._whole = whole or (lambda: plain(lines()))
 
     def compose(self) -> ComposeResult:
         """The title, the lines, and how to leave."""
@@ -59,4 +66,4 @@ class Panel(Steady, ModalScreen[None]):
 
     def action_copy(self) -> None:
         """Copy all of it."""
-        self.app.copy_text(plain(self._lines()), what=self._title)  # type: ignore[attr-defined]
+        self.app.copy_text(self._whole(), what=self._title)  # type: ignore[attr-defined]
