@@ -391,3 +391,42 @@ def test_a_narrow_screen_shows_one_part_at_a_time(root):
         assert not page(inspector).evidence.display
 
     inspect(root, act, size=(60, 20))
+
+
+def test_findings_of_an_earlier_verification_are_seen_first(root):
+    """They open Verify, whichever page was left, unless another one is asked for."""
+    found = (Finding(code="bit-rot", path="chunked/guide/chunk1.md"),)
+
+    def page_of(**options):
+        async def session():
+            app = Inspector(Options(store=root, configuration=root + "-c", **options))
+            async with app.run_test() as pilot:
+                await until(pilot, lambda: bool(app.views) and app.view.is_mounted)
+                return app.page
+
+        return asyncio.run(session())
+
+    assert page_of() == "browse"
+    assert page_of(findings=found) == "verify"
+    assert page_of(findings=found, page="repair") == "repair"
+    assert page_of() == "repair"
+    assert page_of(select="chunked/guide/chunk1.md") == "browse"
+
+
+def test_the_log_shortens_a_long_command_line_and_copies_it_whole(root):
+    """Of 1,400 names it shows the first ones and how many more; y copies all of them."""
+    names = [f"chunked/{number}.md" for number in range(1_400)]
+    command = f"filestore repair --path {' '.join(names)} --write-files"
+
+    async def act(inspector, pilot):
+        copied = []
+        inspector.copy_text = lambda text, *, what: copied.append(text)
+        inspector.note(command)
+        await pilot.press("at")
+        await until(pilot, lambda: "more --write-files" in screen(inspector))
+        assert "chunked/1399.md" not in screen(inspector)
+        await pilot.press("y")
+        await until(pilot, lambda: copied)
+        assert copied[0].endswith(f"  {command}")
+
+    inspect(root, act)

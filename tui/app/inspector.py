@@ -99,7 +99,7 @@ class Inspector(Menus):
         self.theme = first_theme(self.options.environment, self.saved.theme)
         self._until_first.enter_context(self.batch_update())
         made_early = tuple(self.views)
-        self.go(self.options.page or cast(Place, self.saved.page))
+        self.go(self.options.page or self._first_page())
         self.task_manager.read(
             _catalog_of,
             partial(self._opened, made_early),
@@ -107,6 +107,12 @@ class Inspector(Menus):
             failed=self.cannot_open,
             urgent=True,
         )
+
+    def _first_page(self) -> Place:
+        """Where what was asked for is seen; else the page that was left."""
+        if self.options.select:
+            return "browse"
+        return cast(Place, self.saved.page) if self.options.findings is None else "verify"
 
     def _opened(self, made_early: Sequence[View], catalog: str) -> None:
         self.when_ready(self.view, self._until_first.close)
@@ -289,6 +295,15 @@ class Inspector(Menus):
         self.findings_changed()
 
     def _take_status(self, status: "Status") -> None:
+        # Behind what a repair that has just ended found: that may not have been taken yet.
+        self.task_manager.read(
+            lambda _: None,
+            lambda _: self._merge_status(status),
+            group="",
+            failed=lambda _: self._merge_status(status),
+        )
+
+    def _merge_status(self, status: "Status") -> None:
         is_as_verified = bool(self.findings.coverage.level) and status.generation == self._verified
         kept = tuple(self.findings) if is_as_verified else ()
         self._verified = status.generation
