@@ -36,7 +36,7 @@ def test_a_plan_is_seen_before_anything_is_written(case):
         assert "filestore --store" in seen
         assert "2 steps: no file of yours is touched, 1 text embedded" in seen
         await session.press("A")
-        assert "enter or y confirms" in session.seen()
+        assert "y confirms; enter or esc cancels" in session.seen()
         await session.press("escape")
         assert all("--plan" in command for _, command in session.app.commands_done)
 
@@ -214,7 +214,7 @@ def test_a_lost_file_is_brought_back_and_taken_back_again(case):
         assert "+All about rivers." in session.seen() or "+All about" in session.seen()
         await session.press("A")
         assert "1 step: 1 file written" in session.seen()
-        await session.press("enter")
+        await session.press("y")
         await session.read("u undoes it")
         assert lost.read_bytes() == text
         assert case.tree() == before
@@ -445,5 +445,111 @@ def test_a_large_plan_is_shown_also_where_a_step_is_chosen_meanwhile(case, monke
         view._count()
         await session.until(lambda: shown)
         await session.until(lambda: view._chosen is not None)
+
+    case.inspect(act)
+
+
+@pytest.mark.parametrize("keys", ["p", "pt"])
+def test_enter_alone_confirms_nothing(case, keys):
+    """Enter cancels, and says so; a y, also a typed yes with enter, confirms."""
+    case.chunks()[0].write_text("Another text.\n")
+    case.chunks()[1].unlink()
+    before = case.tree()
+
+    async def act(session):
+        await session.plan(*keys)
+        await session.press("A")
+        assert isinstance(session.app.screen, ConfirmScreen)
+        await session.press("enter")
+        assert not isinstance(session.app.screen, ConfirmScreen)
+        await session.told("cancelled: nothing was written")
+        assert case.tree() == before
+        assert not [one for one in session.app.task_manager.tasks if one.writes]
+        await session.press("A")
+        await session.press(*"yes", "enter")
+        await session.read("applied 2 steps")
+
+    case.inspect(act)
+
+
+def test_enter_alone_undoes_nothing(case):
+    """The question before an undo or redo is answered by a y, never by enter."""
+    text = case.chunks()[0].read_bytes()
+    case.chunks()[0].unlink()
+
+    async def act(session):
+        await session.plan("p")
+        await session.plan("t")
+        await session.press("A", "y")
+        await session.read("u undoes it")
+        after = case.tree()
+        await session.press("u", *"yes", "enter")
+        await session.read("undone")
+        await session.press("U")
+        assert isinstance(session.app.screen, ConfirmScreen)
+        await session.press("enter")
+        await session.told("cancelled: nothing was written")
+        assert text not in case.tree().values()
+        await session.press("U", "y")
+        await session.read("redone")
+        assert case.tree() == after
+
+    case.inspect(act)
+
+
+def test_a_look_that_ended_with_a_repair_forgets_nothing_of_a_verification(case):
+    """What the repair found is taken first; a look by stats is then merged into it."""
+    first, second, *_ = case.chunks()
+    second.write_bytes(first.read_bytes())
+    with case.store() as store:
+        store.sync()
+        status = store.status()
+
+    async def act(session):
+        app = session.app
+        app.page_of("verify").verify("full")
+        await session.until(lambda: "duplicate" in app.findings.by_code())
+        await session.idle()
+        app._verified = -1  # as right after a commit
+        app.verified(status.findings, "fast")
+        app._take_status(status)
+        await session.until(lambda: app._verified == status.generation)
+        await session.idle()
+        assert "duplicate" in app.findings.by_code()
+
+    case.inspect(act)
+
+
+def test_h_and_l_close_and_open_groups_and_steps(case):
+    """As in the other lists: l opens a group or the step, h leaves the step, goes up, closes."""
+    case.chunks()[0].write_text("Another text.\n")
+    case.chunks()[1].unlink()
+
+    async def act(session):
+        await session.plan("p")
+        view = session.view
+        name = case.chunks()[0].name
+        await session.press("g", "l")
+        at = session.view._pane.steps.cursor_key
+        assert view._rows.is_open(at.name)
+        await session.press("j")
+        step = view._pane.steps.cursor_key
+        assert step != at
+        await session.press("l")
+        assert view._pane.text.has_focus
+        await session.press("h")
+        assert view._pane.steps.has_focus
+        assert view._pane.steps.cursor_key == step
+        await session.press("h")
+        assert view._pane.steps.cursor_key == at
+        await session.press("left")
+        assert not view._rows.is_open(at.name)
+        await session.press("right")
+        assert view._rows.is_open(at.name)
+        assert name in session.seen()
+        await session.press("b", "l")
+        assert view._changes.text.has_focus
+        await session.press("h")
+        assert view._changes.list.has_focus
 
     case.inspect(act)

@@ -210,6 +210,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
         asks=True),
     _verify("show_file", "o", "show file", "go to the file in Browse", of.show, refusal=of.no_file),
     # Repair
+    _repair("open", "l right", "open", "open the group, or read the step; enter does the same",
+        _LOOKS),
+    _repair("close", "h left", "close", "close the group, or go up to it", _MOVES),
     _repair("apply", "A", "apply", "apply the chosen steps, after a confirmation", of.apply,
         refusal=of.no_steps, footer=90, writes=True),
     _repair("plan_again", "r", "plan again", "make the plan again, as the store is now", of.plan,

@@ -141,6 +141,10 @@ class PlanRows(Rows):
         """How many steps of a kind are chosen."""
         return self._chosen_of.get(kind, 0)
 
+    def group_of(self, key: Hashable) -> Kind:
+        """The heading that a row is below."""
+        return Kind(name=self._name_of(key))
+
     def is_open(self, name: str) -> bool:
         """Whether the rows of a group are shown."""
         return name in self._open

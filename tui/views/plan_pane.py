@@ -110,13 +110,31 @@ class PlanPane(Horizontal):
         self.steps.loaded(0, len(self.plan_rows))
         self._show_detail()
 
+    def open_group(self) -> bool:
+        """Open the group under the cursor; whether it is one."""
+        key = self.steps.cursor_key
+        if isinstance(key, Kind):
+            self._set_open(key, is_open=True)
+        return isinstance(key, Kind)
+
+    def close_group(self) -> None:
+        """Close the group under the cursor, or go up to it from one of its rows."""
+        key = self.steps.cursor_key
+        if isinstance(key, Kind):
+            self._set_open(key, is_open=False)
+        elif self.plan_rows is not None and key is not None:
+            self.steps.move_to(self.plan_rows.group_of(key))
+
+    def _set_open(self, group: Kind, *, is_open: bool) -> None:
+        if self.plan_rows is not None:
+            self.plan_rows.set_open(group.name, is_open=is_open)
+            self.steps.changed()
+
     @on(VirtualRows.Chosen)
     def _row_entered(self, event: VirtualRows.Chosen) -> None:
         if isinstance(event.key, Kind) and self.plan_rows is not None:
             event.stop()
-            name = event.key.name
-            self.plan_rows.set_open(name, is_open=not self.plan_rows.is_open(name))
-            self.steps.changed()
+            self._set_open(event.key, is_open=not self.plan_rows.is_open(event.key.name))
 
     def _show_detail(self) -> None:
         rows, key = self.plan_rows, self.steps.cursor_key

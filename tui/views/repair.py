@@ -18,6 +18,7 @@ from textual.widget import Widget
 
 from filestore import Policy
 from tui.actions.context import ActionContext, Place
+from tui.formatting.commands import shortened
 from tui.formatting.lines import Line, count, cut, line
 from tui.formatting.plans import (
     NO_PLAN,
@@ -144,9 +145,9 @@ class RepairView(View):
         """Give the list the focus, and read the changes where they are seen."""
         if self.has_class("-changes"):
             self._changes.read()
-            self._changes.list.focus()
+            self.screen.set_focus(self._changes.list)
         else:
-            self._pane.steps.focus()
+            self.screen.set_focus(self._pane.steps)
 
     def store_changed(self) -> None:
         """Check whether the plan still fits the generation of the catalog."""
@@ -305,8 +306,7 @@ class RepairView(View):
             return
         self._chosen, self._command = found
         none = TOO_MANY if self._chosen.plan.steps else "no step is chosen"
-        # It may name thousands of files.
-        command = line(cut(self._command or none, MOST_SHOWN), "note")
+        command = line(cut(shortened(self._command) or none, MOST_SHOWN), "note")
         self._costs = [command, totals_line(self._chosen.plan)]
         self._draw()
         self.host.context_changed()
@@ -415,6 +415,18 @@ class RepairView(View):
         group = self._changes.current if listed else None
         self._undo.begin(side, group.identifier if group is not None else "")
 
+    def do_open(self) -> None:
+        """Open the group, or read what is under the cursor."""
+        if not self._is_reading() and (self.has_class("-changes") or not self._pane.open_group()):
+            self._show_part(is_reading=True)
+
+    def do_close(self) -> None:
+        """Go back to the list; there, go up to the group, or close it."""
+        if self._is_reading():
+            self._show_part(is_reading=False)
+        elif not self.has_class("-changes"):
+            self._pane.close_group()
+
     def do_back(self) -> None:
         """Leave the text for the list, or the changes for the plan."""
         if self.has_class("-reading"):
@@ -439,7 +451,7 @@ class RepairView(View):
             part: Widget = self._changes.text if is_reading else self._changes.list
         else:
             part = self._pane.text if is_reading else self._pane.steps
-        part.focus()
+        self.screen.set_focus(part)
 
     @on(DescendantFocus)
     def _focus_moved(self) -> None:

@@ -1,6 +1,7 @@
 """The last question before something is written: what, and how much.
 
-One rule: what removes a file takes a typed yes; everything else enter or y.
+One rule: what removes a file takes a typed yes, everything else a y. Enter alone cancels: whoever
+presses it out of habit, or twice, writes nothing.
 """
 
 from collections.abc import Sequence
@@ -38,7 +39,7 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "answer(False)", "leave"),
         Binding("n,q", "answer(False)", show=False),
-        Binding("enter", "answer(True)", show=False),
+        Binding("enter", "enter", show=False),
         Binding("y", "letter('y')", show=False),
         Binding("e", "letter('e')", show=False),
         Binding("s", "letter('s')", show=False),
@@ -72,7 +73,7 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
         if self._removes:
             files = "a file" if self._removes == 1 else f"{self._removes:,} files"
             return f"{files} will be removed: type {YES} and press enter; esc cancels"
-        return "enter or y confirms, esc cancels"
+        return "y confirms; enter or esc cancels"
 
     def on_mount(self) -> None:
         """Show what it means; begin where the answer is given."""
@@ -99,15 +100,21 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
                 self._typing.stop()
             self._typing = self.set_timer(TYPING_S, lambda: self.action_answer(True))
 
+    def action_enter(self) -> None:
+        """Cancel, unless y was typed before; where yes is to be typed, go there."""
+        if self._removes:
+            self.query_one(Input).focus()
+        else:
+            self.action_answer(bool(self._letters))
+
     def action_answer(self, wanted: bool) -> None:
         """Take the answer of a key; a removal is not confirmed by one."""
-        if wanted and self._removes:
-            self.query_one(Input).focus()
-            return
         if self._typing is not None:
             self._typing.stop()
         if self.is_current:
             self.dismiss(wanted)
+            if not wanted:
+                self.notify("cancelled: nothing was written")
 
 
 def _height(line: Line) -> int:
