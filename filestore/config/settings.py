@@ -45,6 +45,8 @@ _INTEGER: Final = re.compile(
 _OPENING: Final = frozenset("[{")
 _CLOSING: Final = frozenset("]}")
 _PARTING: Final = frozenset("[]{}=,\n")
+_EVERY: Final = "*"
+"""Stands for every resource that is not named."""
 _DESCRIBED: Final = "FORMAT.md describes every key."
 
 Layout = Literal["tree", "flat"]
@@ -73,6 +75,16 @@ class ModelOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Follow:
+    """Which resources follow their originals without being asked."""
+
+    every: bool = True
+    """Whether those do that are not named, and whose original lies in the work tree."""
+    named: Mapping[str, bool] = field(default_factory=dict)
+    """What was chosen for a resource, by its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What a store was set to."""
 
@@ -82,6 +94,7 @@ class Settings:
     model: ModelOptions = ModelOptions()
     ignore: tuple[str, ...] = ()
     """Patterns, as in ``.gitignore``, of what is left out of folders that are added."""
+    follow: Follow = Follow()
     metric: str = "cosine"
     budget: int = DEFAULT_BUDGET
     """The most tokens a chunk may have, heading path included."""
@@ -135,6 +148,7 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
         embedder=_value(table, "embedder", str, "builtin", name),
         model=_model(_value(table, "model", dict, {}, name), name),
         ignore=_texts(_value(table, "ignore", list, [], name), "ignore", name),
+        follow=_follow(table.get("follow", True), name),
         metric=_choice(table, "metric", METRICS, name),
         budget=budget,
         accepted=_accepted(_value(table, "accepted", dict, {}, name), name),
@@ -250,6 +264,17 @@ def _choice(table: Mapping[str, Any], key: str, known: tuple[str, ...], name: st
     if value not in known:
         raise _wrong(name, key, " or ".join(known), value)
     return str(value)
+
+
+def _follow(value: Any, name: str) -> Follow:
+    """What is to follow its original: all, none, or each resource as its name says."""
+    table: dict[str, Any] = value if isinstance(value, dict) else {_EVERY: value}
+    for resource, chosen in table.items():
+        if not isinstance(chosen, bool):
+            key = "follow" if table is not value else f"follow.{resource}"
+            raise _wrong(name, key, "true or false", chosen)
+    named = {resource: chosen for resource, chosen in table.items() if resource != _EVERY}
+    return Follow(every=table.get(_EVERY, True), named=named)
 
 
 def _accepted(table: Mapping[str, Any], name: str) -> dict[str, tuple[str, ...]]:

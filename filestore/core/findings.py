@@ -88,6 +88,8 @@ class Finding(JsonObject):
     detail: str = ""
     other: StorePath = NO_PATH
     """The second path of a finding about two: where a moved file was."""
+    is_note: bool = field(default=False, compare=False)
+    """Whether it is only worth knowing here, whatever its code says."""
     accepted: bool = field(default=False, compare=False)
     """Whether the settings accept this warning for its path."""
 
@@ -98,8 +100,8 @@ class Finding(JsonObject):
 
     @property
     def severity(self) -> Severity:
-        """See `Code`."""
-        return CODES[self.code].severity
+        """See `Code`; I for a note."""
+        return "I" if self.is_note else CODES[self.code].severity
 
     @property
     def repair(self) -> str:
@@ -263,19 +265,23 @@ CODES: Final[dict[str, Code]] = {
     ),
     "source-modified": Code(
         severity="W",
-        repair="'filestore add' it, or 'filestore repair --write-files': hand edits are merged",
+        repair="'filestore update' re-ingests it: hand edits are merged",
         about="source",
         step="reingest",
     ),
     "source-missing": Code(
         severity="W",
-        repair="bring it back, accept it, or 'filestore repair --only source-missing --write-files'"
-        " removes what was made from it",
+        repair="'filestore update' follows it where it was renamed; else bring it back, accept it,"
+        " or 'filestore update --remove-gone' removes what was made from it",
         about="source",
         step="remove",
         only_named=True,
     ),
-    "source-untracked": Code(severity="I", repair="'filestore add' it", about="source"),
+    "source-untracked": Code(
+        severity="W",
+        repair="'filestore update' adds it, or name it in .filestoreignore",
+        about="source",
+    ),
     "hand-edited": Code(
         severity="I",
         repair="nothing: it is merged, not overwritten, at the next add",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from filestore.catalog import Catalog, queries
+from filestore.config.settings import Follow
 from filestore.core.hashing import source_hash
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.fs import disk
@@ -18,6 +19,8 @@ from filestore.fs.scan import HORIZON_NS, pack_stat, stat_entry
 from filestore.sidecar.reachable import Reachable
 
 BATCH: Final = 100
+COPIES: Final = "source"
+"""Where copies of originals from elsewhere lie, below the store root."""
 
 Document: TypeAlias = tuple[str, str, str, str]
 """Record path, resource, source and hash, as `Catalog.documents` gives them."""
@@ -47,6 +50,26 @@ class SourceDrift:
     """Those that the store may not look at."""
     read: dict[str, bytes] = field(default_factory=dict)
     """Stat entries worth recording, of those whose recorded one was of no use."""
+
+
+def is_followed(follow: Follow, reachable: Reachable, resource: str, source: str) -> bool:
+    """Whether a resource is brought up to date with its original without being asked.
+
+    Args:
+        follow: The store's choice.
+        reachable: Where the store may look.
+        resource: Its name.
+        source: As its record has it. A copy stays as it is unless the resource is named.
+    """
+    chosen = follow.named.get(resource)
+    if chosen is not None:
+        return chosen
+    return follow.every and not is_copy(source) and reachable.is_in_tree(source)
+
+
+def is_copy(source: str) -> bool:
+    """Whether a source is a copy that the store keeps."""
+    return source.partition("/")[0] == COPIES
 
 
 def look(

@@ -48,6 +48,13 @@ class Reachable:
         path = self.path(source)
         return path is None or (os.path.islink(path) and self.followed(source) is None)
 
+    def is_in_tree(self, source: str) -> bool:
+        """Whether an original lies in the work tree, no link leading out of it."""
+        named = os.path.normpath(os.path.join(self._root, source.replace("\0", "")))
+        if os.path.isabs(source) or not is_below(named, self._tree):
+            return False
+        return is_below(os.path.realpath(named), self._tree)
+
     def followed(self, source: str) -> str | None:
         """Where a path leads, all links followed; None outside.
 

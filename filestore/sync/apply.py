@@ -24,7 +24,7 @@ from filestore.sidecar import originals
 from filestore.sidecar.commit import BATCH, Commit
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sync.plan import PartRepairs, SyncPlan, detected, plan, plan_parts
-from filestore.verify import drift, environment, recorded_state, source_check, source_drift, verify
+from filestore.verify import drift, environment, recorded_state, source_check, verify
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def apply(
         stale = recorded_state.stale_conflicts(snapshot.catalog)
         commit.settle_conflicts(stale, ())
         work.written = work.written or bool(sources.read or stale)
-        work.remaining += source_drift.findings(snapshot.catalog, sources)
+        work.remaining += source_check.status(snapshot, sources)
     done = commit.finish() if work.written else None
     if done is not None and snapshot.embedder is not None:
         work.remaining += verify.not_embedded(snapshot.places, snapshot.catalog)

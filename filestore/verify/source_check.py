@@ -17,27 +17,42 @@ def reachable(snapshot: StoreSnapshot) -> Reachable:
     return Reachable(snapshot.places, everywhere=snapshot.may_reach_sources)
 
 
-def status(snapshot: StoreSnapshot) -> list[Finding]:
-    """Source documents that changed or are gone, by stat; nothing where there are no records."""
-    if not snapshot.catalog.count("documents"):
+def status(snapshot: StoreSnapshot, drift: SourceDrift | None = None) -> list[Finding]:
+    """Source documents that changed, went or came, by stat; nothing where there are no records.
+
+    Args:
+        snapshot: The store.
+        drift: What a look at the recorded ones found; None to look now.
+    """
+    catalog = snapshot.catalog
+    if not catalog.count("documents"):
         return []
-    drift = originals.look(snapshot.catalog, reachable(snapshot))
-    return source_drift.findings(snapshot.catalog, drift)
+    where = reachable(snapshot)
+    drift = drift or originals.look(catalog, where)
+    new = source_drift.untracked(snapshot, where, followed_only=True)
+    found = source_drift.findings(catalog, drift)
+    found = source_drift.with_moves(found, new, catalog, where)
+    return found + [problem for problem, _ in new.problems]
 
 
 def check(snapshot: StoreSnapshot, level: Level, report: VerificationReport) -> None:
     """Add what is to be said of originals, and which of them were not looked at."""
-    places, catalog = snapshot.places, snapshot.catalog
+    catalog = snapshot.catalog
     if not catalog.count("documents"):
         return
     where = reachable(snapshot)
     drift = originals.look(catalog, where)
-    new, problems = source_drift.untracked(places, catalog, where, snapshot.settings.ignore)
+    new = source_drift.untracked(snapshot, where)
     found = source_drift.findings(catalog, drift)
-    report.add(source_drift.with_places(found, new, catalog, where))
-    report.add(source_drift.untracked_findings(new))
+    report.add(source_drift.with_moves(found, new, catalog, where))
+    report.add(problem for problem, is_followed in new.problems if is_followed)
     report.checked.append("names and stats of originals")
-    report.not_checked += [*_outside(drift), *problems]
+    report.not_checked += _outside(drift)
+    report.not_checked += [
+        f"{problem.path}: {problem.detail}"
+        for problem, is_followed in new.problems
+        if not is_followed
+    ]
     if level != "fast":
         report.add(source_drift.originals_findings(catalog))
         report.add(map(_mismatch, originals.misremembered(catalog, where, drift)))

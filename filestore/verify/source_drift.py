@@ -4,9 +4,9 @@ Changes nothing; how an original is looked at is `sidecar/originals`.
 """
 
 import os
-import stat
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
@@ -14,15 +14,12 @@ from filestore.catalog import Catalog, queries
 from filestore.config.layout import Places
 from filestore.core.findings import Finding
 from filestore.core.hashing import ORIGIN_PREFIX
-from filestore.core.paths import StorePath
-from filestore.fs.scan import unpack_stat
-from filestore.sidecar.originals import Seen, SourceDrift, read
+from filestore.core.paths import StorePath, is_below
+from filestore.sidecar.originals import COPIES, Seen, SourceDrift, is_copy, read
+from filestore.sidecar.originals import is_followed as is_followed_by
 from filestore.sidecar.reachable import Reachable
-
-COPIES: Final = "source"
-"""Where copies of originals from elsewhere lie, below the store root."""
-MAX_CANDIDATES: Final = 100
-"""So many new files of a missing one's size are read to see where it went."""
+from filestore.sidecar.snapshot import StoreSnapshot
+from filestore.verify.source_moves import where_to
 
 
 def findings(catalog: Catalog, drift: SourceDrift) -> list[Finding]:
@@ -69,41 +66,70 @@ def _short(digest: str) -> str:
 # Files that no record names
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFile:
+    """A document beside the recorded ones that no record names."""
+
+    source: str
+    """As a record would have it."""
+    resource: str
+    """Whose folder it lies in; "" for a file among the copies."""
+    is_followed: bool
+    """Whether the resource is to have it without being asked."""
+
+
+@dataclass(slots=True)
+class NewFiles:
+    """What a look around recorded documents found."""
+
+    files: list[NewFile] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    """The sources that are folders."""
+    problems: list[tuple[Finding, bool]] = field(default_factory=list)
+    """Why a folder was not looked through, and whether it is followed."""
+
+
 def untracked(
-    places: Places, catalog: Catalog, reachable: Reachable, patterns: Sequence[str]
-) -> tuple[list[tuple[str, str]], list[str]]:
+    snapshot: StoreSnapshot, reachable: Reachable, *, followed_only: bool = False
+) -> NewFiles:
     """Documents beside the recorded ones, by name alone: nothing of them is read.
 
     Args:
-        places: Where the store lies.
-        catalog: Inside a snapshot.
+        snapshot: The store, its catalog inside a snapshot.
         reachable: Where the store may look.
-        patterns: Ignore rules of the store.
-
-    Returns:
-        Reference and resource ("" for none) of each; and why a folder was not looked through.
+        followed_only: Whether only folders are listed that their resource follows.
     """
     from filestore.core.errors import FilestoreError
     from filestore.extract.folder import documents
 
+    places, catalog = snapshot.places, snapshot.catalog
     recorded = {source for _, _, source, _ in catalog.documents()}
     made = (places.root, places.chunked, places.sidecar, places.undo)
     own = {os.path.realpath(folder) for folder in made}
-    found: list[tuple[str, str]] = []
-    problems: list[str] = []
+    found, files = NewFiles(), dict[str, NewFile]()
     for source, resource in sorted(_folders(places, catalog).items()):
+        if source != COPIES:
+            found.folders.append(source)
+        follow = snapshot.settings.follow
+        is_followed = bool(resource) and is_followed_by(follow, reachable, resource, source)
         path = reachable.followed(source)
-        if path is None or not os.path.isdir(path):
+        if (followed_only and not is_followed) or path is None or not os.path.isdir(path):
             continue
         try:
             # The walk follows no link and starts where none is left: its paths are real ones.
+            patterns = snapshot.settings.ignore
             listing = documents(path, leave_out=own.__contains__, patterns=patterns)
         except (OSError, FilestoreError) as error:
-            problems.append(f"new files in {source}: {error}")
+            detail = f"which files in it are new is not known: {error}"
+            problem = Finding(code="unreadable", path=StorePath(source), detail=detail)
+            found.problems.append((problem, is_followed))
             continue
-        references = (f"{source}/{name}" for name in listing.paths)
-        found += [(one, resource) for one in references if one not in recorded]
-    return list(dict(found).items()), problems
+        for reference in (f"{source}/{name}" for name in listing.paths):
+            if reference not in recorded:
+                new = NewFile(source=reference, resource=resource, is_followed=is_followed)
+                files.setdefault(reference, new)
+    found.files = list(files.values())
+    return found
 
 
 def _folders(places: Places, catalog: Catalog) -> dict[str, str]:
@@ -111,7 +137,7 @@ def _folders(places: Places, catalog: Catalog) -> dict[str, str]:
     folders = {
         source: resource
         for resource, source, data in queries.records(catalog)
-        if source.partition("/")[0] != COPIES and _kind(data) == "folder"
+        if not is_copy(source) and _kind(data) == "folder"
     }
     if os.path.isdir(places.source) and not os.path.islink(places.source):
         folders[COPIES] = ""
@@ -126,65 +152,79 @@ def _kind(data: bytes) -> Any:
         return None
 
 
-def untracked_findings(found: Iterable[tuple[str, str]]) -> list[Finding]:
-    """What `untracked` found, as findings."""
+def untracked_findings(found: Iterable[NewFile]) -> list[Finding]:
+    """What `untracked` found, as findings: notes where the folder is not followed."""
     return [
         Finding(
             code="source-untracked",
-            path=StorePath(source),
-            detail=f"it lies in the folder that {resource} was made from, and was never added"
-            if resource
+            path=StorePath(new.source),
+            detail=f"it lies in the folder that {new.resource} was made from, and was never added"
+            if new.resource
             else "no record names it",
+            is_note=not new.is_followed,
         )
-        for source, resource in found
+        for new in found
     ]
 
 
-def with_places(
-    found: Sequence[Finding],
-    new: Sequence[tuple[str, str]],
-    catalog: Catalog,
-    reachable: Reachable,
+def with_moves(
+    found: Sequence[Finding], new: NewFiles, catalog: Catalog, reachable: Reachable
 ) -> list[Finding]:
-    """Say of missing originals where they went, if a new file beside them has their content.
-
-    Only new files of a missing one's size are read, and not many.
-    """
+    """Findings of originals with those of new files, a renamed one being one of them."""
     missing = {finding.path for finding in found if finding.code == "source-missing"}
-    if not missing or not new:
-        return list(found)
-    stats = catalog.source_stats()
-    digests = {source: digest for _, _, source, digest in catalog.documents() if source in missing}
-    sizes = {unpack_stat(stats[source][1])[0] for source in missing if source in stats}
-    went = {
-        seen: reference
-        for reference, path in _of_sizes(new, sizes, reachable)
-        if (seen := read(path).found)
-    }
-    return [_led(finding, went.get(digests.get(finding.path, ""), "")) for finding in found]
+    documents = queries.documents_from(catalog, sorted(missing))
+    went = where_to(
+        {source: digest for _, _, source, digest in documents},
+        [one.source for one in new.files],
+        new.folders,
+        catalog,
+        reachable,
+    )
+    there = set(went.values())
+    left = untracked_findings(one for one in new.files if one.source not in there)
+    folders = moved_folders(went, missing, new.folders)
+    whole = [_moved_folder(*pair, went) for pair in folders.items()]
+    below = {one for folder in folders for one in went if is_below(one, folder)}
+    parts = [_led(one, went.get(one.path, "")) for one in found if one.path not in below]
+    return [*whole, *parts, *left]
 
 
-def _of_sizes(
-    new: Sequence[tuple[str, str]], sizes: set[int], reachable: Reachable
-) -> Iterator[tuple[str, str]]:
-    left = MAX_CANDIDATES
-    for reference, _ in new:
-        path = reachable.path(reference)
-        if path is None or not left:
-            continue
-        try:
-            status = os.lstat(path)
-        except OSError:
-            continue
-        if stat.S_ISREG(status.st_mode) and status.st_size in sizes:
-            left -= 1
-            yield reference, path
+def moved_folders(
+    went: Mapping[str, str], missing: Collection[str], folders: Iterable[str]
+) -> dict[str, str]:
+    """The folders that went as a whole, all that is missing of them being in one other; pure.
+
+    Args:
+        went: Missing source to where it is now.
+        missing: All that are missing.
+        folders: The sources that are folders.
+    """
+    found = {}
+    for folder in folders:
+        below = [one for one in missing if is_below(one, folder)]
+        places = {went.get(one, "").removesuffix(one[len(folder) :]) for one in below}
+        whole = all(went.get(one, "").endswith(one[len(folder) :]) for one in below)
+        if below and whole and len(places) == 1 and (place := places.pop()) != folder:
+            found[folder] = place
+    return found
+
+
+def _moved_folder(folder: str, place: str, went: Mapping[str, str]) -> Finding:
+    number = sum(is_below(one, folder) for one in went)
+    documents = "its document is" if number == 1 else f"its {number:,} documents are"
+    return Finding(
+        code="source-missing",
+        path=StorePath(folder),
+        detail=f"renamed: {documents} now in {place}",
+        other=StorePath(place),
+    )
 
 
 def _led(finding: Finding, place: str) -> Finding:
     if finding.code != "source-missing" or not place:
         return finding
-    detail = f"{finding.detail}; its content is now in {place}"
+    made = finding.detail.removeprefix("no file is there; ")
+    detail = f"renamed: its content is now in {place}; {made}"
     return Finding(code=finding.code, path=finding.path, detail=detail, other=StorePath(place))
 
 

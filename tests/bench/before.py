@@ -6,6 +6,7 @@
 
 Each checkout makes and indexes a store of its own from the same files, and runs its own code under
 this Python. Clock and processor time are compared by medians; `first index` runs once each.
+`--originals 1000` also adds a folder of so many documents to another store of so many chunks.
 """
 
 import argparse
@@ -97,12 +98,17 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=100_000)
     parser.add_argument("--folders", type=int, default=1_000)
     parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--originals", type=int, default=0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
         os.environ["XDG_CONFIG_HOME"] = os.path.join(work, "configuration")
         os.environ["XDG_STATE_HOME"] = os.path.join(work, "state")
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         rows = compare(sides(work, options), options.runs)
+        if options.originals:
+            both = with_originals(work, options.earlier, options.originals, options.files)
+            name = f"`status`, {options.originals:,} originals"
+            rows += figure(name, lambda side: side.filestore("status"), options.runs, both)
     load = f"load {os.getloadavg()[0]:.1f}"
     title = f"This checkout beside an earlier one, {options.files:,} files, {load}"
     print(measure.table(title, rows))
@@ -134,23 +140,46 @@ def compare(both: tuple[Side, Side], runs: int) -> list[Row]:
         ("warm search", lambda side: side.warm(queries), runs),
         ("first paint", Side.first_paint, runs),
     ]
+    return [row for name, action, times in cases for row in figure(name, action, times, both)]
+
+
+def figure(
+    name: str, action: Callable[[Side], Spent], times: int, both: tuple[Side, Side]
+) -> list[Row]:
+    """What takes both checkouts how long, in turns."""
+    found = measure.alternate(times + (times > 1), *(lambda s=s: action(s) for s in both))
+    # The first of several compiles modules and warms the cache.
+    ours, theirs = (spent[1:] if times > 1 else spent for spent in found)
     rows = []
-    for name, action, times in cases:
-        found = measure.alternate(times + (times > 1), *(lambda s=s, a=action: a(s) for s in both))
-        # The first of several compiles modules and warms the cache.
-        ours, theirs = (spent[1:] if times > 1 else spent for spent in found)
-        for at, clock in enumerate(("", ", processor")):
-            mine = statistics.median(spent[at] for spent in ours)
-            earlier = statistics.median(spent[at] for spent in theirs)
-            rows.append(
-                Row(
-                    figure=name + clock,
-                    ours=measure.milliseconds(mine),
-                    yardstick=f"earlier {measure.milliseconds(earlier)}",
-                    compared=f"× {mine / earlier:.2f}",
-                )
+    for at, clock in enumerate(("", ", processor")):
+        mine = statistics.median(spent[at] for spent in ours)
+        earlier = statistics.median(spent[at] for spent in theirs)
+        rows.append(
+            Row(
+                figure=name + clock,
+                ours=measure.milliseconds(mine),
+                yardstick=f"earlier {measure.milliseconds(earlier)}",
+                compared=f"× {mine / earlier:.2f}",
             )
+        )
     return rows
+
+
+def with_originals(work: str, earlier: str, originals: int, chunks: int) -> tuple[Side, Side]:
+    """A folder of documents, added by each checkout to a store of its own."""
+    checkouts = {"now": _HERE, "earlier": os.path.abspath(earlier)}
+    made = [Side(one, os.path.join(work, name, "store")) for name, one in checkouts.items()]
+    for side in made:
+        maker = TextMaker(3)
+        for number in range(originals):
+            path = Path(side.root).parent / "docs" / f"{number % 40:02}" / f"{number:05}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            sections = range(max(1, chunks // originals))
+            path.write_text("\n".join(f"# {maker.word()}\n\n{maker.text()}" for _ in sections))
+        os.makedirs(side.root)
+        side.filestore("init", ".", "--embedder", "builtin")
+        side.filestore("add", "../docs")
+    return made[0], made[1]
 
 
 if __name__ == "__main__":

@@ -68,12 +68,10 @@ def _wanted(shown: Filter) -> Callable[[Finding], bool] | None:
     if shown.is_all:
         return None
     matches = matcher(shown.text)
-    codes = {
-        code
-        for code, message in CODES.items()
-        if message.severity in shown.severities and shown.code in ("", code)
-    }
-    return lambda finding: finding.code in codes and matches(finding)
+    codes = CODES if not shown.code else {shown.code}
+    return lambda finding: (
+        finding.severity in shown.severities and finding.code in codes and matches(finding)
+    )
 
 
 def matcher(text: str) -> Callable[[Finding], bool]:

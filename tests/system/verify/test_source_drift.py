@@ -113,7 +113,7 @@ def test_a_missing_original(either: Any) -> None:
 
 
 def test_a_missing_original_that_was_renamed_says_where_it_went(either: Any) -> None:
-    """A new file of the same folder that has its content is named."""
+    """A new file of the same folder that has its content is named, in one finding for both."""
     fill(either)
     either.write("docs/two-too.md", "# Two\n\nWords of XXX.\n")
     (either.folder / "docs/two.md").rename(either.folder / "docs/second.md")
@@ -121,11 +121,73 @@ def test_a_missing_original_that_was_renamed_says_where_it_went(either: Any) -> 
     assert found["path"] == "../docs/two.md"
     assert "its content is now in ../docs/second.md" in found["detail"]
     new = {one["path"] for one in findings(either, "source-untracked")}
-    assert new == {"../docs/second.md", "../docs/two-too.md"}
+    assert new == {"../docs/two-too.md"}
+    assert either.drift() == {
+        "source-missing": ["../docs/two.md"],
+        "source-untracked": ["../docs/two-too.md"],
+    }
+
+
+def test_a_file_that_was_added_by_itself_is_found_under_its_new_name(either: Any) -> None:
+    """The folder that it lay in is looked through, although that was never added."""
+    fill(either)
+    (either.folder / "note.md").rename(either.folder / "memo.md")
+    (found,) = findings(either, "source-missing")
+    assert "its content is now in ../memo.md" in found["detail"]
+    assert either.drift() == {"source-missing": ["../note.md"]}
+
+
+def test_a_folder_that_was_renamed_is_one_finding(either: Any) -> None:
+    """Not one for each of its documents; where one of them is lost they are told one by one."""
+    fill(either)
+    (either.folder / "docs").rename(either.folder / "papers")
+    (found,) = findings(either, "source-missing")
+    assert found["path"] == "../docs"
+    assert found["detail"] == "renamed: its 2 documents are now in ../papers"
+    (either.folder / "papers/two.md").unlink()
+    missing = {one["path"]: one["detail"] for one in findings(either, "source-missing")}
+    assert missing.keys() == {"../docs/one.md", "../docs/two.md"}
+    assert "is now in ../papers/one.md" in missing["../docs/one.md"]
+    assert missing["../docs/two.md"].startswith("no file is there")
+
+
+def test_a_renamed_original_is_told_without_reading(workspace: Any) -> None:
+    """Its stat tells that it is the same file; a copy of it is read."""
+    fill(workspace)
+    (workspace.folder / "docs/two.md").rename(workspace.folder / "docs/second.md")
+    assert not [name for name in opened_by(workspace, "status") if name.endswith("second.md")]
+    shutil.copy(workspace.folder / "docs/second.md", workspace.folder / "docs/third.md")
+    (workspace.folder / "docs/second.md").unlink()
+    assert "third.md" in findings(workspace, "source-missing")[0]["detail"]
+
+
+def test_new_files_of_a_folder_that_is_not_followed(workspace: Any) -> None:
+    """They are notes of a verification, and status does not look for them."""
+    fill(workspace)
+    workspace.write("docs/four.md", "Words of four.\n")
+    assert workspace.drift() == {"source-untracked": ["../docs/four.md"]}
+    settings = workspace.store / "filestore.toml"
+    before = settings.read_text()
+    for text in ("follow = false\n", "follow = {docs = false}\n", 'follow = {"*" = false}\n'):
+        settings.write_text(text + before)
+        assert workspace.drift() == {}
+        assert [one["severity"] for one in findings(workspace, "source-untracked")] == ["I"]
+        assert workspace.json("verify")["clean"] is True
+    settings.write_text('follow = {"*" = false, docs = true}\n' + before)
+    assert workspace.drift() == {"source-untracked": ["../docs/four.md"]}
+    settings.write_text("follow = 1\n" + before)
+    assert "follow must be true or false, found 1" in workspace("status", code=3).stderr
+
+
+def test_ignore_rules_that_cannot_be_followed(workspace: Any) -> None:
+    """Which files are new is not known then, and that is said."""
+    fill(workspace)
+    (workspace.folder / "docs/.filestoreignore").symlink_to("nowhere")
+    assert workspace.drift() == {"unreadable": ["../docs"]}
 
 
 def test_files_that_were_never_added(workspace: Any) -> None:
-    """New documents of a folder source are told by verify, and never opened."""
+    """New documents of a folder source are told by status, and never opened."""
     fill(workspace)
     workspace.write("docs/.gitignore", "drafts/\n")
     workspace.write("docs/drafts/three.md", "Not yet.\n")
@@ -133,10 +195,12 @@ def test_files_that_were_never_added(workspace: Any) -> None:
     workspace.write("docs/four.md", "Words of four.\n")
     workspace.write("beside.md", "Not of this folder.\n")
     (found,) = findings(workspace, "source-untracked")
-    assert (found["severity"], found["path"]) == ("I", "../docs/four.md")
+    assert (found["severity"], found["path"]) == ("W", "../docs/four.md")
     assert "docs" in found["detail"]
-    assert workspace.json("verify")["clean"] is True
-    assert workspace.drift() == {}
+    assert workspace.json("verify", code=1)["clean"] is False
+    assert workspace.drift() == {"source-untracked": ["../docs/four.md"]}
+    report = workspace.sync(code=1)
+    assert [one["code"] for one in report["remaining"]] == ["source-untracked"]
     assert not [name for name in opened_by(workspace, "verify") if "four.md" in name]
 
 

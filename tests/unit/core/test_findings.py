@@ -16,10 +16,9 @@ SEVERITIES = {
     "model-drift metric-mismatch",
     "W": "metadata-modified untracked moved empty oversized special-file symlink name-collision "
     "unportable-name unsafe-attributes source-modified source-missing ingest-conflict "
-    "link-dangling embeddings-damaged index-missing index-behind fulltext-missing fulltext-behind "
-    "model-missing chunker-changed",
-    "I": "litter leftovers duplicate source-untracked hand-edited index-foreign git-operation "
-    "locked",
+    "source-untracked link-dangling embeddings-damaged index-missing index-behind "
+    "fulltext-missing fulltext-behind model-missing chunker-changed",
+    "I": "litter leftovers duplicate hand-edited index-foreign git-operation locked",
 }
 SAFE = (
     "modified metadata-modified untracked missing moved leftovers catalog-missing catalog-damaged "

@@ -1,0 +1,157 @@
+"""Where originals went that are missing: renamed beside where they were, or with their folder.
+
+Reads names and stats; the bytes of a few candidates where their stat does not tell. One rule: a
+file is where another went only if it has the bytes that were recorded, and no record names it.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from filestore.catalog import Catalog, queries
+from filestore.fs import disk
+from filestore.fs.scan import NEVER_CLEAN, unpack_stat
+from filestore.sidecar.originals import read
+from filestore.sidecar.reachable import Reachable
+
+MAX_READ: Final = 100
+"""So many candidates are read to see what they hold; the others are told by their stat."""
+MAX_FOLDERS: Final = 100
+"""So many folders are looked through for what a folder that is gone held."""
+
+Stat = tuple[int, int, int, int, int]
+
+
+@dataclass(slots=True)
+class _Search:
+    """What is looked for, and what may be it."""
+
+    catalog: Catalog
+    reachable: Reachable
+    digests: Mapping[str, str]
+    """Missing source to its recorded hash."""
+    stats: dict[str, tuple[str, bytes]]
+    recorded: frozenset[str]
+    places: dict[str, None] = field(default_factory=dict)
+    """Files that no record names, in the order in which they are considered."""
+
+    def consider(self, references: Iterable[str]) -> None:
+        """Take files as candidates."""
+        self.places |= dict.fromkeys(one for one in references if one not in self.recorded)
+
+    def size_of(self, source: str) -> int | None:
+        """The bytes that a missing original had; None where that is not known."""
+        stat = self._recorded_stat(source)
+        return stat[0] if stat is not None else None
+
+    def is_same_file(self, source: str, now: Stat) -> bool:
+        """Whether a stat is that of the recorded file under another name."""
+        was = self._recorded_stat(source)
+        return was is not None and (was[0], was[1], was[3]) == (now[0], now[1], now[3])
+
+    def _recorded_stat(self, source: str) -> Stat | None:
+        digest, packed = self.stats.get(source, ("", NEVER_CLEAN))
+        is_known = digest == self.digests[source] and packed != NEVER_CLEAN
+        return unpack_stat(packed) if is_known else None
+
+
+def where_to(
+    missing: Mapping[str, str],
+    new: Sequence[str],
+    folders: Sequence[str],
+    catalog: Catalog,
+    reachable: Reachable,
+) -> dict[str, str]:
+    """Where missing originals are now: source to the reference of the file that has their bytes.
+
+    Args:
+        missing: Source to its recorded hash.
+        new: Files of added folders that no record names.
+        folders: The sources that are folders.
+        catalog: Inside a snapshot.
+        reachable: Where the store may look.
+    """
+    if not missing:
+        return {}
+    recorded = frozenset(source for _, _, source, _ in catalog.documents())
+    stats = queries.source_stats_of(catalog, list(missing))
+    search = _Search(catalog, reachable, missing, stats, recorded)
+    search.consider(new)
+    for folder in folders:
+        _consider_moved_folder(search, folder)
+    for parent in sorted({source.rpartition("/")[0] for source in missing}):
+        search.consider(_files_in(reachable, parent))
+    return _matched(search)
+
+
+def _files_in(reachable: Reachable, folder: str) -> Iterator[str]:
+    path = reachable.followed(folder)
+    if path is None:
+        return
+    for entry in _entries(path):
+        if entry.is_file(follow_symlinks=False):
+            yield f"{folder}/{entry.name}"
+
+
+def _entries(path: str) -> "list[os.DirEntry[str]]":
+    """What a folder holds that is not hidden, by name; nothing where it cannot be listed."""
+    try:
+        with os.scandir(path) as listed:
+            found = [entry for entry in listed if not entry.name.startswith(".")]
+    except OSError as error:
+        disk.pass_limits(error)
+        return []
+    return sorted(found, key=lambda entry: entry.name)
+
+
+def _consider_moved_folder(search: _Search, folder: str) -> None:
+    """Take what lies in folders beside one that is gone where its documents lay in it."""
+    path = search.reachable.followed(folder)
+    parent, _, name = folder.rpartition("/")
+    around = search.reachable.followed(parent) if name not in ("", ".", "..") else None
+    if path is None or around is None or os.path.lexists(path):
+        return
+    below = [source[len(folder) :] for source in search.digests if source.startswith(f"{folder}/")]
+    others = [one.name for one in _entries(around) if one.is_dir(follow_symlinks=False)]
+    for other in others[:MAX_FOLDERS]:
+        place = f"{parent}/{other}" if parent else other
+        if os.path.lexists(f"{around}/{other}{below[0]}") if below else False:
+            search.consider(f"{place}{rest}" for rest in below)
+
+
+def _matched(search: _Search) -> dict[str, str]:
+    """Each missing source with the file that has its bytes; a file serves one of them."""
+    by_size: dict[int | None, list[str]] = {}
+    for source in search.digests:
+        by_size.setdefault(search.size_of(source), []).append(source)
+    found: dict[str, str] = {}
+    left = MAX_READ
+    for reference in search.places:
+        status = _stat(search.reachable, reference)
+        if status is None:
+            continue
+        alike = (*by_size.get(status[0], ()), *by_size.get(None, ()))
+        wanted = [source for source in alike if source not in found]
+        same = [source for source in wanted if search.is_same_file(source, status)]
+        if wanted and not same and left:
+            left -= 1
+            digest = read(search.reachable.path(reference) or "").found
+            same = [source for source in wanted if search.digests[source] == digest]
+        name = reference.rpartition("/")[2]
+        # Of several copies of one text each goes where its name is, if it is anywhere.
+        for source in sorted(same, key=lambda one: one.rpartition("/")[2] != name)[:1]:
+            found[source] = reference
+    return found
+
+
+def _stat(reachable: Reachable, reference: str) -> Stat | None:
+    path = reachable.path(reference)
+    try:
+        status = os.lstat(path) if path is not None else None
+    except OSError:
+        return None
+    if status is None or not stat.S_ISREG(status.st_mode):
+        return None
+    return disk.stat_values(status)
