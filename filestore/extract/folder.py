@@ -5,6 +5,8 @@ but for the ignore rules of the work tree it lies in; whatever is left out altho
 expect it is reported with a reason, or counted where ignore rules name it or its format holds no
 text. Hidden files, editors' litter and the folders that tools make are left out in silence.
 
+A store in the folder is left out: its chunk files were made from documents.
+
 The rules of a path, the first that says anything wins: `.filestoreignore` in its folder and those
 above; patterns from the store's settings; `.gitignore` in its folder and those above;
 `.git/info/exclude`. A folder that is left out is not entered, whatever is said about what is in it.
@@ -22,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
+from filestore.config.layout import Places
 from filestore.extract import DRESSING_SUFFIXES, for_name, unread_document
 from filestore.extract.ignore import MAX_BYTES, IgnoreRulesError, Rules, parse
 from filestore.fs import disk
@@ -49,6 +52,7 @@ _CACHE_SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
 """How the file begins that marks a folder as somebody's cache."""
 _INDEX_PAGES: Final = frozenset({"index", "readme", "_index"})
 _PAGE_SUFFIXES: Final = frozenset({".html", ".htm", ".xhtml"})
+_STORE: Final = "holds the chunk files of a filestore store, not documents"
 _PROJECT_FILES: Final = """
     bower.json build.gradle cargo.toml cmakelists.txt composer.json deno.json gemfile go.mod
     makefile package.json pom.xml pyproject.toml setup.py tsconfig.json
@@ -256,7 +260,7 @@ def _is_wanted(
         return False
     if walk.leave_out(entry.path):
         return False
-    reason = _why_not(entry)
+    reason = _why_not(entry) or (_STORE if is_folder and _is_of_store(entry) else "")
     if reason:
         walk.skip((*path, entry.name), reason)
         return False
@@ -264,6 +268,19 @@ def _is_wanted(
         return True
     walk.other += 1
     return False
+
+
+def _is_of_store(entry: "os.DirEntry[str]") -> bool:
+    """Whether a folder is a store, or the chunk files of one that was named itself."""
+    around = os.path.dirname(entry.path)
+    is_part = entry.path == Places(root=around, sidecar="").chunked
+    return is_store(entry.path) or (is_part and is_store(around))
+
+
+def is_store(folder: str) -> bool:
+    """Whether a folder is a store that has chunk files: these were made from documents."""
+    places = Places(root=folder, sidecar="")
+    return os.path.lexists(places.settings) and os.path.isdir(places.chunked)
 
 
 def _is_litter(entry: "os.DirEntry[str]") -> bool:

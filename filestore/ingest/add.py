@@ -166,6 +166,8 @@ def add_all(
     naming = Naming(
         snapshot.places,
         settings.layout,
+        patterns=settings.ignore,
+        documents={source: name for _, name, source, _ in snapshot.catalog.documents()},
         originals=snapshot.catalog.originals(),
         owners=snapshot.catalog.sources_of_resources(),
     )
@@ -290,9 +292,11 @@ def _finished(
 
 
 def _alike(one: Begun, other: Begun) -> bool:
-    """Whether two sources may be the same, or want the same name."""
+    """Whether two sources may be the same, have a document in common, or want the same name."""
     names = {folded_path(one.outcome.resource), one.outcome.source, one.source.path}
-    return bool(names & {folded_path(other.outcome.resource), other.outcome.source})
+    if names & {folded_path(other.outcome.resource), other.outcome.source}:
+        return True
+    return one.outcome.source in other.fresh or not one.fresh.keys().isdisjoint(other.fresh)
 
 
 def _files(outcomes: Iterable[Outcome]) -> int:

@@ -167,7 +167,7 @@ class Ingest:
             named = self._naming.name(source)
             outcome.source, outcome.resource = named.reference, named.resource
             outcome.original, outcome.record_path = named.original, named.record_path
-            begun.fresh = self._read(source, outcome)
+            begun.fresh = self._read(source, outcome, named)
             outcome.documents = {path: one.hash for path, one in begun.fresh.items()}
             begun.named = named
             unchanged = self._is_unchanged(named.before, begun.fresh)
@@ -201,10 +201,10 @@ class Ingest:
         if outcome.error is None and outcome.status != UNCHANGED and named is not None:
             with _told(begun):
                 self._write(begun, named, on_document)
-                self._naming.take(named)
+                self._naming.take(named, begun.fresh)
         return outcome
 
-    def _read(self, source: SourcePath, outcome: Outcome) -> dict[str, Original]:
+    def _read(self, source: SourcePath, outcome: Outcome, named: Named) -> dict[str, Original]:
         """Every document by its reference; what was left out or failed is noted."""
         reference = outcome.source
         if not os.path.isdir(source.path):
@@ -220,6 +220,9 @@ class Ingest:
         room = HELD_BYTES
         outcome.skipped = list(listing.skipped)
         for path in listing.paths:
+            if owner := self._naming.other_owner(f"{reference}/{path}", named):
+                outcome.skipped.append((path, f"is part of the resource {owner}"))
+                continue
             try:
                 original = read_original(os.path.join(source.path, path), room=room)
                 found[f"{reference}/{path}"] = original
@@ -228,6 +231,12 @@ class Ingest:
                 outcome.failures.append((f"{reference}/{path}", error))
             except OSError as error:
                 outcome.failures.append((f"{reference}/{path}", unreadable(path, error)))
+        if not found and listing.paths and not outcome.failures:
+            raise RefusedError(
+                f"every document in {source.path} is part of another resource",
+                remedy="'filestore update' brings these up to date",
+                detail="; ".join(f"{path} {reason}" for path, reason in outcome.skipped[:5]),
+            )
         if not found:
             raise SourceError(
                 f"no readable document in {source.path}",

@@ -5,7 +5,7 @@ taken that some file system could not tell from one that is there.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from filestore.chunks.resource_record import Record
@@ -13,6 +13,8 @@ from filestore.config.layout import RECORD_NAME, Places, folded_path
 from filestore.config.settings import Layout
 from filestore.core.errors import RefusedError
 from filestore.core.paths import CHUNKS, TOP, ChunkPath, inside, is_below
+from filestore.extract.folder import documents as list_documents
+from filestore.extract.folder import is_store
 from filestore.git.repository import work_tree
 from filestore.history.write import look_at_existing
 from filestore.ingest.sources import SourceError, SourcePath, check_name
@@ -42,21 +44,27 @@ class Naming:
         places: Places,
         layout: Layout,
         *,
+        patterns: Sequence[str],
         originals: Mapping[str, str],
         owners: Mapping[str, str],
+        documents: Mapping[str, str],
     ) -> None:
         """Prepare.
 
         Args:
             places: Where the store lies.
             layout: The store's.
+            patterns: Its ignore rules.
             originals: Where the originals of copies lie, by reference; added to.
             owners: Resource by source, as the catalog knows them.
+            documents: Resource by document, as the catalog knows them.
         """
+        self._documents = dict(documents)
+        self._patterns = patterns
         self._places = places
         self._layout = layout
         self._originals = dict(originals)
-        self._owners = owners
+        self._owners = dict(owners)
         self._tree = work_tree(places.root)
         self._in_use: dict[str, str] | None = None
 
@@ -77,6 +85,8 @@ class Naming:
                 source.resource, f"{before.source}, as {CHUNKS.store_path(record_path)} says"
             )
         if before is None:
+            if source.recorded is None:
+                self._check_overlap(source, reference)
             self._check_collision(resource)
         original = self._original(source, reference, is_there=before is not None)
         return Named(
@@ -88,17 +98,54 @@ class Naming:
             original=original,
         )
 
-    def take(self, named: Named) -> None:
-        """Remember that a resource is there now."""
+    def take(self, named: Named, documents: Iterable[str]) -> None:
+        """Remember that a resource is there now, with its documents."""
+        self._documents |= dict.fromkeys(documents, named.resource)
+        self._owners |= {named.reference: named.resource}
         self._names_in_use()[folded_path(named.resource)] = named.resource
         if named.original is not None:
             self._originals[named.reference] = named.original
+
+    def other_owner(self, document: str, named: Named) -> str:
+        """Which other resource has a document already; "" for none."""
+        known = named.before.documents if named.before is not None else ()
+        owner = self._documents.get(document, "")
+        # Where two have it from before, it stays in both.
+        is_ours = owner == named.resource or any(one.source == document for one in known)
+        return "" if is_ours else owner
 
     def is_copied(self, source: SourcePath) -> bool:
         """Whether the source lies elsewhere, so that the store keeps a copy."""
         if source.recorded is not None:
             return False
         return not is_below(os.path.realpath(source.path), os.path.realpath(self._tree))
+
+    def _check_overlap(self, source: SourcePath, reference: str) -> None:
+        """Refuse a document that is, or would be at the next update, part of another resource."""
+        owner = self._documents.get(reference) or self._owners.get(reference)
+        if owner is not None:
+            raise _part_of(source.path, owner)
+        path = os.path.realpath(source.path)
+        copied = self.is_copied(source)
+        root = os.path.realpath(self._places.root)
+        folders = {
+            self._originals[one] if copied else os.path.normpath(os.path.join(root, one)): one
+            for one in self._owners
+            if not copied or one in self._originals
+        }
+        for folder in _folders_around(path):
+            if folder in folders and self._has(folder, folders[folder], path):
+                raise _part_of(source.path, self._owners[folders[folder]])
+
+    def _has(self, folder: str, reference: str, path: str) -> bool:
+        """Whether a folder that was added has a file, or files of a folder, as its own."""
+        root = os.path.realpath(self._places.root)
+        listing = list_documents(folder, leave_out=root.__eq__, patterns=self._patterns)
+        owner, below = self._owners[reference], os.path.relpath(path, folder)
+        return any(
+            is_below(one, below) and self._documents.get(f"{reference}/{one}", owner) == owner
+            for one in listing.paths
+        )
 
     def _check(self, source: SourcePath) -> None:
         check_name(source.resource)
@@ -108,6 +155,12 @@ class Naming:
                 raise SourceError(
                     f"{source.path} lies in the store's own {os.path.basename(derived)}/",
                     remedy="add originals; chunk files are followed by 'filestore sync'",
+                )
+        for folder in _folders_around(path):
+            if is_below(path, Places(root=folder, sidecar="").chunked) and is_store(folder):
+                raise SourceError(
+                    f"{source.path} lies among the chunk files of the store {folder}",
+                    remedy="add the documents that these were made from",
                 )
         if path == root:
             raise SourceError(f"{source.path} is the store itself", remedy="add what is around it")
@@ -191,6 +244,20 @@ class Naming:
                 names = [look.record.resource or "" for look in looks if look.record]
             self._in_use = {folded_path(name): name for name in names}
         return self._in_use
+
+
+def _folders_around(path: str) -> Iterator[str]:
+    folder = os.path.dirname(path)
+    while folder != path:
+        yield folder
+        path, folder = folder, os.path.dirname(folder)
+
+
+def _part_of(path: str, resource: str) -> RefusedError:
+    return RefusedError(
+        f"{path} is part of the resource {resource!r}",
+        remedy=f"'filestore update {resource}' brings it up to date",
+    )
 
 
 def _in_use(name: str, source: str) -> RefusedError:
