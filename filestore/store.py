@@ -448,7 +448,7 @@ class Store:
             CatalogMissingError: There is no catalog yet.
             ModelMissing: The reranker's model, or the library that runs it, is not here.
         """
-        from filestore.search.search import Filters
+        from filestore.search.filters import Filters
 
         filters = Filters.of(where or {}, source=source, kind=kind)
         return self._search_session.answer(

@@ -171,3 +171,18 @@ def known_of_document(
         " WHERE files.resource = ? AND files.state = 'record'",
         (source, resource),
     )
+
+
+def metadata_keys(catalog: Catalog) -> list[str]:
+    """The keys that some file or document has, in order."""
+    statement = "SELECT key FROM facts UNION SELECT key FROM record_facts ORDER BY key"
+    return [key for (key,) in catalog.rows(statement)]
+
+
+def metadata_values(catalog: Catalog, key: str) -> list[str]:
+    """The values that a key has somewhere, in order."""
+    statement = (
+        "SELECT value FROM facts WHERE key = ?1 UNION SELECT value FROM record_facts"
+        " WHERE key = ?1 ORDER BY value"
+    )
+    return [value for (value,) in catalog.rows(statement, (key,))]

@@ -5,15 +5,12 @@ read just now and found to be what was indexed.
 """
 
 import contextlib
-import fnmatch
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import Catalog, FileRow
-from filestore.chunks.metadata import value_text
 from filestore.config.layout import Places
 from filestore.core.errors import UsageError
 from filestore.core.paths import ChunkPath, StorePath
@@ -30,8 +27,9 @@ from filestore.fulltext import (
     Understood,
     parse_query,
 )
-from filestore.search import freshness
+from filestore.search import filters, freshness
 from filestore.search.answer import Answer, Found, Hit, Mode, Why
+from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH, Fused, Ranking, fuse
 from filestore.search.passage import Nearest
@@ -72,42 +70,6 @@ to this power: of a question in another language it knows a name or two, and is 
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
-    """What hits must satisfy."""
-
-    where: tuple[tuple[str, str], ...] = ()
-    """(key, value) pairs that all hold, of the frontmatter or the document's metadata."""
-    source: tuple[str, ...] = ()
-    """Globs over the source path, the end of it, or a folder in it, of which one holds."""
-    kind: tuple[str, ...] = ()
-    """Kinds of chunk files, of which one holds."""
-
-    @classmethod
-    def of(
-        cls, where: Mapping[str, object], *, source: str | Sequence[str], kind: str | Sequence[str]
-    ) -> Self:
-        """The filters that a person writes; of a key with a list all values must hold."""
-        pairs = (
-            (key, value)
-            for key, given in where.items()
-            for value in (given if isinstance(given, list | tuple) else [given])
-        )
-        return cls(
-            where=tuple((key, _compared(value)) for key, value in pairs),
-            source=(source,) if isinstance(source, str) else tuple(source),
-            kind=(kind,) if isinstance(kind, str) else tuple(kind),
-        )
-
-    def __bool__(self) -> bool:
-        return bool(self.where or self.source or self.kind)
-
-
-def _compared(value: object) -> str:
-    """A value as metadata is compared: numbers and such as JSON writes them, all else as text."""
-    return value_text(value) if isinstance(value, bool | int | float | None) else str(value)
-
-
 class Searcher:
     """The parts of one generation, opened as they are first needed."""
 
@@ -143,7 +105,7 @@ class Searcher:
         self._looker.close()
 
     def search(
-        self, query: str, *, count: int, mode: Mode, filters: Filters, syntax: Syntax = "auto"
+        self, query: str, *, count: int, mode: Mode, wanted: Filters, syntax: Syntax = "auto"
     ) -> Answer:
         """Answer a query.
 
@@ -151,7 +113,7 @@ class Searcher:
             query: Words, "phrases", prefix*, -excluded, +required; anything is a valid query.
             count: At most so many files that are there.
             mode: Which retrievers are asked.
-            filters: What hits must satisfy.
+            wanted: What hits must satisfy.
             syntax: Which signs in the query are operators; see `parse_query`.
 
         Raises:
@@ -162,7 +124,7 @@ class Searcher:
         asked = parse_query(query, syntax)
         understood = asked.understood()
         notes = _left_out(understood)
-        allowed = self._allowed(filters) if filters else None
+        allowed = filters.allowed(self._catalog, wanted, notes) if wanted else None
         mode = self._possible(mode, notes)
         hits, mode = self._hits(asked, count, mode, allowed, notes)
         if self._is_lexical and mode == "vector":
@@ -263,26 +225,6 @@ class Searcher:
             )
             return "keyword"
         return mode
-
-    def _allowed(self, filters: Filters) -> set[int]:
-        """The ids of the files that satisfy the filters."""
-        allowed: set[int] | None = None
-        for key, value in filters.where:
-            matching = self._catalog.files_with_fact(key, value)
-            if key == "kind":
-                matching |= self._catalog.files_of_kind(value)
-            allowed = matching if allowed is None else allowed & matching
-        if filters.kind:
-            matching = set[int]().union(*map(self._catalog.files_of_kind, filters.kind))
-            allowed = matching if allowed is None else allowed & matching
-        if filters.source:
-            matching = {
-                identifier
-                for identifier, source in self._catalog.sources_of_files()
-                if any(_matches(source, pattern) for pattern in filters.source)
-            }
-            allowed = matching if allowed is None else allowed & matching
-        return allowed or set()
 
     def _by_vector(
         self, query: Query, depth: int, allowed: set[int] | None, floor: float, notes: list[str]
@@ -512,9 +454,3 @@ def _why(one: Fused[ChunkPath], confidence: Mapping[str, float]) -> Why:
 
 def _why_of_one(retriever: str, rank: int, score: float) -> Why:
     return {retriever: {"rank": rank, "score": score}}
-
-
-def _matches(source: str, pattern: str) -> bool:
-    """Whether a glob names a source, the end of its path, or a folder around it."""
-    forms = (pattern, f"*/{pattern}", f"{pattern}/*", f"*/{pattern}/*")
-    return any(fnmatch.fnmatchcase(source, form) for form in forms)

@@ -11,10 +11,11 @@ from filestore.search import evaluate, grouping, outdated
 from filestore.search import rerank as reranking
 from filestore.search.answer import Answer, Mode
 from filestore.search.evaluate import Evaluation
+from filestore.search.filters import Filters
 from filestore.search.metrics import Question
 from filestore.search.place import Locator
 from filestore.search.present import present
-from filestore.search.search import Filters, Searcher
+from filestore.search.search import Searcher
 from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.session import Parts
 
@@ -90,7 +91,7 @@ class SearchSession:
         depth = reranking.depth_for(k) if reranker else k
         with catalog.snapshot():
             answer = self._fresh_searcher(parts, catalog).search(
-                query, count=depth, mode=mode, filters=filters or Filters(), syntax=syntax
+                query, count=depth, mode=mode, wanted=filters or Filters(), syntax=syntax
             )
         if reranker:
             answer = reranking.rerank(answer, reranker, count=k)

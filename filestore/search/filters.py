@@ -1,0 +1,121 @@
+"""What hits must satisfy, and why nothing does: filters by metadata, source and kind.
+
+One rule: a filter that no file satisfies is said, with what there is instead.
+"""
+
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+from filestore.catalog import Catalog, queries
+from filestore.chunks.chunk_file import KINDS
+from filestore.chunks.metadata import value_text
+from filestore.core.safe_text import brief
+from filestore.core.spelling import did_you_mean
+
+_NAMED: Final = 8
+"""Keys or values that a note names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """What hits must satisfy."""
+
+    where: tuple[tuple[str, str], ...] = ()
+    """(key, value) pairs that all hold, of the frontmatter or the document's metadata."""
+    source: tuple[str, ...] = ()
+    """Globs over the source path, the end of it, or a folder in it, of which one holds."""
+    kind: tuple[str, ...] = ()
+    """Kinds of chunk files, of which one holds."""
+
+    @classmethod
+    def of(
+        cls, where: Mapping[str, object], *, source: str | Sequence[str], kind: str | Sequence[str]
+    ) -> Self:
+        """The filters that a person writes; of a key with a list all values must hold."""
+        pairs = (
+            (key, value)
+            for key, given in where.items()
+            for value in (given if isinstance(given, list | tuple) else [given])
+        )
+        return cls(
+            where=tuple((key, _compared(value)) for key, value in pairs),
+            source=(source,) if isinstance(source, str) else tuple(source),
+            kind=(kind,) if isinstance(kind, str) else tuple(kind),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.where or self.source or self.kind)
+
+
+def allowed(catalog: Catalog, filters: Filters, notes: list[str]) -> set[int]:
+    """The ids of the files that satisfy filters.
+
+    Args:
+        catalog: Inside a snapshot.
+        filters: At least one.
+        notes: Takes why one of them holds for no file.
+    """
+    every: list[set[int]] = []
+    for key, value in filters.where:
+        matching = catalog.files_with_fact(key, value)
+        if key == "kind":
+            matching |= catalog.files_of_kind(value)
+        if not matching:
+            notes.append(_no_such_value(catalog, key, value))
+        every.append(matching)
+    if filters.kind:
+        matching = set().union(*map(catalog.files_of_kind, filters.kind))
+        if not matching:
+            notes.append(_no_such_kind(filters.kind))
+        every.append(matching)
+    if filters.source:
+        sources = catalog.sources_of_files()
+        matching = {file for file, source in sources if _is_one_of(source, filters.source)}
+        if not matching:
+            notes.append(_no_such_source(filters.source, {source for _, source in sources}))
+        every.append(matching)
+    return set.intersection(*every)
+
+
+def _compared(value: object) -> str:
+    """A value as metadata is compared: numbers and such as JSON writes them, all else as text."""
+    return value_text(value) if isinstance(value, bool | int | float | None) else str(value)
+
+
+def _is_one_of(source: str, patterns: Iterable[str]) -> bool:
+    return any(_matches(source, pattern) for pattern in patterns)
+
+
+def _matches(source: str, pattern: str) -> bool:
+    """Whether a glob names a source, the end of its path, or a folder around it."""
+    forms = (pattern, f"*/{pattern}", f"{pattern}/*", f"*/{pattern}/*")
+    return any(fnmatch.fnmatchcase(source, form) for form in forms)
+
+
+def _no_such_value(catalog: Catalog, key: str, value: str) -> str:
+    keys = queries.metadata_keys(catalog)
+    if key not in keys and key != "kind":
+        return f"no file has the key {brief(key)}" + _instead(key, keys, "keys")
+    values = KINDS if key == "kind" else queries.metadata_values(catalog, key)
+    return f"no file has {brief(key)} = {brief(value)}" + _instead(value, values, "values")
+
+
+def _no_such_kind(kinds: Sequence[str]) -> str:
+    return f"no file is of kind {brief(kinds[0])}" + _instead(kinds[0], KINDS, "kinds")
+
+
+def _no_such_source(patterns: Sequence[str], sources: Iterable[str]) -> str:
+    names = sorted({source.rpartition("/")[2] for source in sources})
+    return f"no source matches {brief(patterns[0])}{did_you_mean(patterns[0], names)}"
+
+
+def _instead(word: str, known: Sequence[str], what: str) -> str:
+    """The end of a sentence: what was meant, or what there is."""
+    if meant := did_you_mean(word, known):
+        return meant
+    if not known:
+        return f"; there are no {what}"
+    more = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
+    return f"; {what} there are: {', '.join(map(brief, known[:_NAMED]))}{more}"

@@ -1,0 +1,48 @@
+"""Filters that hold for no file say so, with what there is instead."""
+
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def filtered(workspace: Any) -> Any:
+    """Two documents with metadata, and a file that a person wrote."""
+    workspace.write(
+        "lease.md", "---\nstatus: final\ntags: [contract, rent]\n---\n# Lease\n\nRent.\n"
+    )
+    workspace.write("note.md", "---\nstatus: draft\n---\n# Note\n\nThe rent is due.\n")
+    workspace("add", "lease.md", "note.md")
+    workspace.write("file_index/chunked/own.md", '---\nmood: "calm"\n---\nRent, as I see it.\n')
+    workspace("sync")
+    return workspace
+
+
+@pytest.mark.parametrize(
+    ("options", "note"),
+    [
+        (["--where", "statsu=final"], "no file has the key 'statsu'; did you mean 'status'?"),
+        (["--where", "x=1"], "no file has the key 'x'; keys there are: 'headings', 'mood', 'st"),
+        (["--where", "tags=Contract"], "no file has 'tags' = 'Contract'; did you mean 'contract'?"),
+        (["--where", "status=3"], "no file has 'status' = '3'; values there are: 'draft', 'final'"),
+        (["--where", "kind=book"], "no file has 'kind' = 'book'; values there are: 'chunk', 'summ"),
+        (["--kind", "sumary"], "no file is of kind 'sumary'; did you mean 'summary'?"),
+        (["--source", "leese.md"], "no source matches 'leese.md'; did you mean 'lease.md'?"),
+        (["--source", "zzz"], "no source matches 'zzz'"),
+        (["--where", "a\x1b[2J=1"], "no file has the key 'a\\x1b[2J'"),
+    ],
+)
+def test_a_filter_that_holds_for_no_file_says_so(
+    filtered: Any, options: list[str], note: str
+) -> None:
+    """What was misspelt is named beside what there is; nothing found is exit code 1."""
+    answer = filtered.json("search", "rent", *options, code=1)
+    assert [one for one in answer["notes"] if note in one], answer["notes"]
+
+
+def test_filters_that_hold_are_not_talked_about(filtered: Any) -> None:
+    """Also where nothing satisfies all of them at once, each holds for some file."""
+    for options in (["tags=rent"], ["status=final", "mood=calm"]):
+        words = [word for pair in options for word in ("--where", pair)]
+        answer = filtered.json("search", "rent", *words, code=None)
+        assert not [note for note in answer["notes"] if "no file has" in note]
