@@ -836,3 +836,76 @@ def test_an_empty_store_says_what_to_do(tmp_path):
         await shows(pilot, "Nothing in this store yet", "filestore add")
 
     browse(root, act)
+
+
+def test_marked_files_are_copied_and_planned_for_together(root):
+    """Space, v and a mark rows: files, or all files of a resource; esc clears the marks."""
+    paths = [f"chunked/guide.md/chunk{number}.md" for number in range(1, 7)]
+
+    async def act(page, pilot):
+        copied: list[tuple[str, str]] = []
+        planned: list[list[Finding]] = []
+        page.copy_text = lambda text, *, what: copied.append((text, what))
+        page.plan = planned.append
+        await press(pilot, "enter", "down")
+        await shows(pilot, "chunk3.md")
+        await press(pilot, "space", "space")
+        await shows(pilot, "2 marked  y copies their paths, p plans")
+        page.view.copy_marked()
+        await until(pilot, lambda: copied)
+        assert copied.pop() == ("\n".join(paths[:2]), "2 paths")
+        await press(pilot, "escape")
+        await until(pilot, lambda: " marked" not in seen(page))
+        # The whole resource, and a file of it, are each file once.
+        await press(pilot, "g", "v", "down", "v")
+        await shows(pilot, "2 marked")
+        page.view.copy_marked()
+        await until(pilot, lambda: copied)
+        assert sorted(copied.pop()[0].splitlines()) == paths
+        found = [Finding(code="modified", path=path) for path in (paths[2], "chunked/x.md")]
+        page.findings.replace(found, Coverage(level="full"), clean=False)
+        page.findings_changed()
+        await press(pilot, "p")
+        await until(pilot, lambda: planned)
+        assert planned.pop() == found[:1]
+        await press(pilot, "escape", "a")
+        await shows(pilot, "9 marked")
+
+    browse(root, act)
+
+
+def test_a_key_of_marks_is_never_silent(root):
+    """Where nothing can be marked, the page says where it can."""
+
+    async def act(page, pilot):
+        await press(pilot, "l", "down", "l")
+        await until(pilot, lambda: not page.view._is_on_the_left)
+        for key in ("space", "v", "a"):
+            page.clear_notifications()
+            await pilot.pause()
+            await press(pilot, key)
+            await until(pilot, lambda: bool(list(page._notifications)))
+        assert not page.view.outline.rows.marks
+
+    browse(root, act)
+
+
+def test_hits_are_marked_like_files(root):
+    """Marks of hits give their paths, and a new question begins without any."""
+
+    async def act(page, pilot):
+        copied = []
+        page.copy_text = lambda text, *, what: copied.append(text)
+        await press(pilot, "s", *"renamed", "enter")
+        await shows(pilot, "1 ")
+        await until(pilot, lambda: len(page.view.search.hits.rows) > 1)
+        await press(pilot, "a")
+        await shows(pilot, " marked  y copies")
+        page.view.copy_marked()
+        await until(pilot, lambda: copied)
+        assert all(path.startswith("chunked/") for path in copied[0].splitlines())
+        assert len(copied[0].splitlines()) == len(page.view.search.hits.rows)
+        page.view.search_for("bread")
+        await until(pilot, lambda: not page.view.search.hits.marks)
+
+    browse(root, act)

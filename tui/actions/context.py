@@ -33,6 +33,8 @@ class ActionContext:
     """Of the marked findings; of the one under the cursor where none is marked."""
     paths: tuple[str, ...] = ()
     """Of the marked findings; of the one under the cursor where none is marked."""
+    marked: int = 0
+    """Rows of Browse that are marked."""
     steps: int = 0
     """Of the plan that are chosen."""
     planned: int = 0
@@ -86,7 +88,9 @@ def chosen(now: ActionContext) -> str:
 
 def plan(now: ActionContext) -> str:
     """Plan the repair of what is marked; "" for too many to name."""
-    return f"repair --plan{chosen(now)}" if len(now.paths) <= MOST_PATHS else ""
+    # What is marked in Browse is known only once it is asked for.
+    is_known = len(now.paths) <= MOST_PATHS and not now.marked
+    return f"repair --plan{chosen(now)}" if is_known else ""
 
 
 def apply(now: ActionContext) -> str:
@@ -111,7 +115,7 @@ def no_editor(now: ActionContext) -> str:
 
 def no_finding(now: ActionContext) -> str:
     """There is no finding to plan for."""
-    return "" if now.codes else "nothing is marked and no finding is under the cursor"
+    return "" if now.codes or now.marked else "nothing is marked and no finding is under the cursor"
 
 
 def no_conflict(now: ActionContext) -> str:

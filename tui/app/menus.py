@@ -18,7 +18,7 @@ from tui.actions.table import Action
 from tui.app.frame import Frame, Options
 from tui.formatting import frame as texts
 from tui.formatting.commands import quoted, shortened
-from tui.formatting.lines import Line, line
+from tui.formatting.lines import Line, count, line
 from tui.state import prompt
 from tui.views.modals.choosing import Choice, ChoiceScreen
 from tui.views.modals.panels import Panel
@@ -160,10 +160,12 @@ class Menus(Frame):
         """Choose what to copy."""
         now = self.action_context()
         nothing = "" if now.path else "no file under the cursor"
+        marked = f"of {count(now.marked, 'marked row')}"
         self.push_screen(
             ChoiceScreen(
                 "Copy",
                 [
+                    *([Choice(name="marked", title="paths", about=marked)] if now.marked else []),
                     Choice(name="path", title="path", about=now.path, why_not=nothing),
                     Choice(name="vector", title="vector id", why_not=nothing),
                     Choice(name="text", title="text", about="of the chunk", why_not=nothing),
@@ -196,6 +198,8 @@ class Menus(Frame):
             self.copy_text(now.path, what="the path")
         elif name == "command":
             self.do_copy_command()
+        elif name == "marked":
+            self.page_of("browse").copy_marked()
         elif name in ("text", "vector"):
 
             def read(store: InspectedStore) -> str:

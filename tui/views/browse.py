@@ -18,8 +18,9 @@ from filestore import FilestoreError
 from filestore.browse import InspectedStore
 from tui.actions.context import ActionContext, Place
 from tui.formatting.chunks import SECTIONS, longest_word, nothing_lines
-from tui.formatting.lines import Line
+from tui.formatting.lines import Line, count
 from tui.views.browse_detail import Detail, Target
+from tui.views.browse_marks import MarkedFiles
 from tui.views.browse_pictures import PicturePane
 from tui.views.browse_search import BrowseSearch
 from tui.views.browse_tree import BrowseTree
@@ -68,6 +69,7 @@ class BrowseView(View):
         self._steps = 0
         """How many chunks to go forward (or back, below 0)."""
         self._section = SECTIONS[0][0]
+        self._marked = MarkedFiles(host)
         # Before there is a screen: with one, every part would get its styles once more.
         self.add_class("-listing", update=False)
 
@@ -103,6 +105,7 @@ class BrowseView(View):
             mode=self.search.asked_mode,
             codes=tuple(dict.fromkeys(finding.code for finding in found)),
             paths=(path,) if found else (),
+            marked=len(self.listed.marks),
         )
 
     @property
@@ -324,6 +327,17 @@ class BrowseView(View):
         if self.screen.has_class("-narrow") or not self._is_on_the_left:
             self._reading()
 
+    def copy_marked(self) -> None:
+        """Copy the paths of the marked files, a line each."""
+        copy = self.host.copy_text
+        self._marked.read(
+            self.listed.marks, lambda paths: copy("\n".join(paths), what=count(len(paths), "path"))
+        )
+
+    @on(VirtualRows.Marked)
+    def _marks_changed(self) -> None:
+        self.host.context_changed()
+
     def do_neighbours(self) -> None:
         """Show the nearest texts, and let the keys go there."""
         self.detail.choose("neighbours")
@@ -368,7 +382,10 @@ class BrowseView(View):
         )
 
     def do_plan(self) -> None:
-        """Show in Repair what would repair this file."""
+        """Show in Repair what would repair the marked files, or this one."""
+        if self.listed.marks:
+            self._marked.plan(self.listed.marks)
+            return
         self.host.plan(self.host.findings.of_path(self.detail.path))
 
     def action_match(self, by: int) -> None:

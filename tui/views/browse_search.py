@@ -18,6 +18,7 @@ from tui.formatting import chunks as texts
 from tui.formatting.lines import cut
 from tui.state.rows import Listed
 from tui.views.browse_detail import Target
+from tui.views.browse_marks import marked_line
 from tui.views.context import ViewContext
 from tui.widgets.caption import Caption
 from tui.widgets.field import Entry
@@ -54,7 +55,7 @@ class BrowseSearch(Vertical):
         self.query_words = ""
         """The last query, without prefix and options."""
         self._typed = ""
-        self.hits = VirtualRows(id="browse-hits", marking=False)
+        self.hits = VirtualRows(id="browse-hits")
         """What was found."""
         self._question: Task | None = None
         """The question, while it has no answer."""
@@ -136,7 +137,10 @@ class BrowseSearch(Vertical):
 
     def _show_mode(self) -> None:
         _, mode = texts.parse_query(self.input.value, self.mode)
-        self._how.show(texts.mode_lines(mode, is_typed=texts.has_mode(self.input.value)))
+        marked = [marked_line(len(self.hits.marks))] if self.hits.marks else []
+        self._how.show(
+            [*texts.mode_lines(mode, is_typed=texts.has_mode(self.input.value)), *marked]
+        )
 
     @on(Input.Changed, "#browse-query")
     def _changing(self, event: Input.Changed) -> None:
@@ -153,6 +157,7 @@ class BrowseSearch(Vertical):
         asked, syntax = texts.parse_syntax(asked)
         query, source = texts.parse_source(asked)
         self.query_words = query
+        self.hits.marks = set()
         self.hits.show(Listed())
         arguments = {"query": query, "k": HITS, "mode": self.asked_mode, "syntax": syntax}
         self._end_waiting()
@@ -201,6 +206,10 @@ class BrowseSearch(Vertical):
         self.hits.show(Listed(rows))
         # Also where nothing was found, and the cursor is on nothing as before.
         self.post_message(self.Pointed())
+
+    @on(VirtualRows.Marked)
+    def _marked(self) -> None:
+        self._show_mode()
 
     @on(VirtualRows.Highlighted)
     def _highlighted(self, event: VirtualRows.Highlighted) -> None:

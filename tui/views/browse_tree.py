@@ -23,6 +23,7 @@ from tui.formatting import chunks as texts
 from tui.formatting.lines import Line, line
 from tui.state.tree import TreeRows
 from tui.views.browse_detail import Target
+from tui.views.browse_marks import markable, marked_line
 from tui.views.context import ViewContext
 from tui.widgets.caption import Caption
 from tui.widgets.field import Entry
@@ -98,7 +99,7 @@ class BrowseTree(Vertical):
         self._opened_before: tuple[str, ...] = ()
         """Resources to be opened once they are known."""
         self.model = TreeRows(self._label, self._fetch, self._seek)
-        self.rows = VirtualRows(id="browse-tree", marking=False)
+        self.rows = VirtualRows(id="browse-tree", marked_with=markable)
         self.input = Entry(then=self.rows, placeholder="words   !not   ~regex", id="browse-filter")
         """Where a filter is typed."""
         self._count_caption = Caption(id="browse-count")
@@ -233,7 +234,12 @@ class BrowseTree(Vertical):
         )
         problem = [line(self._problem, "error")] if self._problem else []
         how_many = [counts] if self._absence is None else []
-        self._count_caption.show([*problem, *how_many, *self.index_lines()])
+        marked = [marked_line(len(self.rows.marks))] if self.rows.marks else []
+        self._count_caption.show([*problem, *how_many, *marked, *self.index_lines()])
+
+    @on(VirtualRows.Marked)
+    def _marked(self) -> None:
+        self._show_count()
 
     def index_lines(self) -> list[Line]:
         """How many files are not indexed, and the key that indexes them; nothing where all are."""

@@ -1,7 +1,7 @@
 """What the frame of the inspector offers its views, and what it asks of them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Final, Literal, Protocol
 
 from textual.binding import Binding
 from textual.widget import Widget
@@ -36,6 +36,9 @@ class ViewContext(Protocol):
 
     def fail(self, error: FilestoreError) -> None:
         """Show an error and its remedy; `E` shows it in full."""
+
+    def copy_text(self, text: str, *, what: str) -> None:
+        """Copy a text, and show how."""
 
     def note(self, command: str) -> None:
         """Put a command line into the log of what was done."""
@@ -78,13 +81,18 @@ def bindings_of(place: Place) -> list[Binding]:
     ]
 
 
+_NO_MARKS: Final = Binding("space,v,a,shift+up,shift+down", "no_marks", show=False)
+"""A list with rows to mark takes these keys before."""
+
+
 class View(Widget):
     """One of the three pages. Its actions are its methods `do_<name>`."""
 
     place: ClassVar[Place]
 
     def __init_subclass__(cls, **named: Any) -> None:
-        cls.BINDINGS = [*bindings_of(cls.place), *cls.__dict__.get("BINDINGS", ())]
+        own = cls.__dict__.get("BINDINGS", ())
+        cls.BINDINGS = [*bindings_of(cls.place), *own, _NO_MARKS]
         super().__init_subclass__(**named)
 
     def __init__(self, host: ViewContext) -> None:
@@ -98,6 +106,10 @@ class View(Widget):
     def command(self) -> str | None:
         """The command line of what is shown, where the page knows better than its actions do."""
         return None
+
+    def action_no_marks(self) -> None:
+        """Say what the keys of marks are for, where the part with the focus takes none."""
+        self.host.notify("only rows of the list on the left are marked: go there with esc")
 
     def entered(self) -> None:
         """The page is shown: take the focus, load what was left for now."""
