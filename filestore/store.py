@@ -19,7 +19,10 @@ from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
+    from filestore.browse.duplicates import Duplicates
     from filestore.browse.file import Shown
+    from filestore.browse.links import Links
+    from filestore.browse.similar import Similar
     from filestore.chunks.reconstruct import Reconstruction
     from filestore.embed.base import Embedder
     from filestore.fulltext import Syntax
@@ -461,6 +464,34 @@ class Store:
             group=group,
             context=context,
         )
+
+    def similar(self, path: StrPath, *, k: int = 10) -> "Similar":
+        """The files most similar to PATH, or PATH:LINE; see `similar.similar`.
+
+        Args:
+            path: A chunk file or an original, with or without a line behind a colon.
+            k: At most so many.
+        """
+        from filestore.browse import similar
+
+        return similar.similar(self._parts, os.fsdecode(path), k)
+
+    def duplicates(self, *, above: float = 0.95, on_progress: OnProgress = ignore) -> "Duplicates":
+        """Files with the same text, or nearly; see `duplicates.duplicates`.
+
+        Args:
+            above: The least cosine of texts that count as nearly the same, 0 to 1.
+            on_progress: Called with the progress.
+        """
+        from filestore.browse import duplicates
+
+        return duplicates.duplicates(self._parts, above, on_progress)
+
+    def links(self, path: StrPath) -> "Links":
+        """The links of a chunk file or an original, and those to it; see `links.links`."""
+        from filestore.browse import links
+
+        return links.links(self._parts, os.fsdecode(path))
 
     @cached_property
     def _search_session(self) -> "SearchSession":

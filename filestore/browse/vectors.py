@@ -6,7 +6,7 @@ on stored vectors works without their model.
 
 import os
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -122,19 +122,58 @@ class Explorer:
         relative = self._tree.chunk_path(StorePath(os.path.normpath(path)))
         catalog = self._parts.catalog()
         with catalog.snapshot():
-            space = self._space(catalog)
-            if space is None:
-                raise NoVectorError(
-                    f"{self._tree.store_path(relative)} has no neighbours: "
-                    "nothing of this store is embedded",
-                    remedy="filestore sync",
-                )
+            space = self._require_space(catalog, self._tree.store_path(relative))
             if now:
                 vectors = self._present_vectors(relative, space)
             else:
                 vectors = self._stored_vectors(relative, catalog, space)
-            near = self._nearest(vectors, relative, max(0, count), catalog, space)
+            near = self._nearest(vectors, {relative}, max(0, count), catalog, space)
             return tuple(_neighbours(self._tree, catalog, near))
+
+    def nearest(self, paths: Sequence[ChunkPath], count: int) -> list[tuple[ChunkPath, float]]:
+        """The files whose texts are nearest to any of those of some files, with their cosines.
+
+        Args:
+            paths: Indexed files; none of them is found.
+            count: At most so many.
+
+        Raises:
+            NoVectorError: None of them is embedded.
+            FilestoreError: The embeddings cannot be had.
+        """
+        import numpy
+
+        catalog = self._parts.catalog()
+        with catalog.snapshot():
+            space = self._require_space(catalog, self._tree.store_path(paths[0]))
+            vectors, lost = [], None
+            for path in paths:
+                try:
+                    vectors.append(self._stored_vectors(path, catalog, space))
+                except NoVectorError as error:
+                    lost = error
+            if lost is not None and not vectors:
+                raise lost
+            return self._nearest(numpy.concatenate(vectors), set(paths), count, catalog, space)
+
+    def bodies(self) -> "tuple[list[tuple[int, bytes, bytes, str]], NDArray[float32]]":
+        """Id, key, path and resource of every body that has a vector, and their vectors.
+
+        A body that several files have comes once for each of them, in a row.
+
+        Raises:
+            CatalogMissingError: There is no catalog yet.
+            FilestoreError: The embeddings cannot be read.
+        """
+        catalog = self._parts.catalog()
+        with catalog.snapshot():
+            return self._sampled(catalog, catalog.count("parts"))
+
+    def searcher(self) -> "VectorIndex":
+        """The index itself; inside a snapshot of the catalog."""
+        catalog = self._parts.catalog()
+        space = self._require_space(catalog, StorePath("the store"))
+        return self._index(catalog, space)
 
     def vector_map(self, most: int = MOST_POINTS) -> VectorMap:
         """The store's bodies laid out in a plane; see `principal_plane`.
@@ -214,6 +253,15 @@ class Explorer:
             raise _lost("the embeddings of this store")
         return _Space(fingerprint=fingerprint, dimension=dimension)
 
+    def _require_space(self, catalog: Catalog, path: StorePath) -> _Space:
+        space = self._space(catalog)
+        if space is None:
+            raise NoVectorError(
+                f"{path} has no neighbours: nothing of this store is embedded",
+                remedy="filestore sync",
+            )
+        return space
+
     def _stored_vectors(
         self, path: ChunkPath, catalog: Catalog, space: _Space
     ) -> "NDArray[float32]":
@@ -270,17 +318,17 @@ class Explorer:
     def _nearest(
         self,
         vectors: "NDArray[float32]",
-        path: ChunkPath,
+        without: Set[ChunkPath],
         count: int,
         catalog: Catalog,
         space: _Space,
     ) -> list[tuple[ChunkPath, float]]:
         """Paths and cosines of the files nearest to any of some vectors."""
         index = self._index(catalog, space)
-        wanted = count + len(vectors) + _SPARE
+        wanted = count + len(vectors) + len(without) + _SPARE
         while count:
             rankings = [index.search(vector, wanted) for vector in vectors]
-            files = _best_files(catalog, rankings, path)
+            files = _best_files(catalog, rankings, without)
             reached = (
                 max(ranking[-1][1] for ranking in rankings if ranking) if any(rankings) else -1.0
             )
@@ -352,9 +400,9 @@ def _repeats(rows: Sequence[tuple[int, bytes, bytes, str]], place: int) -> bool:
 
 
 def _best_files(
-    catalog: Catalog, rankings: Sequence[Sequence[tuple[int, float]]], without: ChunkPath
+    catalog: Catalog, rankings: Sequence[Sequence[tuple[int, float]]], without: Set[ChunkPath]
 ) -> list[tuple[ChunkPath, float]]:
-    """Each file but one with the cosine of its nearest text, nearest first, ties by path."""
+    """Each file but some with the cosine of its nearest text, nearest first, ties by path."""
     scores: dict[int, float] = {}
     for ranking in rankings:
         for identifier, score in ranking:
@@ -364,7 +412,7 @@ def _best_files(
         for file, _ in files:
             best[file] = max(scores[identifier], best.get(file, scores[identifier]))
     paths = catalog.indexed_paths(list(best))
-    named = [(path, best[file]) for file, path in paths.items() if path != without]
+    named = [(path, best[file]) for file, path in paths.items() if path not in without]
     return sorted(named, key=lambda pair: (-pair[1], pair[0]))
 
 

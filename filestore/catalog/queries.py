@@ -130,6 +130,44 @@ def embedded_bodies(catalog: Catalog, most: int) -> list[tuple[int, bytes, bytes
     return catalog.rows(_BODIES, (most,))
 
 
+def bodies(catalog: Catalog) -> list[tuple[int, bytes]]:
+    """Vector id and path of the body of every indexed file, embedded or not, by id and path."""
+    return catalog.rows(
+        "SELECT parts.vector, files.path FROM parts JOIN files ON files.id = parts.file"
+        " WHERE part = 0 AND state = '' ORDER BY 1, 2"
+    )
+
+
+def files_with_links(catalog: Catalog) -> Iterator[tuple[bytes, str | None, str, bytes]]:
+    """Path, source, resource and last good bytes of indexed files made from a source, with links.
+
+    By path; what only looks like a link is among them.
+    """
+    return catalog.connection.execute(
+        "SELECT path, source, resource, data FROM files JOIN contents ON file = id"
+        " WHERE state = '' AND origin IS NOT NULL"
+        " AND (instr(data, CAST('](' AS BLOB)) OR instr(data, CAST(']:' AS BLOB)))"
+        " ORDER BY path"
+    )
+
+
+def links_to(catalog: Catalog, target: bytes) -> list[tuple[bytes, bytes]]:
+    """Path and target of a person's own links to a file, also to names that it had before."""
+    return catalog.rows(
+        "SELECT files.path, target FROM links CROSS JOIN files ON files.id = links.file"
+        " WHERE target = ? OR target IN (SELECT old FROM renamed WHERE new = ?) ORDER BY 1, 2",
+        (target, target),
+    )
+
+
+def renamed_to(catalog: Catalog, old: bytes) -> bytes | None:
+    """Where a file that moved is now; None where that was not seen, or it went again."""
+    found = catalog.rows(
+        "SELECT new FROM renamed JOIN files ON files.path = renamed.new WHERE old = ?", (old,)
+    )
+    return found[0][0] if found else None
+
+
 def vectors_beside(catalog: Catalog, identifier: int) -> set[int]:
     """The vector ids of all texts of the files that have this one."""
     return {one for (one,) in catalog.rows(_KIN, (identifier,))}

@@ -68,7 +68,7 @@ def relinked(data: bytes, path: ChunkPath, targets: Mapping[ChunkPath, ChunkPath
         data = chunk_file.update(data, children=moved)
     pieces = []
     end = 0
-    for start, stop in _destinations(chunk.body):
+    for start, stop in destinations(chunk.body):
         written = chunk.body[start:stop]
         target = target_of(path, written)
         new = None if target is None else targets.get(target)
@@ -99,15 +99,34 @@ def target_of(path: ChunkPath, destination: str) -> ChunkPath | None:
         path: Of the file with the link, below `chunked/`.
         destination: As written, in angle brackets or bare.
     """
+    decoded = _decoded(destination)
+    if decoded is None or not decoded.endswith(_SUFFIX):
+        return None
+    found = posixpath.normpath(posixpath.join(posixpath.dirname(path), decoded))
+    return None if found.startswith("../") else ChunkPath(found)
+
+
+def document_of(source: str, destination: str) -> str | None:
+    """The file that a link of a document names, as records name documents; None for none.
+
+    Args:
+        source: The document with the link, relative to the store root.
+        destination: As written, in angle brackets or bare.
+    """
+    decoded = _decoded(destination)
+    if decoded is None:
+        return None
+    return posixpath.normpath(posixpath.join(posixpath.dirname(source), decoded))
+
+
+def _decoded(destination: str) -> str | None:
+    """The relative path that a destination is; None for one with a scheme, or for none."""
     name = _ESCAPE.sub(r"\1", html.unescape(_bare(destination)))
     name = _SUFFIXES.split(name, maxsplit=1)[0]
     if not name or name.startswith(("/", "\\")) or _SCHEME.match(name):
         return None
     decoded = unquote_to_bytes(name).decode("utf-8", "surrogateescape")
-    if not decoded.endswith(_SUFFIX) or "\0" in decoded:
-        return None
-    found = posixpath.normpath(posixpath.join(posixpath.dirname(path), decoded))
-    return None if found.startswith("../") else ChunkPath(found)
+    return None if "\0" in decoded else decoded
 
 
 def offset_of(path: ChunkPath, body: str, target: ChunkPath) -> int | None:
@@ -118,7 +137,7 @@ def offset_of(path: ChunkPath, body: str, target: ChunkPath) -> int | None:
         body: Its body.
         target: The file that is meant, below `chunked/`.
     """
-    for start, stop in _destinations(body):
+    for start, stop in destinations(body):
         if target_of(path, body[start:stop]) == target:
             return start
     return None
@@ -127,14 +146,14 @@ def offset_of(path: ChunkPath, body: str, target: ChunkPath) -> int | None:
 def _targets(path: ChunkPath, body: str) -> Iterator[ChunkPath]:
     if "](" not in body and "]:" not in body:
         return
-    for start, stop in _destinations(body):
+    for start, stop in destinations(body):
         target = target_of(path, body[start:stop])
         if target is not None:
             yield target
 
 
-def _destinations(body: str) -> list[tuple[int, int]]:
-    """Where the destinations of links stand, in order."""
+def destinations(body: str) -> list[tuple[int, int]]:
+    """Where the destinations of links stand, in order: start and end, in characters."""
     visible = _without_code(body)
     found = {match.span(1) for match in _INLINE.finditer(visible)}
     found.update(match.span(1) for match in _DEFINITION.finditer(visible))

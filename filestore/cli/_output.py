@@ -4,7 +4,7 @@ import os
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -16,7 +16,8 @@ from filestore.core.schema import make
 if TYPE_CHECKING:
     from filestore.repair.undo import UndoResult
 
-_WIDTH = 80
+WIDTH: Final = 80
+"""Columns of a terminal."""
 _SHOWN = 10
 """Paths listed under one code; the rest is counted."""
 
@@ -47,7 +48,7 @@ def line(text: str = "", *, style: str = "") -> None:
 def wrapped(head: str, parts: Iterable[str]) -> None:
     """Print a list in lines of a terminal's usual width."""
     text = "; ".join(parts)
-    for one in textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent="    "):
+    for one in textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent="    "):
         line(one)
 
 
@@ -78,7 +79,7 @@ def _member(finding: Finding, suffix: str) -> None:
     """One finding below its code: on one line where it fits, else the detail below the path."""
     path = f"    {shown_path(finding.path)}{suffix}"
     detail = safe_text(finding.detail, keep_newlines=False) if tells_more(finding) else ""
-    if len(path) + 2 + len(detail) <= _WIDTH:
+    if len(path) + 2 + len(detail) <= WIDTH:
         line(f"{path}  {detail}".rstrip())
         return
     line(path)
@@ -90,7 +91,7 @@ def folded(text: str, *, indent: int) -> list[str]:
     """A text in lines of a terminal's usual width, words left whole."""
     return textwrap.wrap(
         text,
-        _WIDTH,
+        WIDTH,
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
@@ -120,6 +121,20 @@ def tells_more(finding: Finding) -> bool:
 def count(number: int, singular: str, plural: str = "") -> str:
     """A number with its noun."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def clipped(text: str, width: int) -> str:
+    """A text on one line, its end cut where it is longer."""
+    plain = safe_text(text, keep_newlines=False)
+    return plain if len(plain) <= width else f"{plain[: max(1, width - 1)]}…"
+
+
+def pages(numbers: Sequence[int]) -> str:
+    """Where to look in the source, behind a comma; "" where it has no pages."""
+    if not numbers:
+        return ""
+    first, last = numbers[0], numbers[-1]
+    return f", page {first}" if len(numbers) == 1 else f", pages {first} to {last}"
 
 
 _DONE: Final = {

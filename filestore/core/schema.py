@@ -40,6 +40,17 @@ SHAPES: Final[dict[str, str]] = {
     " excerpt:text before?:[text] after?:[text] others?:number path:text score:number"
     " kind:text resource:text source:text|null freshness:text"
     " headings:[text] pages:[number] text:text why:{{number}}",
+    "Similar": "to:[text] source:text|null line:number|null generation:number hits:[SimilarHit]"
+    " notes:[text]",
+    "SimilarHit": "path:text score:number kind:text resource:text source:text|null"
+    " freshness:text headings:[text] pages:[number] text:text",
+    "Duplicates": "above:number generation:number groups:[DuplicateGroup] notes:[text]",
+    "DuplicateGroup": "same:flag files:[DuplicateFile]",
+    "DuplicateFile": "path:text score:number kind:text resource:text source:text|null"
+    " freshness:text headings:[text] pages:[number] diff:text cut?:flag",
+    "Links": "to:[text] source:text|null generation:number outgoing:[Link] incoming:[Link]"
+    " notes:[text]",
+    "Link": "path:text line:number|null freshness:text target:text state:text moved_to:text|null",
     "Checked": "clean:flag level:text checked:[text] not_checked:[text] findings:[Finding]",
     "Finding": f"accepted?:flag {_FINDING}",
     "PlainFinding": _FINDING,

@@ -343,6 +343,9 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         "undo": [("undo", "--list"), ("undo", mixed), ("undo",), ("undo", "--list", "--json")],
         "redo": [("redo",), ("redo", mixed)],
         "git": [("git", "status"), ("git", "install"), ("git", mixed), ("git", "remove")],
+        "similar": [("similar", "chunked/many.md"), ("similar", mixed), ("similar", f"{mixed}:1")],
+        "duplicates": [("duplicates", "--above", "0.1"), ("duplicates", "--json")],
+        "links": [("links", "chunked/many.md"), ("links", mixed), ("links", mixed, "--json")],
         "search": [
             ("search", "words"),
             ("search", mixed),

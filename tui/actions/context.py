@@ -73,6 +73,11 @@ def show(now: ActionContext) -> str:
     return f"ls {quoted(now.resource)}" if now.resource else "ls"
 
 
+def similar(now: ActionContext) -> str:
+    """Ask for what is similar to the file."""
+    return f"similar {quoted(now.path or 'PATH')}"
+
+
 def search(now: ActionContext) -> str:
     """Ask the question."""
     mode = "" if now.mode == "hybrid" else f" --mode {now.mode}"

@@ -45,8 +45,11 @@ OPTIONS: Final[dict[str, frozenset[str]]] = {
 }
 """What the screen does itself, and the options that it takes there."""
 ELSEWHERE: Final = frozenset(
-    ["demo", "embedder", "evaluate", "git", "init", "reconstruct", "rm", "trust", "tui", "watch"]
-)
+    [
+        "demo", "duplicates", "embedder", "evaluate", "git", "init", "links", "reconstruct", "rm",
+        "similar", "trust", "tui", "watch",
+    ]
+)  # fmt: skip
 """Commands of the program that need a terminal of their own."""
 COMPLETIONS: Final = (
     "verify", "verify --level full", "verify --level deep", "sync", "sync --full",

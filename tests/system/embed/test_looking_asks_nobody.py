@@ -16,6 +16,9 @@ from tests.system.embedding_server import EmbeddingServer, hangs_up, status, wel
 LOOKING: Final = {
     "status": ("status",),
     "ls": ("ls",),
+    "similar": ("similar", "chunked/note.md/chunk1.md"),
+    "duplicates": ("duplicates",),
+    "links": ("links", "chunked/note.md/chunk1.md"),
     "ls of one": ("ls", "note.md"),
     "show": ("show", "chunked/note.md/chunk1.md"),
     "verify fast": ("verify",),

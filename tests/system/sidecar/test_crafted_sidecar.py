@@ -492,6 +492,10 @@ COMMANDS = (
     ["ls", "notes"],
     ["show", "notes/n1.md"],
     ["reconstruct", "one.md"],
+    ["similar", "notes/n1.md"],
+    ["duplicates", "--above", "0.1"],
+    ["links", "notes/n1.md"],
+    ["links", "one.md"],
     ["repair", "--plan", "--write-files"],
 )
 

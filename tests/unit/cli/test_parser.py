@@ -12,6 +12,7 @@ from filestore.core.errors import UsageError
 
 ONCE: Final = frozenset(
     [
+        "--above",
         "--apply",
         "--embedder",
         "--endpoint",
@@ -64,10 +65,12 @@ NEEDED: Final = {
     "add": ["a"],
     "evaluate": ["a"],
     "git": ["hook"],
+    "links": ["a"],
     "reconstruct": ["a"],
     "rm": ["a"],
     "search": ["words"],
     "show": ["a"],
+    "similar": ["a"],
 }
 """The least that a command wants besides its options."""
 

@@ -1,0 +1,290 @@
+"""Files with the same text, or nearly: groups, each file with its diff to the first.
+
+The same text is one vector id, which the catalog knows. Nearly the same are two bodies whose
+vectors are near: they join a group, and so does what is near to either. One rule: every file that
+is near enough to another is in a group, and each file is in one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from filestore.browse.looks import looks
+from filestore.browse.similar import notes as notes_on_vectors
+from filestore.browse.vectors import Explorer
+from filestore.catalog import Catalog, decode_path, queries
+from filestore.core import diff
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.paths import ChunkPath, StorePath
+from filestore.core.progress import OnProgress, Progress, ignore
+from filestore.core.safe_text import shown_path
+from filestore.core.schema import JsonObject
+from filestore.search import freshness
+from filestore.search.freshness import Freshness, Look
+from filestore.sidecar.session import Parts
+
+if TYPE_CHECKING:
+    from numpy import float32, int64
+    from numpy.typing import NDArray
+
+MOST_DIFFED: Final = 10
+"""So many files of a group have a diff: a group of hundreds is boilerplate."""
+MOST_DIFF_BYTES: Final = 20_000
+COMPARED_WITH_ALL: Final = 50_000
+"""Up to so many bodies each is compared with each; of more, with those that the index finds."""
+_BLOCK: Final = 2_048
+_NEAREST: Final = 32
+_MOST_NEAREST: Final = 2_048
+_ROUNDING: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateFile(JsonObject):
+    """One file of a group; its keys are those of a hit of search, with a diff for the text."""
+
+    path: StorePath
+    score: float
+    """The cosine of its body and that of the group's first file; 1 for the same text."""
+    kind: str
+    resource: str
+    source: str | None
+    freshness: Freshness
+    headings: tuple[str, ...]
+    pages: tuple[int, ...]
+    diff: str
+    """From the body of the first file to its own, as both are now; "" where they are equal."""
+    cut: bool
+    """Whether the diff goes on, or was left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateGroup(JsonObject):
+    """Files that are the same, or near to each other; two or more, by path."""
+
+    same: bool
+    """Whether all were indexed with one text."""
+    files: tuple[DuplicateFile, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duplicates(JsonObject):
+    """All groups of a store."""
+
+    above: float
+    generation: int
+    groups: tuple[DuplicateGroup, ...]
+    """By the path of their first file."""
+    notes: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[DuplicateGroup]:
+        return iter(self.groups)
+
+
+_Near: TypeAlias = "Mapping[int, tuple[int, NDArray[float32]]]"
+"""Vector id of each body that is near to another: its group, and its vector."""
+Pairs: TypeAlias = "Iterator[tuple[int, NDArray[int64]]]"
+"""A place, and places that it is near to."""
+Member = tuple[ChunkPath, int, float]
+"""A file, the vector id of its body, and the cosine to that of the first of its group."""
+
+
+def duplicates(parts: Parts, above: float, on_progress: OnProgress = ignore) -> Duplicates:
+    """Find the files whose bodies are the same or nearly; questions are not compared.
+
+    Args:
+        parts: The store's.
+        above: The least cosine of texts that count as nearly the same, 0 to 1.
+        on_progress: Called with the progress.
+
+    Raises:
+        UsageError: `above` is no such number.
+        CatalogMissingError: There is no catalog yet.
+    """
+    if not 0 < above <= 1:
+        raise UsageError(f"--above must be above 0 and at most 1, found {above}")
+    catalog = parts.catalog()
+    with catalog.snapshot():
+        owners: dict[int, list[ChunkPath]] = {}
+        for identifier, path in queries.bodies(catalog):
+            owners.setdefault(identifier, []).append(decode_path(path))
+        said = []
+        try:
+            near = _near(Explorer(parts), above, on_progress)
+            said += notes_on_vectors(parts, catalog)
+        except FilestoreError as error:
+            near = {}
+            said.append(f"{error.message} (try: {error.remedy}): only equal texts are compared")
+        groups, seen = [], []
+        for members in _groups(owners, near):
+            group, looked = _group(parts, catalog, members)
+            seen += looked
+            if len(group.files) > 1:
+                groups.append(group)
+        return Duplicates(
+            above=above,
+            generation=catalog.generation,
+            groups=tuple(groups),
+            notes=(*said, *_notes(groups), *freshness.notes(seen)),
+        )
+
+
+def _near(explorer: Explorer, above: float, on_progress: OnProgress) -> _Near:
+    import numpy
+
+    rows, vectors = explorer.bodies()
+    first = [n for n, row in enumerate(rows) if not n or row[0] != rows[n - 1][0]]
+    ids = numpy.array([rows[n][0] for n in first], numpy.int64)
+    vectors = vectors[first]
+    if len(ids) <= COMPARED_WITH_ALL:
+        pairs = near_pairs(vectors, above, on_progress)
+    else:
+        pairs = _found_pairs(explorer, ids, vectors, above, on_progress)
+    labels = joined(len(ids), pairs)
+    counts = numpy.bincount(labels, minlength=len(ids))
+    kept = numpy.flatnonzero(counts[labels] > 1).tolist()
+    return {int(ids[place]): (int(labels[place]), vectors[place]) for place in kept}
+
+
+def near_pairs(
+    vectors: "NDArray[float32]", above: float, on_progress: OnProgress = ignore
+) -> Pairs:
+    """Each place with the places behind it whose vectors are near: block by block, nothing missed.
+
+    Args:
+        vectors: (n, dimension) float32, rows of length 1.
+        above: The least cosine.
+        on_progress: Called with the progress, in vectors.
+    """
+    import numpy
+
+    for start in range(0, len(vectors), _BLOCK):
+        block = vectors[start : start + _BLOCK]
+        for other in range(start, len(vectors), _BLOCK):
+            near = block @ vectors[other : other + _BLOCK].T >= above - _ROUNDING
+            if other == start:
+                near = numpy.triu(near, 1)
+            for row in numpy.flatnonzero(near.any(axis=1)).tolist():
+                yield start + row, other + numpy.flatnonzero(near[row])
+        done = min(start + _BLOCK, len(vectors))
+        on_progress(Progress(stage="compare", done=done, total=len(vectors)))
+
+
+def _found_pairs(
+    explorer: Explorer,
+    ids: "NDArray[int64]",
+    vectors: "NDArray[float32]",
+    above: float,
+    on_progress: OnProgress,
+) -> Pairs:
+    """The same by the vector index, which may miss one pair in a hundred."""
+    import numpy
+
+    index = explorer.searcher()
+    for place, vector in enumerate(vectors):
+        count = _NEAREST
+        while True:
+            found = index.search(vector, count)
+            near = [one for one, score in found if score >= above - _ROUNDING]
+            if len(near) < len(found) or len(found) < count or count >= _MOST_NEAREST:
+                break
+            count *= 4
+        places = numpy.searchsorted(ids, near)
+        places = places[places < len(ids)]
+        yield place, places[numpy.isin(ids[places], near)]
+        if place % _BLOCK == 0:
+            on_progress(Progress(stage="compare", done=place, total=len(ids)))
+
+
+def joined(count: int, pairs: Pairs) -> "NDArray[int64]":
+    """Which places hang together, by pairs: (count,) int64, the same number for those that do."""
+    import numpy
+
+    parents = numpy.arange(count)
+
+    def root(place: int) -> int:
+        while parents[place] != place:
+            parents[place] = parents[parents[place]]
+            place = int(parents[place])
+        return place
+
+    for place, others in pairs:
+        own = root(place)
+        # Most of a large group hang together already.
+        for other in others[parents[others] != own].tolist():
+            found = root(other)
+            own, high = min(own, found), max(own, found)
+            parents[high] = parents[other] = own
+        parents[place] = own
+    return numpy.array([root(place) for place in range(count)], numpy.int64)
+
+
+def _groups(owners: dict[int, list[ChunkPath]], near: _Near) -> list[list[Member]]:
+    """The files of each group, by path, and each with its cosine to the first."""
+    together: dict[int, list[int]] = {}
+    for identifier, (label, _) in near.items():
+        together.setdefault(label, []).append(identifier)
+    sets = [*together.values(), *([one] for one in owners if one not in near)]
+    groups = []
+    for identifiers in sets:
+        files = sorted((path, one) for one in identifiers for path in owners.get(one, ()))
+        if len(files) > 1:
+            first = files[0][1]
+            groups.append([(path, one, _cosine(near, first, one)) for path, one in files])
+    return sorted(groups)
+
+
+def _cosine(near: _Near, first: int, other: int) -> float:
+    return 1.0 if first == other else float(near[first][1] @ near[other][1])
+
+
+def _group(
+    parts: Parts, catalog: Catalog, members: Sequence[Member]
+) -> tuple[DuplicateGroup, list[Look]]:
+    """The files of a group that are there, with diffs; and what all of them are now."""
+    scores = {path: score for path, _, score in members}
+    identifiers = {path: identifier for path, identifier, _ in members}
+    files: list[DuplicateFile] = []
+    seen, same = [], set()
+    before = ""
+    for row, look in looks(parts.places, catalog, list(scores)):
+        seen.append(look)
+        if look.freshness in (None, "gone"):
+            continue
+        same.add(identifiers[row.path])
+        made = DuplicateFile(
+            path=parts.places.tree.store_path(row.path),
+            score=scores[row.path],
+            kind=row.kind,
+            resource=row.resource,
+            source=catalog.source_of(row),
+            freshness=look.freshness,
+            headings=look.headings,
+            pages=look.pages,
+            diff="",
+            cut=False,
+        )
+        if not files:
+            before = look.body
+        files.append(_with_diff(made, files[0], before, look.body, len(files)) if files else made)
+    return DuplicateGroup(same=len(same) == 1, files=tuple(files)), seen
+
+
+def _with_diff(
+    file: DuplicateFile, first: DuplicateFile, before: str, body: str, number: int
+) -> DuplicateFile:
+    if number > MOST_DIFFED:
+        return replace(file, cut=body != before)
+    names = (shown_path(first.path), shown_path(file.path))
+    found = diff.unified(before, body, names=names, most_bytes=MOST_DIFF_BYTES)
+    return replace(file, diff=found.text, cut=found.cut)
+
+
+def _notes(groups: Sequence[DuplicateGroup]) -> list[str]:
+    large = [group for group in groups if len(group.files) > MOST_DIFFED]
+    if not large:
+        return []
+    number = "1 group has" if len(large) == 1 else f"{len(large):,} groups have"
+    return [
+        f"{number} more than {MOST_DIFFED} files, as headers, footers and forms do;"
+        f" of each only the first {MOST_DIFFED} have a diff"
+    ]

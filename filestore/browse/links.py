@@ -1,0 +1,211 @@
+"""The links of a chunk file or an original, and those that lead to it.
+
+Two kinds: a person's own, from chunk file to chunk file, which the catalog keeps; and those that
+came with an original, which lead from where it lies to other originals. One rule: what an original
+links to is told by the records of the store, and never looked for on the disk.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from filestore.browse.looks import looks
+from filestore.browse.meant import meant
+from filestore.catalog import Catalog, FileRow, decode_path, encode_path, queries
+from filestore.chunks import chunk_file
+from filestore.chunks.frontmatter import split
+from filestore.chunks.links import destinations, document_of, target_of
+from filestore.core.paths import ChunkPath, StorePath, Tree
+from filestore.core.schema import JsonObject
+from filestore.extract import for_name
+from filestore.search import freshness
+from filestore.search.freshness import Freshness, Look
+from filestore.sidecar.session import Parts
+
+State = Literal["there", "gone", "moved", "dangling", "not added"]
+BROKEN: Final = frozenset({"gone", "moved", "dangling"})
+"""States of a person's own link that leads nowhere as it is written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link(JsonObject):
+    """One link, as it was indexed."""
+
+    path: StorePath
+    """The chunk file in which it stands."""
+    line: int | None
+    """Where in that file, 1-based; None for the children of a summary."""
+    freshness: Freshness
+    """Of that file."""
+    target: str
+    """The chunk file, or the original, that it leads to."""
+    state: State
+    """``there``; of a chunk file also ``gone``, ``moved`` or ``dangling``; ``not added`` for an
+    original that no record names."""
+    moved_to: StorePath | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links(JsonObject):
+    """The links of some chunk files, and those to them or to their original."""
+
+    to: tuple[StorePath, ...]
+    """The chunk files that were meant."""
+    source: str | None
+    """The original that was named; None where a chunk file was."""
+    generation: int
+    outgoing: tuple[Link, ...]
+    """In reading order."""
+    incoming: tuple[Link, ...]
+    """By path."""
+    notes: tuple[str, ...]
+
+    @property
+    def broken(self) -> tuple[Link, ...]:
+        """Links that lead nowhere."""
+        return tuple(link for link in self.outgoing if link.state in BROKEN)
+
+
+def links(parts: Parts, path: str) -> Links:
+    """What links there are from and to a chunk file, or an original.
+
+    Args:
+        parts: The store's.
+        path: PATH or PATH:LINE; see `meant`.
+
+    Raises:
+        UnknownPathError, NoLineError: There is no such file, or line.
+        CatalogMissingError: There is no catalog yet.
+    """
+    catalog, tree = parts.catalog(), parts.places.tree
+    with catalog.snapshot():
+        asked = meant(parts.places, catalog, path)
+        documents = {source for _, _, source, _ in catalog.documents()}
+        outgoing = [
+            link
+            for row in asked.rows
+            for link in _outgoing(tree, catalog, row, documents, asked.line)
+        ]
+        originals = {catalog.source_of(row) for row in asked.rows if row.origin} - {None}
+        incoming = _incoming(tree, catalog, asked.paths, {one for one in originals if one})
+        now = _now(parts, catalog, [*outgoing, *incoming])
+        return Links(
+            to=tuple(map(tree.store_path, asked.paths)),
+            source=asked.source,
+            generation=catalog.generation,
+            outgoing=tuple(_as_now(outgoing, now)),
+            incoming=tuple(_as_now(incoming, now)),
+            notes=tuple(freshness.notes(list(now.values()))),
+        )
+
+
+def _outgoing(
+    tree: Tree, catalog: Catalog, row: FileRow, documents: set[str], line: int | None
+) -> Iterator[Link]:
+    """The links of one file; of a line, those that stand in it."""
+    own, source = catalog.links_of(row.id), catalog.source_of(row) if row.origin else None
+    seen = set()
+    for at, written in _written(catalog.content(row.id) or b""):
+        if line is not None and at != line and source is None:
+            continue
+        target = target_of(row.path, written)
+        document = document_of(source, written) if source else None
+        if target in own:
+            seen.add(target)
+            yield _own_link(tree, catalog, row.path, target, at)
+        elif document is not None and (_is_known(document, documents) or for_name(document)):
+            state: State = "there" if _is_known(document, documents) else "not added"
+            yield _link(tree, row.path, at, document, state)
+    if line is None:
+        for child in sorted(own - seen):
+            yield _own_link(tree, catalog, row.path, child, None)
+
+
+def _written(data: bytes) -> Iterator[tuple[int, str]]:
+    """The destinations of the links of a chunk file, each with its line."""
+    body = chunk_file.parse(data).body if data else ""
+    first = split(data).head.count(b"\n") + 1
+    for start, stop in destinations(body):
+        yield first + body.count("\n", 0, start), body[start:stop]
+
+
+def _is_known(document: str, documents: set[str]) -> bool:
+    """Whether a path is a document of the store, or a folder of some."""
+    return document in documents or any(one.startswith(f"{document}/") for one in documents)
+
+
+def _own_link(
+    tree: Tree, catalog: Catalog, path: ChunkPath, target: ChunkPath, line: int | None
+) -> Link:
+    if target in catalog.files([target]):
+        return _link(tree, path, line, tree.store_path(target), "there")
+    new = queries.renamed_to(catalog, encode_path(target))
+    if new is None:
+        return _link(tree, path, line, tree.store_path(target), "dangling")
+    link = _link(tree, path, line, tree.store_path(target), "moved")
+    return replace(link, moved_to=tree.store_path(decode_path(new)))
+
+
+def _link(tree: Tree, path: ChunkPath, line: int | None, target: str, state: State) -> Link:
+    return Link(
+        path=tree.store_path(path),
+        line=line,
+        freshness="fresh",
+        target=target,
+        state=state,
+        moved_to=None,
+    )
+
+
+def _incoming(
+    tree: Tree, catalog: Catalog, paths: Sequence[ChunkPath], originals: set[str]
+) -> list[Link]:
+    """A person's own links to some files, and those of other originals to theirs."""
+    found = {
+        (decode_path(linking), decode_path(target))
+        for path in paths
+        for linking, target in queries.links_to(catalog, encode_path(path))
+    }
+    made = list(_from_originals(tree, catalog, originals))
+    for linking, target in found:
+        (row,) = catalog.files([linking]).values()
+        written = _written(catalog.content(row.id) or b"")
+        lines = [line for line, one in written if target_of(linking, one) == target]
+        # The children of a summary stand in its frontmatter.
+        made += [_own_link(tree, catalog, linking, target, line) for line in lines]
+        made += [] if lines else [_own_link(tree, catalog, linking, target, None)]
+    return sorted(made, key=lambda link: (link.path, link.line or 0, link.target))
+
+
+def _from_originals(tree: Tree, catalog: Catalog, originals: set[str]) -> Iterator[Link]:
+    """The links of chunk files that lead from their original to one of some others."""
+    if not originals:
+        return
+    of_resource = {resource: source for source, resource in catalog.sources_of_resources().items()}
+    for path, source, resource, data in queries.files_with_links(catalog):
+        own = source or of_resource.get(resource)
+        if own is None:
+            continue
+        for line, written in _written(data):
+            document = document_of(own, written)
+            if document in originals and document is not None and document != own:
+                yield _link(tree, decode_path(path), line, document, "there")
+
+
+def _now(parts: Parts, catalog: Catalog, found: Iterable[Link]) -> dict[StorePath, Look]:
+    """What the files at both ends are now."""
+    tree = parts.places.tree
+    ends = {end for link in found for end in (link.path, link.target) if tree.holds(end)}
+    paths = [tree.chunk_path(StorePath(end)) for end in sorted(ends)]
+    return {tree.store_path(row.path): look for row, look in looks(parts.places, catalog, paths)}
+
+
+def _as_now(found: Iterable[Link], now: dict[StorePath, Look]) -> Iterator[Link]:
+    """Links with what their ends are; those in files that are excluded from search go."""
+    for link in found:
+        look, target = now.get(link.path), now.get(StorePath(link.target))
+        if look is None or look.freshness is None:
+            continue
+        is_gone = target is not None and target.freshness == "gone"
+        state: State = "gone" if is_gone and link.state == "there" else link.state
+        yield replace(link, freshness=look.freshness, state=state)

@@ -1,0 +1,34 @@
+"""Files of an answer as they are now: which are fresh, edited or gone, and which are excluded.
+
+One rule: the same as for the hits of a search.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+from filestore.catalog import Catalog, FileRow
+from filestore.config.layout import Places
+from filestore.core.paths import ChunkPath
+from filestore.search import freshness
+from filestore.search.freshness import Look, Looker
+
+
+def looks(
+    places: Places, catalog: Catalog, paths: Sequence[ChunkPath]
+) -> Iterator[tuple[FileRow, Look]]:
+    """The row of each indexed file, and what it is now, in the order given.
+
+    Args:
+        places: The store's.
+        catalog: Inside a snapshot.
+        paths: Files; those that the catalog does not have are left out.
+    """
+    rows = catalog.files(paths)
+    with closing(Looker(places)) as looker:
+        looker.begin()
+        for path in paths:
+            if path in rows:
+                look = looker.look(rows[path])
+                if look.freshness != "fresh" and not catalog.row_is_sound(rows[path]):
+                    look = Look(freshness=None, code=freshness.MISMATCH)
+                yield rows[path], look

@@ -1,0 +1,209 @@
+"""What a person means by PATH or PATH:LINE: a chunk file, or the chunks of an original.
+
+One rule: a line of an original is found by the texts of its chunks, never by a record of lines,
+because there is none.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from filestore.browse.file import UnknownPathError, below_chunked
+from filestore.catalog import Catalog, FileRow
+from filestore.chunks import chunk_file
+from filestore.chunks.observation import INDEXED
+from filestore.config.layout import Places
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.paths import ChunkPath
+from filestore.fs import disk
+
+_WITH_LINE: Final = re.compile(r"(.+):([0-9]{1,9})")
+_REMEDY: Final = "'filestore ls' lists what is there, 'filestore ls RESOURCE' its chunks"
+
+
+class NoLineError(FilestoreError, LookupError):
+    """There is no such line, or no chunk that it belongs to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meant:
+    """The indexed files that were meant."""
+
+    rows: tuple[FileRow, ...]
+    """In reading order; never none."""
+    source: str | None = None
+    """The original that was named, as records have it; None where a chunk file was."""
+    line: int | None = None
+
+    @property
+    def paths(self) -> list[ChunkPath]:
+        """Where they lie."""
+        return [row.path for row in self.rows]
+
+
+def meant(places: Places, catalog: Catalog, text: str) -> Meant:
+    """The chunk files that a person means.
+
+    Args:
+        places: The store's.
+        catalog: Inside a snapshot.
+        text: A chunk file, relative to the store root, to `chunked/` or to the working folder; or
+            an original, as records name it or relative to the working folder. Behind a colon,
+            a line, 1-based.
+
+    Raises:
+        UnknownPathError: It is neither, or the file is not indexed.
+        NoLineError: There is no such line, or it cannot be told whose it is.
+    """
+    found = _named(places, catalog, text)
+    if found is not None:
+        return found
+    split = _WITH_LINE.fullmatch(text)
+    found = _named(places, catalog, split[1]) if split else None
+    if found is None or split is None:
+        raise UnknownPathError(f"no chunk file and no original {text!r}", remedy=_REMEDY)
+    line = int(split[2])
+    if line < 1:
+        raise UsageError("lines are counted from 1, found 0", remedy=f"{split[1]}:1")
+    if found.source is None:
+        _require_line(catalog, found.rows[0], line)
+        return Meant(rows=found.rows, line=line)
+    row = _row_at(places, catalog, found, line)
+    return Meant(rows=(row,), source=found.source, line=line)
+
+
+def _named(places: Places, catalog: Catalog, text: str) -> Meant | None:
+    path = _chunk_path(places, catalog, text)
+    if path is not None:
+        row = catalog.files([path]).get(path)
+        if row is None or row.state != INDEXED:
+            state = "not indexed" if row is None else f"left out of the index ({row.state})"
+            raise UnknownPathError(
+                f"{text} is {state}",
+                remedy="filestore sync; 'filestore status' says why a file is left out",
+            )
+        return Meant(rows=(row,))
+    source = _source(places, catalog, text)
+    if source is None:
+        return None
+    rows = rows_of(catalog, source)
+    if not rows:
+        raise UnknownPathError(
+            f"no chunk of {text} is indexed", remedy="filestore sync; then 'filestore status'"
+        )
+    return Meant(rows=tuple(rows), source=source)
+
+
+def _chunk_path(places: Places, catalog: Catalog, text: str) -> ChunkPath | None:
+    """A file that is there, or that the catalog knows."""
+    try:
+        path = below_chunked(places, text)
+    except UnknownPathError:
+        for start in (places.root, places.chunked, os.getcwd()):
+            relative = os.path.relpath(os.path.join(start, text), places.chunked)
+            gone = ChunkPath(relative)
+            if not relative.startswith("..") and gone in catalog.files([gone]):
+                return gone
+        return None
+    return None if os.path.isdir(os.path.join(places.chunked, path)) else path
+
+
+def _source(places: Places, catalog: Catalog, text: str) -> str | None:
+    """The document that is meant, as records name it."""
+    known = {source for _, _, source, _ in catalog.documents()}
+    if text in known:
+        return text
+    here = {os.path.abspath(text), os.path.realpath(text)}
+    lying = {reference: path for reference, path in catalog.originals().items() if path in here}
+    for source in sorted(known):
+        place = os.path.normpath(os.path.join(places.root, source))
+        if place in here or source in lying:
+            return source
+    return None
+
+
+def rows_of(catalog: Catalog, source: str) -> list[FileRow]:
+    """The indexed chunk files made from a document, in reading order."""
+    resources = {resource for _, resource, one, _ in catalog.documents() if one == source}
+    rows = {row.id: row for row in catalog.files_from([source])}
+    for resource in resources - {""}:
+        rows |= {
+            row.id: row
+            for row in catalog.files_of(resource)
+            if row.source is None and row.origin and catalog.source_of(row) == source
+        }
+    found = [row for row in rows.values() if row.state == INDEXED]
+    return sorted(found, key=lambda row: chunk_file.sort_key(row.position, row.path))
+
+
+def _require_line(catalog: Catalog, row: FileRow, line: int) -> None:
+    count = len((catalog.content(row.id) or b"").splitlines())
+    if line > count:
+        raise NoLineError(
+            f"there is no line {line:,}: as indexed the file has {count:,}",
+            remedy="leave the line out, or 'filestore sync' after an edit",
+        )
+
+
+def _row_at(places: Places, catalog: Catalog, found: Meant, line: int) -> FileRow:
+    """The chunk of an original that holds one of its lines."""
+    source = found.source or ""
+    path = catalog.originals().get(source) or os.path.join(places.root, source)
+    try:
+        text = disk.read_path(path).decode("utf-8", "replace").replace("\r\n", "\n")
+    except OSError as error:
+        raise NoLineError(
+            f"cannot read {source}: {error.strerror or error}",
+            remedy="name one of its chunks: 'filestore ls' leads to them",
+        ) from error
+    count = text.count("\n") + (not text.endswith("\n"))
+    if line > count:
+        raise NoLineError(f"{source} has no line {line:,}: it has {count:,}", remedy=f"{source}:1")
+    place = row_at(text, [_generated(catalog, row) for row in found.rows], line)
+    if place is None:
+        raise NoLineError(
+            f"line {line:,} of {source} is in no chunk: the file changed since it was added, or its"
+            " text was converted",
+            remedy=f"filestore add {source}, or name one of its chunks",
+        )
+    return found.rows[place]
+
+
+def _generated(catalog: Catalog, row: FileRow) -> str:
+    """The body of a chunk as it was made from its original; "" where that is not known."""
+    if row.edited:
+        return (catalog.generated(row.origin or "") or b"").decode()
+    data = catalog.content(row.id)
+    return chunk_file.parse(data).body if data is not None else ""
+
+
+def row_at(text: str, bodies: Sequence[str], line: int) -> int | None:
+    """Which of some texts, in their order in a document, holds a line of it; pure.
+
+    A line between two belongs to the first, where both are found and nothing lies between them.
+
+    Args:
+        text: The document.
+        bodies: The texts; those that are not in it are passed over.
+        line: 1-based.
+    """
+    start, end, last, missed = 0, 0, None, False
+    for place, body in enumerate(bodies):
+        words = body.replace("\r\n", "\n").strip()
+        at = text.find(words, end) if words else -1
+        if at < 0 and words:
+            # It may begin with the end of the one before.
+            at = text.find(words, start)
+        if at < 0:
+            missed = True
+            continue
+        first = text.count("\n", 0, at) + 1
+        if first > line:
+            # What was passed over may have been just here.
+            return None if missed and last is not None else (place if last is None else last)
+        if line <= first + words.count("\n"):
+            return place
+        start, end, last, missed = at + 1, at + len(words), place, False
+    return None if missed else last

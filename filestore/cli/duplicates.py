@@ -1,0 +1,78 @@
+"""Files with the same text, or nearly, in groups, each file with its diff to the first.
+
+Near are texts whose vectors have a cosine of --above or more; what is near to any file of a group
+belongs to it. Short texts are near to many others, and so are headers, footers and forms.
+"""
+
+import argparse
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.cli import _context, _diagnostics, _output
+from filestore.core.safe_text import shown_path
+
+if TYPE_CHECKING:
+    from filestore.browse.duplicates import DuplicateFile, DuplicateGroup, Duplicates
+
+EXAMPLE = "filestore duplicates --above 0.98"
+_SHOWN: Final = 10
+"""Files printed of one group."""
+_LINES: Final = 20
+"""Lines printed of one diff."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument(
+        "--above",
+        type=float,
+        default=0.95,
+        metavar="C",
+        help="the least cosine, above 0 and at most 1 (default: 0.95)",
+    )
+
+
+def run(options: Any) -> int:
+    """Show the groups; 1 where there is none."""
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        found = store.duplicates(above=options.above, on_progress=on_progress)
+    if options.json:
+        _output.write_json(found.to_dict())
+    else:
+        _words(found)
+    return 0 if found.groups else 1
+
+
+def _words(found: "Duplicates") -> None:
+    for note in found.notes:
+        _diagnostics.say(note)
+    for number, group in enumerate(found.groups, start=1):
+        _group(number, group)
+    if not found.groups:
+        _output.line("no duplicates found")
+        return
+    files = sum(len(group.files) for group in found.groups)
+    same = sum(group.same for group in found.groups)
+    counted = f"{_output.count(files, 'file')} in {_output.count(len(found.groups), 'group')}"
+    _output.line(f"{counted}: {same:,} the same, {len(found.groups) - same:,} nearly")
+
+
+def _group(number: int, group: "DuplicateGroup") -> None:
+    what = "the same text" if group.same else "nearly the same text"
+    _output.line(f"{number}. {len(group.files):,} files with {what}", style="1")
+    for place, file in enumerate(group.files[:_SHOWN]):
+        _file(file, is_first=not place)
+    rest = len(group.files) - _SHOWN
+    if rest > 0:
+        _output.line(f"   … and {rest:,} more; --json lists them all")
+
+
+def _file(file: "DuplicateFile", *, is_first: bool) -> None:
+    mark = "" if file.freshness == "fresh" else f"  [{file.freshness}]"
+    near = "" if is_first or file.score == 1 else f"  (cosine {file.score:.2f})"
+    _output.line(f"   {shown_path(file.path)}{mark}{near}")
+    # The head of a diff says which files it compares, and so does the list.
+    lines = file.diff.split("\n")[2:]
+    for line in lines[:_LINES]:
+        _output.line(f"      {line}", style="2")
+    if len(lines) > _LINES or file.cut:
+        _output.line("      … --json has more of it", style="2")

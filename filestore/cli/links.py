@@ -1,0 +1,52 @@
+"""The links of a chunk file or an original, and those to it, each with the line it stands in.
+
+A link of yours from one chunk file to another is marked where it leads nowhere; a link that came
+with an original leads to another original, and is marked where that was never added.
+"""
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from filestore.cli import _context, _diagnostics, _output
+from filestore.core.safe_text import shown_path
+
+if TYPE_CHECKING:
+    from filestore.browse.links import Link
+
+EXAMPLE = "filestore links chunked/glossary.md/chunk1.md"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument(
+        "path", metavar="PATH", help="a chunk file, or an original: then of all its chunks"
+    )
+
+
+def run(options: Any) -> int:
+    """Show them; 1 where there is none, or one of its own leads nowhere."""
+    with _context.open_store(options) as store:
+        found = store.links(options.path)
+    if options.json:
+        _output.write_json(found.to_dict())
+    else:
+        for note in found.notes:
+            _diagnostics.say(note)
+        _list("links from", options.path, found.outgoing)
+        _list("links to", options.path, found.incoming)
+        if found.broken:
+            _diagnostics.say("'filestore repair --plan' shows which of them can be repaired")
+    return 1 if found.broken or not (found.outgoing or found.incoming) else 0
+
+
+def _list(head: str, path: str, found: "Sequence[Link]") -> None:
+    _output.line(f"{head} {shown_path(path)} ({len(found):,})", style="1")
+    for link in found:
+        edited = "" if link.freshness == "fresh" else f"  [{link.freshness}]"
+        state = "" if link.state == "there" else f"  [{link.state}]"
+        if link.moved_to is not None:
+            state = f"  [moved to {shown_path(link.moved_to)}]"
+        line = "" if link.line is None else f":{link.line}"
+        place = f"{shown_path(link.path)}{line}{edited}"
+        _output.line(f"   {place} -> {shown_path(link.target)}{state}")

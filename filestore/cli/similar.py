@@ -1,0 +1,57 @@
+"""The files most similar to a chunk file, to an original, or to the chunk that holds its line.
+
+By the vectors that are stored, so no model is needed; every file is checked on disk.
+"""
+
+import argparse
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.cli import _context, _diagnostics, _output
+from filestore.core.safe_text import shown_path
+
+if TYPE_CHECKING:
+    from filestore.browse.similar import SimilarHit
+
+EXAMPLE = "filestore similar handbook/lease.md:42 -k 5"
+_LINES: Final = 2
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument(
+        "path",
+        metavar="PATH[:LINE]",
+        help="a chunk file, or an original; with a line, the chunk that holds that line",
+    )
+    parser.add_argument(
+        "-k", type=int, default=10, metavar="N", help="at most N files (default: 10)"
+    )
+
+
+def run(options: Any) -> int:
+    """Show them, nearest first; 1 where nothing is found that is still there."""
+    with _context.open_store(options) as store:
+        found = store.similar(options.path, k=options.k)
+    if options.json:
+        _output.write_json(found.to_dict())
+    else:
+        for note in found.notes:
+            _diagnostics.say(note)
+        for number, hit in enumerate(found.hits, start=1):
+            _show(number, hit)
+        if not found.hits:
+            _output.line("nothing similar found")
+    return 0 if any(hit.freshness != "gone" for hit in found.hits) else 1
+
+
+def _show(number: int, hit: "SimilarHit") -> None:
+    mark = "" if hit.freshness == "fresh" else f"  [{hit.freshness}]"
+    _output.line(f"{number}. {shown_path(hit.path)}{mark}", style="1")
+    end = f"{_output.pages(hit.pages)}  (cosine {hit.score:.2f})"
+    origin = shown_path(hit.source) if hit.source else "no source"
+    place = " > ".join(hit.headings) or origin
+    _output.line(f"   {_output.clipped(place, _output.WIDTH - 3 - len(end))}{end}", style="2")
+    lines = [line.strip() for line in hit.text.splitlines()]
+    told = [line for line in lines if line and not line.startswith(("#", "```"))]
+    for line in told[:_LINES]:
+        _output.line(f"   {_output.clipped(line, _output.WIDTH - 3)}")
