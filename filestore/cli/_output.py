@@ -45,6 +45,15 @@ def line(text: str = "", *, style: str = "") -> None:
     sys.stdout.write(safe + "\n")
 
 
+def styled(pieces: Iterable[tuple[str, str]]) -> None:
+    """Print one line of several styles, made safe for a terminal."""
+    colours = _colours()
+    for text, style in pieces:
+        safe = safe_text(text, keep_newlines=False)
+        sys.stdout.write(f"\x1b[{style}m{safe}\x1b[0m" if safe and style and colours else safe)
+    sys.stdout.write("\n")
+
+
 def wrapped(head: str, parts: Iterable[str]) -> None:
     """Print a list in lines of a terminal's usual width."""
     text = "; ".join(parts)

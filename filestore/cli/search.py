@@ -6,22 +6,16 @@ is any word that begins so. A question, a sentence, a line of code or flags are 
 
 import argparse
 import os
-import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from filestore.cli import _context, _diagnostics, _output
+from filestore.cli import _context, _diagnostics, _hits, _output
 from filestore.core.errors import UsageError
-from filestore.core.safe_text import shown_path
 from filestore.fulltext import SYNTAXES
 from filestore.search.answer import MODES
 
-if TYPE_CHECKING:
-    from filestore.search.answer import Answer
-
 EXAMPLE = 'filestore search "renamed files" -k 5 --where tags=git'
-_WIDTH = 96
-"""Columns of an excerpt where no terminal says how many it has."""
-_LINES = 3
+_PRESETS = {"oneline": _hits.ONELINE}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -70,16 +64,42 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="let a model that reads question and text together order the results: cross-encoder, "
         "or cross-encoder:MODEL with a hub name or a folder",
     )
+    _configure_output(parser)
+
+
+def _configure_output(parser: argparse.ArgumentParser) -> None:
+    """Say how hits are printed."""
+    parser.add_argument(
+        "--group",
+        choices=("document",),
+        help="only the best hit of each document, with the number of the others; -k counts these",
+    )
+    parser.add_argument(
+        "--context", type=int, default=0, metavar="N", help="also N lines before and after"
+    )
+    parser.add_argument(
+        "--format",
+        metavar="F",
+        help=f"one record a hit: oneline (document:line: excerpt), or a template with "
+        f"{', '.join(f'{{{field}}}' for field in _hits.FIELDS)}",
+    )
+    parser.add_argument(
+        "-l", dest="documents", action="store_true", help="only the documents, each once"
+    )
+    parser.add_argument(
+        "-0",
+        dest="nul",
+        action="store_true",
+        help="records of -l and --format end with NUL, and paths are the bytes on disk",
+    )
+    # Else argparse would take every negative number for an option: `-k -3`, `return -1`.
+    parser._has_negative_number_optionals.clear()
 
 
 def run(options: Any) -> int:
     """Search; 1 where nothing is found that is still there."""
-    where: dict[str, list[str]] = {}
-    for text in options.where:
-        key, equals, value = text.partition("=")
-        if not key or not equals:
-            raise UsageError(f"--where takes KEY=VALUE, found {text!r}", remedy="--where tags=git")
-        where.setdefault(key, []).append(value)
+    template = _template(options)
+    where = _where(options.where)
     with _context.open_store(options) as store:
         answer = store.search(
             " ".join(options.query),
@@ -90,62 +110,51 @@ def run(options: Any) -> int:
             kind=options.kind,
             syntax=options.syntax,
             rerank=_reranker(options.rerank),
+            group=options.group,
+            context=options.context,
         )
     if options.json:
         _output.write_json(answer.to_dict())
     else:
-        _words(answer)
+        for note in answer.notes:
+            _diagnostics.say(note)
+        if template is None:
+            _hits.print_words(answer)
+        else:
+            _hits.print_by(template, answer, ends_with_nul=options.nul, once=options.documents)
     return 0 if any(hit.freshness != "gone" for hit in answer.hits) else 1
+
+
+def _template(options: Any) -> _hits.Template | None:
+    """What a record of the output is; None for words, and for JSON."""
+    wanted = {
+        "--json": options.json,
+        "--format": options.format is not None,
+        "-l": options.documents,
+    }
+    given = [name for name, is_given in wanted.items() if is_given]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} exclude each other", remedy="choose one")
+    if options.documents:
+        return _hits.Template(_hits.DOCUMENTS)
+    if options.format is not None:
+        return _hits.Template(_PRESETS.get(options.format, options.format))
+    if options.nul:
+        raise UsageError("-0 ends the records of -l or --format", remedy="add one of them")
+    return None
+
+
+def _where(given: Sequence[str]) -> dict[str, list[str]]:
+    where: dict[str, list[str]] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise UsageError(f"--where takes KEY=VALUE, found {text!r}", remedy="--where tags=git")
+        where.setdefault(key, []).append(value)
+    return where
 
 
 def _reranker(word: str | None) -> str | None:
     """A folder is meant from where the user is, which only this place knows."""
     kind, colon, model = (word or "").partition(":")
     return f"{kind}:{os.path.abspath(model)}" if colon and os.path.isdir(model) else word
-
-
-def _words(answer: "Answer") -> None:
-    for note in answer.notes:
-        _diagnostics.say(note)
-    for number, hit in enumerate(answer.hits, start=1):
-        mark = "" if hit.freshness == "fresh" else f"  [{hit.freshness}]"
-        _output.line(f"{number}. {shown_path(hit.path)}{mark}", style="1")
-        ranks = [f"{ranking} #{int(why['rank'])}" for ranking, why in hit.why.items()]
-        origin = shown_path(hit.source) if hit.source else "no source"
-        end = "".join([*_pages(hit.pages), f"  ({', '.join(ranks)})"])
-        place = _clipped(hit.headings or (origin,), _columns() - len(end))
-        _output.line(f"   {place}{end}", style="2")
-        for text in _excerpt(hit.text, _columns()):
-            _output.line(f"   {text}")
-    if not answer.hits:
-        _output.line("nothing found")
-
-
-def _clipped(path: tuple[str, ...], width: int) -> str:
-    """A heading path, its outer ones left out where it is long: the inner ones say most."""
-    text = " > ".join(path)
-    for first in range(1, len(path)):
-        if len(text) > width:
-            text = " > ".join(["…", *path[first:]])
-    return text if len(text) <= width else f"{text[: max(1, width - 1)]}…"
-
-
-def _pages(pages: tuple[int, ...]) -> list[str]:
-    """Where to look in the source, in a word."""
-    if not pages:
-        return []
-    return [f", page {pages[0]}" if len(pages) == 1 else f", pages {pages[0]} to {pages[-1]}"]
-
-
-def _columns() -> int:
-    try:
-        return max(20, os.get_terminal_size(sys.stdout.fileno()).columns - 4)
-    except OSError:
-        return _WIDTH
-
-
-def _excerpt(text: str, width: int) -> list[str]:
-    stripped = (line.strip() for line in text.splitlines())
-    lines = [line for line in stripped if line and not line.startswith("```")]
-    shown = [line for line in lines if not line.startswith("#")] or lines
-    return [line if len(line) <= width else line[: width - 1] + "…" for line in shown[:_LINES]]

@@ -37,8 +37,8 @@ SHAPES: Final[dict[str, str]] = {
     "Understood": "words:[text] phrases:[text] prefixes:[text] required:[text] excluded:[text]"
     " text:text",
     "Hit": "document:text title:text line:number|null end_line:number|null page:number|null"
-    " excerpt:text before?:[text] after?:[text] others?:number path:text score:number"
-    " kind:text resource:text source:text|null freshness:text"
+    " section:[text] excerpt:text before?:[text] after?:[text] others?:number"
+    " path:text score:number kind:text resource:text source:text|null freshness:text"
     " headings:[text] pages:[number] text:text why:{{number}}",
     "Similar": "to:[text] source:text|null line:number|null generation:number hits:[SimilarHit]"
     " notes:[text]",

@@ -17,6 +17,7 @@ __all__ = [
     "ExtractionError",
     "Extractor",
     "for_name",
+    "is_code",
     "is_text",
     "unread_document",
 ]
@@ -93,6 +94,11 @@ def for_name(name: str) -> Extractor | None:
 def is_text(name: str) -> bool:
     """Whether a file, by its name, is text that a person reads in an editor. Loads no extractor."""
     return os.path.splitext(name)[1].lower() not in _NO_TEXT
+
+
+def is_code(name: str) -> bool:
+    """Whether a file, by its name, is source code. Loads no extractor."""
+    return bool(language_of(name))
 
 
 def unread_document(name: str) -> str:

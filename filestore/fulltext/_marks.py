@@ -48,8 +48,12 @@ _JOINED: Final = (
     "\u00ad\u200b-\u200d\u2060\ufeff"
 )
 _WORD: Final = re.compile(rf"[^\W_]++(?:[{_JOINED}]++|[^\W_]++)*+")
+_BEGINNING: Final = 3
+"""So many letters of a word its stem has, too, or all it has."""
 _CHANGES_START: Final = frozenset({"arabic"})
 """Languages whose stemmers take something off the beginning of a word."""
+_OTHERWISE: Final = _CHANGES_START | COMPOUNDING
+"""Languages in which a word may match that begins otherwise than the one that is asked for."""
 
 Rarity = Callable[[Sequence[str]], Sequence[float]]
 """How much each word tells, 0 to 1: 1 for one that no text has, next to 0 for one that all have."""
@@ -93,6 +97,8 @@ class Marker:
         self._raw: dict[str, str] = {}
         self._spoken: list[str] = []
         self._stems: dict[str, dict[str, int]] = {}
+        self._plain: dict[str, dict[str, int | None]] = {}
+        self._candidates: dict[str, re.Pattern[str] | None] = {}
         self._begun: dict[str, set[str]] = {}
         self._found: dict[str, dict[str, tuple[tuple[int, int, int], ...]]] = {}
         for clause in query.wanted():
@@ -151,7 +157,8 @@ class Marker:
         text = text[:MOST_CHARACTERS]
         language = language_of(clean(text[:2_000]))
         if not self._phrases:
-            if text.isascii():
+            is_plain = text.isascii() and language not in _OTHERWISE
+            if is_plain and not camel_words_of(text):
                 return list(self._marked_ascii(text, language))
             return list(self._marked_words(_tokens(text), language))
         tokens = list(_tokens(text))
@@ -166,16 +173,28 @@ class Marker:
         return sorted(found, key=lambda mark: (mark.start, mark.end))
 
     def _marked_ascii(self, text: str, language: str) -> Iterator[Mark]:
-        """As `_marked_words`, without a value for each word: most texts are plain."""
-        known = self._found.setdefault(language, {})
-        for match in _WORD_ASCII.finditer(text):
+        """As `_marked_words`, for a text in which only words that begin alike can match."""
+        known = self._plain.setdefault(language, {})
+        if language not in self._candidates:
+            self._candidates[language] = self._candidates_in(language)
+        pattern = self._candidates[language]
+        for match in pattern.finditer(text) if pattern is not None else ():
             raw = match.group()
-            spans = known.get(raw)
-            if spans is None:
-                spans = known[raw] = self._spans(_Token(0, len(raw), _exact(raw), raw), language)
-            if spans:
-                for start, end, term in spans:
-                    yield Mark(match.start() + start, match.start() + end, term)
+            if raw not in known:
+                known[raw] = self._term_of(raw.lower(), raw, language)
+            term = known[raw]
+            if term is not None:
+                yield Mark(match.start(), match.end(), term)
+
+    def _candidates_in(self, language: str) -> re.Pattern[str] | None:
+        """Words that begin like a term or its stem; None where there can be none."""
+        starts = {*self._words, *self._stems_in(language), *(start for start, _ in self._prefixes)}
+        # A stem is at most an end away from its word; "dying" has "die", and "skies" has "sky".
+        plain = sorted({start[:_BEGINNING] for start in starts if start.isascii()})
+        if not plain:
+            return None
+        either = "|".join("".join(map(_either_case, start)) for start in plain)
+        return re.compile(rf"(?<![A-Za-z0-9])(?:{either})[A-Za-z0-9]*+")
 
     def _marked_words(self, tokens: Iterable[_Token], language: str) -> Iterator[Mark]:
         known = self._found.setdefault(language, {})
@@ -302,12 +321,17 @@ def _stem_analyzer(language: str) -> "tantivy.TextAnalyzer":
 def _exact(raw: str) -> str:
     """A word as the index has it as written; "" for one that it leaves out."""
     if raw.isascii():
-        return raw.lower() if len(raw) <= MAX_WORD_BYTES else ""
+        return raw.lower() if len(raw) < MAX_WORD_BYTES else ""
     return " ".join(_exact_analyzer().analyze(clean(raw)))
 
 
 def _stem(raw: str, language: str) -> str:
     return " ".join(_stem_analyzer(language).analyze(clean(raw)))
+
+
+def _either_case(sign: str) -> str:
+    signs = {"i": "iyIY", "y": "iyIY"}.get(sign, sign + sign.upper())
+    return f"[{signs}]" if sign.isalpha() else re.escape(sign)
 
 
 def _is_stop_word(text: str) -> bool:

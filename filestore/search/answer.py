@@ -50,6 +50,8 @@ class Hit(JsonObject):
     """The one on which it ends."""
     page: int | None = None
     """Of the document; None where the chunk spans several, which are `pages`."""
+    section: tuple[str, ...] = ()
+    """The headings above `excerpt`, from the outermost."""
     excerpt: str = ""
     """The passage of `text` that answers best."""
     marks: tuple[tuple[int, int], ...] = ()

@@ -7,7 +7,7 @@ that whoever looks for it in the text finds it.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filestore.fulltext import Mark
 
@@ -30,17 +30,16 @@ _MARKED_SHARE: Final = 0.25
 _REPEATED: Final = 0.1
 _PER_UNIT: Final = 0.02
 """What a further sentence must at least add."""
-_LINE: Final = re.compile(r"[^\n]+|\n")
 _HEADING: Final = re.compile(r"#{1,6}(?:\s|$)")
+_TITLED: Final = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
 _FENCE: Final = re.compile(r"(?:```|~~~)\S*\s*$|---+\s*$")
 _SENTENCE_END: Final = re.compile(
     r"[.!?…]+[\"'”’)\]*_]*\s+(?=[\"'“‘(\[*_]*[^\Wa-z])|[。！？]+[」』）]*\s*"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A sentence or line of a text."""
+class Unit(NamedTuple):
+    """A sentence or line of a text; a tuple, because there are many."""
 
     start: int
     end: int
@@ -71,34 +70,32 @@ def units_of(text: str) -> list[Unit]:
     No unit is longer than a passage may be.
     """
     found: list[Unit] = []
-    block, after_heading = 0, False
-    for match in _LINE.finditer(text):
-        line = match.group()
+    block, after_heading, end = 0, False, -1
+    for line in text.split("\n"):
+        start = end + 1
+        end = start + len(line)
         stripped = line.strip()
         if not stripped:
-            # The line end of a line that is not empty is passed over here, too.
-            is_blank = match.start() == 0 or text[match.start() - 1] == "\n" or line != "\n"
-            block += is_blank and not after_heading
+            block += not after_heading
             continue
-        if _FENCE.match(stripped):
-            continue
-        is_heading = _HEADING.match(stripped) is not None
+        is_heading = False
+        if stripped[0] in "#`~-":
+            if _FENCE.match(stripped):
+                continue
+            is_heading = _HEADING.match(stripped) is not None
         block += is_heading
         after_heading = is_heading
-        start = match.start() + line.index(stripped[0])
-        end = start + len(stripped)
-        if is_heading and end - start <= MOST_CHARACTERS:
-            found.append(Unit(start, end, block, is_heading))
+        first = start if line[0] == stripped[0] else start + line.index(stripped[0])
+        last = first + len(stripped)
+        if last - first <= (MOST_CHARACTERS if is_heading else _LONG_LINE):
+            found.append(Unit(first, last, block, is_heading))
         else:
-            found += (Unit(*piece, block, is_heading) for piece in _sentences(text, start, end))
+            found += [Unit(*piece, block, is_heading) for piece in _sentences(text, first, last)]
     return found
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Start and end of the sentences of a line."""
-    if end - start <= _LONG_LINE:
-        yield start, end
-        return
+    """Start and end of the sentences of a long line."""
     begun = start
     for stop in _SENTENCE_END.finditer(text, start, end):
         yield from _pieces(text, begun, stop.end())
@@ -225,6 +222,33 @@ def _passage(text: str, units: Sequence[Unit], first: int, marks: Sequence[Mark]
     inside = [(mark.start - start, mark.end - start) for mark in marks]
     inside = [(a, b) for a, b in inside if a >= 0 and b <= end - start]
     return Passage(start=start, text=text[start:end], marks=_joined(inside))
+
+
+def section_at(text: str, start: int, headings: Sequence[str]) -> tuple[str, ...]:
+    """The headings above a place in a text of Markdown, from the outermost.
+
+    Args:
+        text: The body of a chunk.
+        start: The place, in characters.
+        headings: Those of the chunk, its first one included where it begins with one.
+    """
+    above: list[tuple[int, str]] = []
+    outer: Sequence[str] | None = None
+    fence = ""
+    end = text.find("\n", start)
+    for line in text[: len(text) if end < 0 else end].split("\n"):
+        opened = line.lstrip()[:3]
+        if opened in ("```", "~~~") and fence in ("", opened):
+            fence = "" if fence else opened
+        found = None if fence else _TITLED.match(line)
+        if found is None:
+            continue
+        level, title = len(found[1]), found[2]
+        if outer is None:
+            at = headings.index(title) if title in headings else min(level - 1, len(headings))
+            outer = headings[:at]
+        above = [one for one in above if one[0] < level] + [(level, title)]
+    return tuple(headings) if outer is None else (*outer, *(title for _, title in above))
 
 
 def _joined(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from filestore.catalog import Catalog, in_batches, queries
 from filestore.core.paths import StorePath
+from filestore.extract import is_code
 from filestore.fulltext import Marker
 from filestore.search import passage as passages
 from filestore.search.answer import Answer, Found, Hit
@@ -50,6 +51,7 @@ def present(
                 line=None if is_gone else place.line,
                 end_line=None if is_gone else place.end_line,
                 page=place.page,
+                section=_section(hit, passage),
                 excerpt=passage.text,
                 marks=passage.marks,
                 before=place.before,
@@ -64,6 +66,13 @@ def _passage(text: str, marker: Marker, nearest: Nearest | None) -> Passage:
     if best is not None:
         return best
     return passages.opening(text) if nearest is None else nearest.passage(text)
+
+
+def _section(hit: Hit, passage: Passage) -> tuple[str, ...]:
+    if hit.source and is_code(hit.source):
+        # What begins with a hash there is a comment.
+        return hit.headings
+    return passages.section_at(hit.text, passage.start, hit.headings)
 
 
 def _chunk(hit: Hit, found: Found) -> Chunk:

@@ -192,6 +192,11 @@ class Drift(RuleBasedStateMachine):
 
     def assert_found(self, store: Store) -> None:
         """Every sound file answers to its own words, by word and by vector, and no other does."""
+        waiting = {"ingest-conflict", "source-modified"} & {
+            finding.code for finding in store.status().findings
+        }
+        # A hand edit in the way of a new text keeps the chunks of the old one.
+        now = {"fresh", "outdated"} if waiting else {"fresh"}
         for path, chunk in self.sound().items():
             for mode in ("keyword", "vector"):
                 query = " ".join(chunk.body.split())
@@ -199,7 +204,7 @@ class Drift(RuleBasedStateMachine):
                 paths = [hit.path for hit in answer.hits]
                 assert f"chunked/{path}" in paths
                 assert len(paths) == len(set(paths))
-                assert {hit.freshness for hit in answer.hits} == {"fresh"}
+                assert {hit.freshness for hit in answer.hits} <= now
                 assert {hit.path.removeprefix("chunked/") for hit in answer.hits} <= set(
                     self.sound()
                 )

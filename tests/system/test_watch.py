@@ -19,7 +19,7 @@ import pytest
 from filestore.fs.lock import writer_lock
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
-PATIENCE_S: Final = 60
+PATIENCE_S: Final = 90
 WORDS: Final = ("amber", "basalt", "copper", "diorite", "emerald", "flint", "granite")
 
 

@@ -25,7 +25,7 @@ from tui.workers import Opening, TaskManager
 
 from .processes import children
 
-PATIENCE_S = 20
+PATIENCE_S = 90
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 FILLER = " ".join(f"Sentence {number} only fills the page." for number in range(30))
 GUIDE = f"""# Guide
@@ -278,7 +278,7 @@ def test_a_filter_that_takes_long_says_so(root):
 
     async def act(page, pilot):
         gate = threading.Event()
-        page.task_manager.read(lambda _: gate.wait(PATIENCE_S), print_nothing, group="")
+        page.task_manager.read(lambda _: gate.wait(9 * PATIENCE_S), print_nothing, group="")
         await press(pilot, "slash", *"long")
         await shows(pilot, "filtering … long")
         gate.set()
@@ -577,7 +577,7 @@ def test_a_file_that_was_asked_for_stays_while_the_cursor_is_on_its_way(root):
         await until(pilot, lambda: page.view.detail.path == paths[0])
         gate = threading.Event()
         page.task_manager.read(
-            lambda _: gate.wait(PATIENCE_S), print_nothing, group="", urgent=True
+            lambda _: gate.wait(9 * PATIENCE_S), print_nothing, group="", urgent=True
         )
         page.view.open_path(paths[2])
         await press(pilot, "down")
@@ -654,7 +654,7 @@ def test_a_key_before_an_unknown_file_was_looked_for_is_followed(root):
         write(root, "list.txt/new.md", "Never indexed.\n")
         gate = threading.Event()
         page.task_manager.read(
-            lambda _: gate.wait(PATIENCE_S), print_nothing, group="", urgent=True
+            lambda _: gate.wait(9 * PATIENCE_S), print_nothing, group="", urgent=True
         )
         page.view.open_path("chunked/list.txt/new.md")
         await press(pilot, "down")

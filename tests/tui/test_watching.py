@@ -26,7 +26,7 @@ from tui.workers.file_watcher import FileWatcher
 
 from .processes import children, is_running, start
 
-PATIENCE_S: Final = 30
+PATIENCE_S: Final = 90
 
 
 class Watch:

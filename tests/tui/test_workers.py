@@ -21,7 +21,7 @@ from tui.workers import Handlers, Job, Opening, Task, TaskManager
 
 from .processes import CHECKOUT, children, is_running, start
 
-PATIENCE_S: Final = 30
+PATIENCE_S: Final = 90
 SYNC: Final = Job(name="sync")
 
 
@@ -157,7 +157,7 @@ def test_newest_read_of_a_group_wins_and_urgent_ones_go_first(stage: Stage) -> N
         return lambda _: put.append(name) or name
 
     read = stage.task_manager.read
-    read(lambda _: gate.wait(PATIENCE_S) and "old", stage.tell, group="preview")
+    read(lambda _: gate.wait(9 * PATIENCE_S) and "old", stage.tell, group="preview")
     for name in ("one", "two", "three"):
         read(question(name), stage.tell, group="preview")
     read(question("late"), stage.tell, group="")

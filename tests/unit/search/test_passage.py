@@ -113,3 +113,22 @@ def test_a_passage_is_a_slice_with_its_marks_inside(text: str, query: str) -> No
     assert ends == sorted(ends)
     units = passage.units_of(text)
     assert all(one.end <= other.start for one, other in pairwise(units))
+
+
+SECTIONS = "# A\n\nin a\n\n## B\n\nin b\n\n```\n# no heading\n```\n\nstill b\n\n## C ##\n\nin c\n"
+
+
+def test_the_headings_above_a_passage() -> None:
+    """Those of the chunk, and those inside it; what is code is none."""
+
+    def section(wanted: str, *headings: str, text: str = SECTIONS) -> tuple[str, ...]:
+        return passage.section_at(text, text.index(wanted), headings)
+
+    assert section("in a", "A") == ("A",)
+    assert section("still b", "A") == ("A", "B")
+    assert section("in c", "Book", "A") == ("Book", "A", "C")
+    assert section("## B", "A") == ("A", "B")
+    # A chunk that begins in one section and goes on in the next.
+    assert section("rest", "T", "A", text="rest\n\n## B\n\nnext\n") == ("T", "A")
+    assert section("next", "T", "A", text="rest\n\n## B\n\nnext\n") == ("T", "B")
+    assert section("x", text="x") == ()
