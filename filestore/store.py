@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from filestore.search.answer import Answer, Mode
     from filestore.search.evaluate import Evaluation
     from filestore.search.metrics import Question
+    from filestore.search.place import Place
     from filestore.search.session import SearchSession
     from filestore.sidecar.commit import CommitReport
     from filestore.sidecar.model import StoreModel
@@ -466,12 +467,7 @@ class Store:
         )
 
     def similar(self, path: StrPath, *, k: int = 10) -> "Similar":
-        """The files most similar to PATH, or PATH:LINE; see `similar.similar`.
-
-        Args:
-            path: A chunk file or an original, with or without a line behind a colon.
-            k: At most so many.
-        """
+        """At most `k` files, most similar first, to a chunk file or original: PATH or PATH:LINE."""
         from filestore.browse import similar
 
         return similar.similar(self._parts, os.fsdecode(path), k)
@@ -540,6 +536,22 @@ class Store:
 
         with self._reading() as catalog:
             return file.show(self.places, catalog, os.fsdecode(path))
+
+    def locate(self, hit: StrPath, *, chunk: bool = False) -> "Place":
+        """The document that a hit leads to, relative to the root, with line or page.
+
+        Args:
+            hit: ``PATH``, ``PATH:LINE``, or a line that a search printed; the path relative to the
+                working folder, to the root or to `chunked/`.
+            chunk: Whether a chunk file stands for itself, not for its document.
+
+        Raises:
+            NoSuchDocumentError: There is no such file.
+        """
+        from filestore.browse import document
+
+        spot = document.spot_of(os.fsdecode(hit), self.places)
+        return document.located(self._parts, spot, chunk=chunk)
 
     def reconstruct(self, resource: str) -> "Reconstruction":
         """The text of a resource from its chunk files as they are on disk."""

@@ -254,6 +254,7 @@ def test_public_names_are_what_their_modules_define() -> None:
 
 
 STARTING: Final = {
+    "filestore/cli/open": "the person's editor",
     "filestore/fs/subprocess_worker": "our own modules, in child processes",
     "filestore/git/hooks": "our own command, from a hook",
     "filestore/git/process": "git",

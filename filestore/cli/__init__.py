@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "similar": "find what is similar to a file, or to one of its lines",
     "duplicates": "find files with the same text, or nearly",
     "links": "list the links of a file, and those to it",
+    "open": "open a search hit in your editor, at its line",
     "evaluate": "measure search quality",
     "embedder": "list models, or change the store's model",
     "trust": "allow the service that the settings name",

@@ -1,6 +1,7 @@
 """Words of the command line into options; the command's own module says what it takes."""
 
 import argparse
+import re
 import shlex
 import sys
 import textwrap
@@ -79,12 +80,24 @@ def parse(words: Sequence[str]) -> Any:
         raise UsageError("no command was given", remedy="filestore --help")
     options = parser.parse_args(list(words[:position]))
     own = command_parser(command, options)
-    chosen, unknown = own.parse_known_args(list(words[position + 1 :]))
+    rest = list(words[position + 1 :])
+    joined = _joined_with_flag(rest) if command == "search" else None
+    if joined is not None:
+        query = [word for word in rest if not word.startswith("-")]
+        asked = argparse.Namespace(query=query)
+        raise _unexpected(command, asked, [joined], rest, own.visible_options())
+    chosen, unknown = own.parse_known_args(rest)
     if unknown:
         options_known = own.visible_options()
         raise _unexpected(command, chosen, unknown, words[position + 1 :], options_known)
     chosen.run = import_module(f"filestore.cli.{command}").run
     return chosen
+
+
+def _joined_with_flag(words: Sequence[str]) -> str | None:
+    """A word with a sign that begins like a flag of `search`: ``-lamp`` is no ``-l``."""
+    own = words[: words.index("--")] if "--" in words else words
+    return next((word for word in own if re.fullmatch(r"-[l0](?![l0]*$).*", word)), None)
 
 
 def _unexpected(

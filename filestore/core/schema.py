@@ -95,6 +95,7 @@ SHAPES: Final[dict[str, str]] = {
     "QuestionResult": "id=question.id:text|null line=question.line:number"
     " query=question.query:text modes=scores:{Scores}",
     "init": "root:text layout:text embedder:text reason:text",
+    "open": "root:text document:text line:number|null page:number|null command:[text]",
     "rm": "removed:[Removed]",
     "Removed": "resource:text files=paths:[below] undo:text|null",
     "embedder": "items:[Embedder] models:{text} store?:Embedder",

@@ -1,7 +1,6 @@
 """Searching one open store: the parts of its newest generation, opened as they are first needed."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from filestore.catalog import Catalog
 from filestore.core.errors import UsageError
@@ -16,7 +15,6 @@ from filestore.search.metrics import Question
 from filestore.search.place import Locator
 from filestore.search.present import present
 from filestore.search.search import Searcher
-from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.session import Parts
 
 
@@ -69,7 +67,7 @@ class SearchSession:
                 searcher.found,
                 marker=searcher.marker(asked),
                 nearest=searcher.nearest(asked),
-                locator=Locator(partial(_reachable, parts), catalog),
+                locator=Locator(parts.reachable, catalog),
                 catalog=catalog,
                 context=context,
             )
@@ -95,9 +93,8 @@ class SearchSession:
             )
         if reranker:
             answer = reranking.rerank(answer, reranker, count=k)
-        reachable = Reachable(parts.places, everywhere=parts.may_reach_sources())
         with catalog.snapshot():
-            return outdated.mark(answer, parts.places.tree, catalog, reachable)
+            return outdated.mark(answer, parts.places.tree, catalog, parts.reachable())
 
     def evaluate(
         self, questions: Sequence[Question], *, k: int, syntax: Syntax, on_progress: OnProgress
@@ -128,7 +125,3 @@ class SearchSession:
                 no_model=parts.why_no_model(),
             )
         return self._searcher
-
-
-def _reachable(parts: Parts) -> Reachable:
-    return Reachable(parts.places, everywhere=parts.may_reach_sources())

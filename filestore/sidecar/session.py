@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
     from filestore.sidecar.commit import Commit
     from filestore.sidecar.model import StoreModel
+    from filestore.sidecar.reachable import Reachable
     from filestore.sidecar.snapshot import StoreSnapshot
 
 
@@ -156,6 +157,12 @@ class Parts:
         from filestore.config.user_config import SOURCES, read_machine
 
         return read_machine(self.configuration, os.environ).trusts(self.places.root, SOURCES)
+
+    def reachable(self) -> "Reachable":
+        """Which recorded originals may be looked at, and where they are."""
+        from filestore.sidecar.reachable import Reachable
+
+        return Reachable(self.places, everywhere=self.may_reach_sources())
 
     @contextlib.contextmanager
     def looking(self, *, sound: bool) -> "Iterator[tuple[StoreSnapshot, bool]]":

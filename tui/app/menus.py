@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.command import Hit, Hits, Provider
 
 from filestore import Finding
-from filestore.browse import InspectedStore
+from filestore.browse import InspectedStore, editor_command
 from tui.actions import table
 from tui.actions.context import ActionContext, Place
 from tui.actions.table import Action
@@ -24,7 +24,7 @@ from tui.views.modals.choosing import Choice, ChoiceScreen
 from tui.views.modals.panels import Panel
 from tui.views.modals.prompt import PromptScreen
 from tui.widgets.themes import THEMES
-from tui.workers import Handlers, Job, clipboard, editor
+from tui.workers import Handlers, Job, clipboard
 
 if TYPE_CHECKING:
     from filestore import SyncReport
@@ -265,7 +265,7 @@ class Menus(Frame):
         if refused:
             self.notify(refused, severity="warning")
             return
-        command = editor.command(self.options.environment)
+        command = editor_command(self.options.environment)
         if command.problem:
             self.notify(command.problem, severity="warning")
             return

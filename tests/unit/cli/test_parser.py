@@ -14,9 +14,12 @@ ONCE: Final = frozenset(
     [
         "--above",
         "--apply",
+        "--context",
         "--embedder",
         "--endpoint",
         "--findings",
+        "--format",
+        "--group",
         "--into",
         "--layout",
         "--level",
@@ -66,6 +69,7 @@ NEEDED: Final = {
     "evaluate": ["a"],
     "git": ["hook"],
     "links": ["a"],
+    "open": ["a"],
     "reconstruct": ["a"],
     "rm": ["a"],
     "search": ["words"],
@@ -120,13 +124,15 @@ def test_a_value_may_hang_on_its_option(name: str) -> None:
         ("search cat -dog", "filestore search -- cat -dog"),
         ("search -dog cat", "filestore search -- -dog cat"),
         ("search cat -dog --mode keyword", "filestore search OPTIONS -- QUERY"),
+        ("search cat -lamp", "filestore search -- cat -lamp"),
+        ("search -l cat -0day", "filestore search OPTIONS -- QUERY"),
         ("search cat --colour", "filestore search --help"),
         ("status -dog", "filestore status --help"),
     ],
 )
 def test_a_word_with_a_sign_is_told_how_to_be_typed(line, remedy):
     """Unquoted, a word to leave out looks like an option."""
-    with pytest.raises(UsageError, match=r"unexpected argument '--?[a-z]+'") as caught:
+    with pytest.raises(UsageError, match=r"unexpected argument '--?[a-z0]+'") as caught:
         parse(line.split())
     assert caught.value.remedy == remedy
 
@@ -189,3 +195,12 @@ def test_an_action_takes_options_by_their_whole_names_only() -> None:
     """The same holds behind a word such as `embedder set`."""
     with pytest.raises(UsageError, match="unexpected argument '--ye'; did you mean '--yes'"):
         parse(["embedder", "set", "builtin", "--ye"])
+
+
+def test_signs_that_are_options_and_those_that_are_none() -> None:
+    """Flags may be joined; a negative number is a value, and a word of a query."""
+    found = parse(["search", "cat", "-l0"])
+    assert (found.documents, found.nul, found.query) == (True, True, ["cat"])
+    assert parse(["search", "cat", "-k", "-3"]).k == -3
+    assert parse(["search", "return", "-1"]).query == ["return", "-1"]
+    assert parse(["search", "--", "cat", "-lamp"]).query == ["cat", "-lamp"]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.workers.editor import command
+from filestore.browse.editor import editor_command as command
+from filestore.browse.editor import opened_at
 
 THERE = {"vi": "/usr/bin/vi", "nano": "/usr/bin/nano", "code": "/usr/bin/code", "ed": "/bin/ed"}
 
@@ -53,3 +54,34 @@ def test_arguments_arrive_as_they_were_quoted(arguments: list[str]) -> None:
     """Whatever a shell would pass on, the editor gets."""
     words = ["vi", *arguments]
     assert command({"EDITOR": shlex.join(words)}, THERE.get).words == tuple(words)
+
+
+@pytest.mark.parametrize(
+    ("editor", "words"),
+    {
+        "vi": "vi +7 /a/b c.md",
+        "/usr/bin/nvim": "/usr/bin/nvim +7 /a/b c.md",
+        "emacs-29.1": "emacs-29.1 +7 /a/b c.md",
+        "nano": "nano +7 /a/b c.md",
+        "kak": "kak +7 /a/b c.md",
+        "code": "code --goto /a/b c.md:7",
+        "cursor": "cursor --goto /a/b c.md:7",
+        "hx": "hx /a/b c.md:7",
+        "subl": "subl /a/b c.md:7",
+        "zed": "zed /a/b c.md:7",
+        "kate": "kate -l 7 /a/b c.md",
+    }.items(),
+)
+def test_the_line_as_each_editor_takes_it(editor: str, words: str) -> None:
+    """Without a line it is the path alone."""
+    found = opened_at([editor], "/a/b c.md", 7)
+    assert found is not None
+    assert " ".join(found) == words
+    assert opened_at([editor, "-x"], "/a/b c.md", None) == (editor, "-x", "/a/b c.md")
+
+
+def test_an_editor_that_is_not_known_is_told_no_line() -> None:
+    """It might take a line for a file."""
+    assert opened_at(["ed"], "/a", 7) is None
+    assert opened_at(["env", "vi"], "/a", 7) is None
+    assert opened_at(["vi"], "/{line}{path}", 7) == ("vi", "+7", "/{line}{path}")

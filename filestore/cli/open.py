@@ -1,0 +1,111 @@
+"""Open what a search found in your editor, at its line.
+
+HIT is PATH, PATH:LINE, or a whole line that 'search' printed; - reads it from standard input, as in
+'filestore search lease --format oneline | fzf | filestore open -'. A chunk file leads to the
+document that it was made from. The editor is $VISUAL or $EDITOR; what is no text opens as the
+desktop opens it.
+"""
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+from filestore.browse.document import Spot
+from filestore.browse.editor import editor_command, opened_at
+from filestore.cli import _context, _diagnostics, _output
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.safe_text import shown_path
+from filestore.core.schema import make
+from filestore.extract import is_text
+
+EXAMPLE = "filestore open notes/lease.md:57"
+_DESKTOP = {"darwin": ("open",)}
+_DESKTOP_OTHERWISE = ("xdg-open",)
+_MOST_READ = 100_000
+
+
+class NotOpenedError(FilestoreError):
+    """There is no program to open a file with, or it failed."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument("hit", metavar="HIT", help="as 'search' prints it: PATH or PATH:LINE")
+    parser.add_argument(
+        "--chunk", action="store_true", help="open the chunk file itself, not its document"
+    )
+    parser.add_argument(
+        "--print", action="store_true", dest="only_print", help="print the command, run nothing"
+    )
+
+
+def run(options: Any) -> int:
+    """Find the document, and hand it to a program."""
+    hit = sys.stdin.readline(_MOST_READ) if options.hit == "-" else options.hit
+    if not hit.strip():
+        raise UsageError("nothing to open was named", remedy="filestore open PATH:LINE")
+    with _context.open_store(options) as store:
+        root = os.path.realpath(store.root)
+        place = store.locate(hit, chunk=options.chunk)
+    path = os.path.normpath(os.path.join(root, place.document))
+    command = _command(Spot(path=path, line=place.line, page=place.page))
+    if options.json:
+        told = {"root": root, "document": place.document, "line": place.line, "page": place.page}
+        _output.write_json(make("open", told | {"command": command}))
+    elif options.only_print:
+        _output.line(shown_path(shlex.join(command)))
+    if not options.only_print:
+        _start(command)
+    return 0
+
+
+def _command(spot: Spot) -> tuple[str, ...]:
+    """The words of the program that opens a file.
+
+    Raises:
+        NotOpenedError: There is none.
+    """
+    shown = shown_path(spot.path)
+    if not is_text(spot.path):
+        words = _DESKTOP.get(sys.platform, _DESKTOP_OTHERWISE)
+        if shutil.which(words[0]) is None:
+            raise NotOpenedError(
+                f"{shown} is no text, and there is no {words[0]} to open it",
+                remedy="open it with the program for it",
+            )
+        if spot.page is not None:
+            _diagnostics.say(f"page {spot.page} of {shown}")
+        return *words, spot.path
+    editor = editor_command(os.environ)
+    if editor.problem:
+        raise NotOpenedError(editor.problem, remedy="EDITOR=vi filestore open …")
+    command = opened_at(editor.words, spot.path, spot.line)
+    if command is None:
+        _diagnostics.say(f"line {spot.line} of {shown}")
+        return *editor.words, spot.path
+    return command
+
+
+def _start(command: tuple[str, ...]) -> None:
+    """Run a program on the terminal, also where standard input is a pipe."""
+    terminal = None
+    if not sys.stdin.isatty():
+        try:
+            terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            terminal = None
+    try:
+        done = subprocess.run(command, stdin=terminal, check=False)
+    except OSError as error:
+        raise NotOpenedError(
+            f"{command[0]} cannot be run: {error.strerror or error}", remedy="set $EDITOR"
+        ) from error
+    finally:
+        if terminal is not None:
+            os.close(terminal)
+    if done.returncode != 0:
+        raise NotOpenedError(f"{command[0]} ended with {done.returncode}")
