@@ -193,8 +193,14 @@ class Marker:
         plain = sorted({start[:_BEGINNING] for start in starts if start.isascii()})
         if not plain:
             return None
-        either = "|".join("".join(map(_either_case, start)) for start in plain)
-        return re.compile(rf"(?<![A-Za-z0-9])(?:{either})[A-Za-z0-9]*+")
+        # What begins with a set of letters is searched several times faster.
+        firsts: dict[str, list[str]] = {}
+        for start in plain:
+            rest = "".join(_either_case(sign) for sign in start[1:])
+            firsts.setdefault(f"[{start[0]}{start[0].upper()}]", []).append(rest)
+        begun = "".join(first[1:-1] for first in firsts)
+        either = "|".join(f"(?<={first})(?:{'|'.join(rests)})" for first, rests in firsts.items())
+        return re.compile(rf"[{begun}](?<![A-Za-z0-9].)(?:{either})[A-Za-z0-9]*+")
 
     def _marked_words(self, tokens: Iterable[_Token], language: str) -> Iterator[Mark]:
         known = self._found.setdefault(language, {})

@@ -21,7 +21,7 @@ MOST_CHARACTERS: Final = 240
 """Of a passage: three lines of a terminal."""
 NEAREST_UNITS: Final = 64
 """So many sentences of a text are embedded to find the one that is nearest to a question."""
-_LONG_LINE: Final = 100
+_LONG_LINE: Final = 120
 """A longer line is prose, and cut into its sentences."""
 _HEADING_SHARE: Final = 0.4
 """A heading is shown beside the passage, so one that begins with it is worth less."""
@@ -33,8 +33,10 @@ _PER_UNIT: Final = 0.02
 _HEADING: Final = re.compile(r"#{1,6}(?:\s|$)")
 _TITLED: Final = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
 _FENCE: Final = re.compile(r"(?:```|~~~)\S*\s*$|---+\s*$")
+# One sign first, of which every one that is none is passed over quickly.
 _SENTENCE_END: Final = re.compile(
-    r"[.!?…]+[\"'”’)\]*_]*\s+(?=[\"'“‘(\[*_]*[^\Wa-z])|[。！？]+[」』）]*\s*"
+    r"[.!?…。！？](?:(?<=[.!?…])[\"'”’)\]*_]*\s+(?=[\"'“‘(\[*_]*[^\Wa-z])"
+    r"|(?<=[。！？])[」』）]*(?![。！？])\s*)"
 )
 
 
@@ -64,14 +66,19 @@ class Passage:
         return self.start + len(self.text)
 
 
-def units_of(text: str) -> list[Unit]:
+def units_of(text: str, start: int = 0, stop: int | None = None) -> list[Unit]:
     """The sentences and lines of a text, in order, without white space around them.
 
     No unit is longer than a passage may be.
+
+    Args:
+        text: The text.
+        start: Where a line begins: what stands before it is passed over.
+        stop: Where one ends; None for the end.
     """
     found: list[Unit] = []
-    block, after_heading, end = 0, False, -1
-    for line in text.split("\n"):
+    block, after_heading, end = 0, False, start - 1
+    for line in (text[start:stop] if start or stop is not None else text).split("\n"):
         start = end + 1
         end = start + len(line)
         stripped = line.strip()
@@ -128,19 +135,45 @@ def best(text: str, marks: Sequence[Mark], weights: Sequence[float]) -> Passage 
         marks: Where the query matches, in order, as a `Marker` found them.
         weights: Of the query's terms.
     """
-    units = units_of(text)
-    terms = _terms_of(units, marks)
-    found: tuple[float, int] | None = None
-    for first, own in enumerate(terms):
-        if not own:
-            continue
-        score = _best_from(units, terms, first, weights)
-        if found is None or score > found[0]:
-            found = score, first
+    found: tuple[float, list[Unit], int, float] | None = None
+    at = 0
+    while at < len(marks):
+        start, stop = _around(text, marks[at].start)
+        begun = at
+        while at < len(marks) and marks[at].start < stop:
+            at += 1
+        at = max(at, begun + 1)
+        units = units_of(text, start, stop)
+        terms = _terms_of(units, marks[begun:at])
+        for first, own in enumerate(terms):
+            if own:
+                score = _best_from(units, terms, first, weights)
+                if found is None or score > found[0]:
+                    found = score, units, first, max(weights[term] for term in own)
     if found is None:
         return None
-    told = max(weights[term] for term in terms[found[1]]) * _MARKED_SHARE
-    return _passage(text, units, found[1], [one for one in marks if weights[one.term] >= told])
+    _, units, first, most = found
+    told = [one for one in marks if weights[one.term] >= most * _MARKED_SHARE]
+    return _passage(text, units, first, told)
+
+
+def _around(text: str, place: int) -> tuple[int, int]:
+    """Start and end of the paragraphs around a place that a passage could reach into.
+
+    Blank lines are boundaries, but below a heading.
+    """
+    start = text.rfind("\n\n", 0, place + 1) + 2
+    if start < 2:
+        start = 0
+    else:
+        above = text.rfind("\n", 0, start - 2) + 1
+        start = above if text.startswith("#", above) else start
+    stop = text.find("\n\n", place)
+    line = text.rfind("\n", 0, stop) + 1
+    while stop >= 0 and text.startswith("#", line):
+        line = stop + 2
+        stop = text.find("\n\n", line)
+    return start, len(text) if stop < 0 else stop
 
 
 def _terms_of(units: Sequence[Unit], marks: Sequence[Mark]) -> list[list[int]]:

@@ -354,6 +354,17 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("search", "words", "--source", mixed),
             ("search", "words", "--mode", "keyword", "-k", "60", "--json"),
             ("search", "words", "--rerank", mixed),
+            ("search", "words", "--format", "{title} {section} {document}:{place} {excerpt}"),
+            ("search", "words", "--format", f"{{{mixed}}}"),
+            ("search", "words", "-l", "-0"),
+            ("search", "words", "--group", "document", "--context", "3"),
+        ],
+        "open": [
+            ("open", "--print", "chunked/many.md:3"),
+            ("open", "--print", f"chunked/c{some[1]}.md"),
+            ("open", "--print", "--json", f"chunked/c{some[1]}.md"),
+            ("open", "--print", f"./{some[5]}.md"),
+            ("open", mixed),
         ],
         "evaluate": [
             ("evaluate", "questions.jsonl", "--per-query"),
