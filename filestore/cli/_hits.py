@@ -229,8 +229,9 @@ def _marked(hit: "Hit") -> list[list[_Sign]]:
             lines.append([])
         elif position:
             lines[-1].append((" ", position - 1 in inside))
+        is_safe = line.isprintable() and line.isascii()
         for at, sign in enumerate(line, position):
-            shown = " " if sign.isspace() else _on_one_line(sign)
+            shown = sign if is_safe else " " if sign.isspace() else _on_one_line(sign)
             lines[-1].append((shown, at in inside))
         position += len(line) + 1
         before = line
@@ -259,12 +260,16 @@ def _fitting(signs: Sequence[_Sign], width: int) -> int:
     """How many signs fit on a line, at least one; the last blank is the best place to end it."""
     used, blank = 0, 0
     for at, (sign, _) in enumerate(signs):
-        used += sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in sign)
+        used += 1 if sign.isascii() and len(sign) == 1 else _columns_of(sign)
         if used > width:
             return blank or max(1, at)
         if sign == " " and at:
             blank = at
     return len(signs)
+
+
+def _columns_of(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text)
 
 
 def _pieces(signs: Iterable[_Sign]) -> list[tuple[str, str]]:

@@ -6,10 +6,12 @@ An extractor is one private module and one line in `_FAMILY`; it is imported whe
 import os
 from functools import cache
 from importlib import import_module
-from typing import Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from filestore.extract._languages import BY_SUFFIX, language_of
-from filestore.extract.base import Document, ExtractionError, Extractor
+
+if TYPE_CHECKING:
+    from filestore.extract.base import Document, ExtractionError, Extractor
 
 __all__ = [
     "DRESSING_SUFFIXES",
@@ -71,7 +73,14 @@ _NO_TEXT: Final = _UNREAD.union(
 )
 
 
-def for_name(name: str) -> Extractor | None:
+def __getattr__(name: str) -> Any:
+    """Load what extractors share on first use: a search only asks what the name of a file tells."""
+    if name in ("Document", "ExtractionError", "Extractor"):
+        return getattr(import_module(f"{__name__}.base"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def for_name(name: str) -> "Extractor | None":
     """The extractor for a file, by its name in whatever case.
 
     Args:
@@ -115,7 +124,7 @@ def unread_document(name: str) -> str:
 
 
 @cache
-def _load(target: str) -> Extractor:
+def _load(target: str) -> "Extractor":
     module, _, class_name = target.partition(":")
     found = getattr(import_module(f"{__name__}.{module}"), class_name)
     return cast("Extractor", found())
