@@ -38,7 +38,9 @@ MOST_CHARACTERS: Final = 200_000
 MAX_TERMS: Final = 256
 """Of a longer query the first ones are looked for."""
 STOP_WEIGHT: Final = 0.05
-"""Of a word that every text has, where the index does not say how rare a word is."""
+"""Of a word that every text has."""
+STOP_SHARE: Final = 0.25
+"""Of a word of grammar: a small store has it seldom, and it tells nothing all the same."""
 PHRASE_WEIGHT: Final = 2.0
 
 _WORD_ASCII: Final = re.compile(r"[A-Za-z0-9]+")
@@ -137,7 +139,9 @@ class Marker:
 
     def _weighed(self, rarity: Rarity | None) -> list[float]:
         if rarity is not None:
-            weights = [max(STOP_WEIGHT, one) for one in rarity(self._spoken)]
+            told = zip(self._spoken, rarity(self._spoken), strict=True)
+            weights = [one * STOP_SHARE if _is_stop_word(text) else one for text, one in told]
+            weights = [max(STOP_WEIGHT, one) for one in weights]
         else:
             weights = [STOP_WEIGHT if _is_stop_word(text) else 1.0 for text in self._spoken]
         for _, term in self._prefixes:

@@ -25,8 +25,9 @@ _LONG_LINE: Final = 120
 """A longer line is prose, and cut into its sentences."""
 _HEADING_SHARE: Final = 0.4
 """A heading is shown beside the passage, so one that begins with it is worth less."""
-_MARKED_SHARE: Final = 0.25
-"""Words that tell less than this part of the best one are not marked beside it."""
+_TOLD_SHARE: Final = 0.1
+"""Words that tell less than this part of the best one are not marked beside it, and where only such
+words match, nothing does."""
 _REPEATED: Final = 0.1
 _PER_UNIT: Final = 0.02
 """What a further sentence must at least add."""
@@ -150,10 +151,10 @@ def best(text: str, marks: Sequence[Mark], weights: Sequence[float]) -> Passage 
                 score = _best_from(units, terms, first, weights)
                 if found is None or score > found[0]:
                     found = score, units, first, max(weights[term] for term in own)
-    if found is None:
+    if found is None or found[3] < max(weights) * _TOLD_SHARE:
         return None
     _, units, first, most = found
-    told = [one for one in marks if weights[one.term] >= most * _MARKED_SHARE]
+    told = [one for one in marks if weights[one.term] >= most * _TOLD_SHARE]
     return _passage(text, units, first, told)
 
 

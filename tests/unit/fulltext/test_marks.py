@@ -3,6 +3,7 @@
 import pytest
 
 from filestore.fulltext import Marker, parse_query
+from filestore.fulltext._marks import STOP_WEIGHT
 
 CASES = {
     ("letters stored", "Letters are stored; one letter."): ["Letters", "stored", "letter"],
@@ -45,6 +46,6 @@ def test_marks(query: str, text: str) -> None:
 def test_how_rare_a_word_is_weighs_it() -> None:
     """Where the index says so; a phrase outweighs its words."""
     marker = Marker(parse_query('the boat "red sail"'), lambda texts: [0.1, 0.9, 0.5][: len(texts)])
-    assert marker.weights == [0.1, 0.9, 2.0]
+    assert marker.weights == [STOP_WEIGHT, 0.9, 2.0]
     plain = Marker(parse_query("the boat"))
     assert plain.weights[0] < plain.weights[1] == 1.0

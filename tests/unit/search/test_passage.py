@@ -132,3 +132,12 @@ def test_the_headings_above_a_passage() -> None:
     assert section("rest", "T", "A", text="rest\n\n## B\n\nnext\n") == ("T", "A")
     assert section("next", "T", "A", text="rest\n\n## B\n\nnext\n") == ("T", "B")
     assert section("x", text="x") == ()
+
+
+def test_words_of_grammar_alone_are_no_match() -> None:
+    """A text that was found for its meaning begins where it begins, not where it says "the"."""
+    text = "Frost came early.\n\nIt was in the north, on the quay.\n"
+    marker = Marker(parse_query("where is the harbour"))
+    assert passage.best(text, marker.marks(text), marker.weights) is None
+    only = Marker(parse_query("in the"))
+    assert passage.best(text, only.marks(text), only.weights) is not None
