@@ -137,6 +137,8 @@ def _template(options: Any) -> _hits.Template | None:
         raise UsageError(f"{' and '.join(given)} exclude each other", remedy="choose one")
     if options.documents:
         return _hits.Template(_hits.DOCUMENTS)
+    if options.format == "":
+        raise UsageError("--format is empty", remedy="--format '{document}:{line}: {excerpt}'")
     if options.format is not None:
         return _hits.Template(_PRESETS.get(options.format, options.format))
     if options.nul:

@@ -86,7 +86,7 @@ class Answer(JsonObject):
     notes: tuple[str, ...]
     """What the user should know about this answer."""
     root: str = ""
-    """The store's, absolute: the paths of hits are relative to it."""
+    """The store's, absolute and without links: the paths of hits are relative to it."""
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

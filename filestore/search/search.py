@@ -6,6 +6,7 @@ read just now and found to be what was indexed.
 
 import contextlib
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -131,7 +132,7 @@ class Searcher:
             notes.append("the builtin embedder compares words, not meaning")
         return Answer(
             query=query,
-            root=self._places.root,
+            root=os.path.realpath(self._places.root),
             understood=understood,
             mode=mode,
             generation=self.generation,
