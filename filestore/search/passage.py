@@ -32,7 +32,7 @@ _REPEATED: Final = 0.1
 _PER_UNIT: Final = 0.02
 """What a further sentence must at least add."""
 _HEADING: Final = re.compile(r"#{1,6}(?:\s|$)")
-_TITLED: Final = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
+_TITLED: Final = re.compile(r"(#{1,6})[ \t]+(.*)")
 _FENCE: Final = re.compile(r"(?:```|~~~)\S*\s*$|---+\s*$")
 # One sign first, of which every one that is none is passed over quickly.
 _SENTENCE_END: Final = re.compile(
@@ -277,7 +277,7 @@ def section_at(text: str, start: int, headings: Sequence[str]) -> tuple[str, ...
         found = None if fence else _TITLED.match(line)
         if found is None:
             continue
-        level, title = len(found[1]), found[2]
+        level, title = len(found[1]), found[2].rstrip(" \t#")
         if outer is None:
             at = headings.index(title) if title in headings else min(level - 1, len(headings))
             outer = headings[:at]

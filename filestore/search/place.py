@@ -37,6 +37,7 @@ _MARKS: Final = (
     (b"\xfe\xff", "utf-16"),
     (b"\xef\xbb\xbf", "utf-8-sig"),
 )
+_WORD: Final = re.compile(r"\S+")
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(.*)$", re.M)
 
 
@@ -176,8 +177,7 @@ def find(text: str, chunk: Chunk, passage: Passage) -> tuple[int, int] | None:
     if not spans:
         spans = [(place, place + len(wanted)) for place in _occurrences(text, wanted)]
     if not spans:
-        words = r"\s+".join(map(re.escape, wanted.split()))
-        spans = [match.span() for match in islice(re.finditer(words, text), _MOST_PLACES)]
+        spans = list(_loosely(text, wanted))
     return _below_heading(text, spans, chunk.headings)
 
 
@@ -188,6 +188,24 @@ def _occurrences(text: str, wanted: str) -> Iterator[int]:
             return
         yield start
         start = text.find(wanted, start + 1)
+
+
+def _loosely(text: str, wanted: str) -> Iterator[tuple[int, int]]:
+    """Start and end of the places where the same words stand, whatever the space between them.
+
+    Both are compared with single blanks, which takes no longer for texts that repeat themselves.
+    """
+    even = " ".join(text.split())
+    needle = " ".join(wanted.split())
+    for place in _occurrences(even, needle):
+        yield _in_text(text, even, place), _in_text(text, even, place + len(needle) - 1) + 1
+
+
+def _in_text(text: str, even: str, place: int) -> int:
+    """Where in a text the sign stands that has a place in its words joined by single blanks."""
+    number = even.count(" ", 0, place)
+    word = next(islice(_WORD.finditer(text), number, None))
+    return word.start() + place - (even.rfind(" ", 0, place) + 1)
 
 
 def _below_heading(

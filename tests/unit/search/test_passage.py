@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -141,3 +142,23 @@ def test_words_of_grammar_alone_are_no_match() -> None:
     assert passage.best(text, marker.marks(text), marker.weights) is None
     only = Marker(parse_query("in the"))
     assert passage.best(text, only.marks(text), only.weights) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a" + "#" * 150_000 + "b needle\n",
+        "# needle\n\n" * 15_000,
+        "needle.)))" * 15_000,
+        "." + " " * 150_000 + "needle",
+        "needle\n\n" * 15_000,
+        "aB" * 70_000 + " needle",
+        "```" + "a" * 150_000 + " needle",
+        "é" + "\u0301" * 150_000 + " needle",
+    ],
+)
+def test_texts_made_to_take_long(text: str) -> None:
+    """A passage of them is found like that of any other."""
+    found = best("needle", text)
+    assert "needle" in found.text
+    passage.section_at(text, found.start, ("A",))

@@ -46,3 +46,12 @@ def test_white_space_may_differ() -> None:
 def test_what_stands_nowhere_is_not_found() -> None:
     """No place is better than a wrong one."""
     assert placed("other words\n", "one two\n", "one two") is None
+
+
+def test_texts_that_repeat_themselves_without_end() -> None:
+    """What looks for a place in them ends at once: no step of it is taken for each other one."""
+    text = "a " * 1_000_000
+    assert placed(text, "a  " * 80 + "b", "a  " * 80 + "b") is None
+    found = placed(text + "b\n", "a  " * 80 + "b", "a  " * 80 + "b")
+    assert found is not None
+    assert found.endswith("a a b")
