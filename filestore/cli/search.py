@@ -2,6 +2,9 @@
 
 In a few words -word leaves texts out, +word and AND require, "two words" must stand together, wild*
 is any word that begins so. A question, a sentence, a line of code or flags are searched as typed.
+
+A word that no document has is searched for as the nearest words that some have, and a note says so;
+not in quotes, not after +, and not where it is code.
 """
 
 import argparse

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from filestore.fulltext._marks import Mark, Marker
     from filestore.fulltext._query import SYNTAXES, Query, Syntax, Understood, parse_query
     from filestore.fulltext._reader import Reader
+    from filestore.fulltext._respelling import Respelling, respelled
     from filestore.fulltext._writer import Entry, Writer
 
 _HOMES = {
+    "Respelling": "_respelling",
     "SYNTAXES": "_query",
     "Clause": "_clauses",
     "Entry": "_writer",
@@ -41,6 +43,7 @@ _HOMES = {
     "Understood": "_query",
     "Writer": "_writer",
     "parse_query": "_query",
+    "respelled": "_respelling",
 }
 
 __all__ = [
@@ -58,6 +61,7 @@ __all__ = [
     "Need",
     "Query",
     "Reader",
+    "Respelling",
     "Stamp",
     "Syntax",
     "Understood",
@@ -65,6 +69,7 @@ __all__ = [
     "check_files",
     "parse_query",
     "read_stamp",
+    "respelled",
     "write_stamp",
 ]
 

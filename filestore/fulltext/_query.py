@@ -54,6 +54,8 @@ class Query:
 
     clauses: tuple[Clause, ...] = ()
     typed: str = ""
+    meant: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Words that no document has, each with those that may have been meant; they count for less."""
 
     def wanted(self) -> tuple[Clause, ...]:
         """The clauses a hit can match."""

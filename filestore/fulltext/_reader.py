@@ -26,6 +26,14 @@ from filestore.fulltext._analysis import (
 )
 from filestore.fulltext._clauses import Clause, Kind, Need
 from filestore.fulltext._query import Query, relax
+from filestore.fulltext._respelling import (
+    LONG_LETTERS,
+    Respelling,
+    best,
+    misspelt,
+    one_edit_away,
+    two_edits_away,
+)
 from filestore.fulltext._stamp import Stamp, TantivyGuard, require_files
 
 if TYPE_CHECKING:
@@ -50,6 +58,9 @@ _PHRASE_WEIGHT: Final = 2.0
 _IDENTIFIER_WEIGHT: Final = 2.0
 _PART_WEIGHT: Final = 0.2
 """The parts of an identifier that the store has as a whole only break ties."""
+_MEANT_WEIGHT: Final = 0.7
+"""Of words that may have been meant. With 1 misspelt questions gain half a point of nDCG@10 more,
+and German ones without a mistake, whose words a small store lacks, lose a quarter of a point."""
 
 Hit = tuple[int, float]
 
@@ -153,7 +164,10 @@ class Reader:
         camel_words = {word.lower(): word for word in camel_words_of(text)}
         with self._guard:
             documents = self._live().num_docs
-            counted = [self._word_frequency(camel_words.get(word, word)) for word in words]
+            meant = {word.lower(): near[0] for word, near in query.meant}
+            counted = [
+                self._word_frequency(meant.get(word, camel_words.get(word, word))) for word in words
+            ]
             prefixes = [self._clause(one) for one in wanted if one.kind is Kind.PREFIX]
             searcher = self._live()
             # The library's stubs leave out this property of a result.
@@ -183,6 +197,37 @@ class Reader:
                 )
                 for text in texts
             ]
+
+    def respell(self, query: Query) -> tuple[Respelling, ...]:
+        """The words of a query that no document has, with the nearest ones that some have."""
+        with self._guard:
+            unknown = misspelt(query, lambda word: bool(self._word_frequency(word)))
+            found = [
+                Respelling(word=word, meant=self._meant(word), strict=strict)
+                for word, strict in unknown
+            ]
+        return tuple(one for one in found if one.meant)
+
+    def _meant(self, word: str) -> tuple[str, ...]:
+        """The nearest words of the documents; none where nothing is near enough."""
+        (folded, *rest) = self._exact.analyze(word) or [""]
+        if rest or not folded.isalpha():
+            return ()
+        near = dict.fromkeys(one_edit_away(folded))
+        found = best((one, count) for one in near if (count := self._frequency("exact", one)))
+        if found or len(folded) < LONG_LETTERS:
+            return found
+        if not self._has_near(folded):
+            return ()
+        terms = self._live().terms_with_prefix("exact", folded[0])
+        return best(two_edits_away(folded, terms))
+
+    def _has_near(self, word: str) -> bool:
+        """Whether any document has a word two edits away; quicker than finding out which."""
+        from tantivy import Query as TantivyQuery
+
+        query = TantivyQuery.fuzzy_term_query(self._schema, "exact", word, distance=2)
+        return bool(self._live().search(query, 1, count=False).hits)
 
     def _word_frequency(self, word: str) -> int:
         """In how many documents a word is, as it is or else in another form."""
@@ -226,6 +271,8 @@ class Reader:
         occurs = {Need.OPTIONAL: Occur.Should, Need.EXCLUDED: Occur.MustNot}
         words = [clause.text for clause in parsed.clauses if _is_plain(clause)]
         parts = [(Occur.Should, query) for query in self._plain_words(words)]
+        meant = " ".join(one for _, near in parsed.meant for one in near)
+        parts += [(Occur.Should, query) for query in self._scored(meant, _MEANT_WEIGHT)]
         for clause in parsed.clauses:
             query = None if _is_plain(clause) else self._clause(clause)
             if query is not None:

@@ -85,6 +85,8 @@ class Answer(JsonObject):
     """Best first, those that are there; behind them, where there is room, those that are gone."""
     notes: tuple[str, ...]
     """What the user should know about this answer."""
+    on_spelling: tuple[str, ...] = ()
+    """Those of the notes that are about the words of this query."""
     root: str = ""
     """The store's, absolute and without links: the paths of hits are relative to it."""
 

@@ -27,6 +27,7 @@ from filestore.search.answer import Answer, Mode
 from filestore.search.metrics import Difference, Question, Scores, mean, paired_difference, score
 
 Column = Literal["grep", "keyword", "vector", "hybrid"]
+_RESPELLED: Final = "some words are in no document: the nearest ones were searched for as well"
 RETRIEVERS: Final[tuple[Mode, ...]] = ("keyword", "vector")
 MODES: Final[tuple[Mode, ...]] = (*RETRIEVERS, "hybrid")
 COLUMNS: Final[tuple[Column, ...]] = ("grep", *MODES)
@@ -347,7 +348,8 @@ def _answer(ask: _Ask, mode: Mode, goal: _Goal, count: int, notes: list[str]) ->
             raise _CannotAnswerError(f"{mode}: not measured: {reasons}")
         ranking = goal.ranking(answer.hits)
         if len(ranking) >= count or len(answer.hits) < wanted:
-            notes += [f"{mode}: {note}" for note in answer.notes]
+            said = [_RESPELLED if one in answer.on_spelling else one for one in answer.notes]
+            notes += [f"{mode}: {note}" for note in said]
             return ranking
         wanted *= 4
 

@@ -24,9 +24,11 @@ from filestore.fulltext import (
     Need,
     Query,
     Reader,
+    Respelling,
     Syntax,
     Understood,
     parse_query,
+    respelled,
 )
 from filestore.search import filters, freshness
 from filestore.search.answer import Answer, Found, Hit, Mode, Why
@@ -127,7 +129,10 @@ class Searcher:
         notes = _left_out(understood)
         allowed = filters.allowed(self._catalog, wanted, notes) if wanted else None
         mode = self._possible(mode, notes)
-        hits, mode = self._hits(asked, count, mode, allowed, notes)
+        found = self._respellings(asked, mode, notes)
+        hits, mode = self._hits(respelled(asked, found), count, mode, allowed, notes)
+        on_spelling = _on_spelling(found, found_nothing=not hits)
+        notes += on_spelling
         if self._is_lexical and mode == "vector":
             notes.append("the builtin embedder compares words, not meaning")
         return Answer(
@@ -138,6 +143,7 @@ class Searcher:
             generation=self.generation,
             hits=tuple(hits),
             notes=tuple(dict.fromkeys(notes)),
+            on_spelling=tuple(on_spelling),
         )
 
     def _hits(
@@ -213,6 +219,11 @@ class Searcher:
     @property
     def _is_lexical(self) -> bool:
         return self._embedder is not None and self._embedder.lexical
+
+    def _respellings(self, query: Query, mode: Mode, notes: list[str]) -> tuple[Respelling, ...]:
+        """Words that no document has, with what may be meant; vectors need no such help."""
+        reader = self._open_reader(notes) if mode != "vector" else None
+        return reader.respell(query) if reader is not None else ()
 
     def _possible(self, mode: Mode, notes: list[str]) -> Mode:
         if mode == "keyword":
@@ -405,6 +416,19 @@ def _left_out(understood: Understood) -> list[str]:
         return []
     named = " or ".join(understood.excluded)
     return [f"texts with {named} are left out; the syntax 'plain' searches for all words as typed"]
+
+
+def _on_spelling(found: Sequence[Respelling], *, found_nothing: bool) -> list[str]:
+    """Which words were searched for besides those that were typed, and which were not."""
+    said = []
+    for one in found:
+        meant = " or ".join(f'"{word}"' for word in one.meant)
+        if not one.strict:
+            also = meant.replace(" or ", " and ")
+            said.append(f'no document has "{one.word}": searched for {also} as well')
+        elif found_nothing:
+            said.append(f'no document has "{one.word}"; did you mean {meant}?')
+    return said
 
 
 def fuse_rankings(

@@ -61,6 +61,7 @@ def _others(given: argparse.Namespace) -> list[tuple[str, list[str]]]:
         scripts.append(("embedding", []))
     if given.data:
         scripts.append(("query_syntax", ["--xquad", given.data]))
+        scripts.append(("misspelt", [given.data]))
         scripts.append(("xquad", [given.data, "--embedder", model]))
         scripts.append(("fusion", ["--xquad", given.data, "--model", model]))
     if given.large:

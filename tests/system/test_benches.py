@@ -22,6 +22,7 @@ SMALL: Final = {
     "inspector": STORE,
     "keyword_quality": ("{data}",),
     "large_store": STORE,
+    "misspelt": ("{data}", "--languages", "en"),
     "pdf": ("--runs", "1"),
     "query_syntax": ("--xquad", "{data}"),
     "renames": ("--files", "200", "--folders", "2"),
