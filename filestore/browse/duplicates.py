@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from numpy import float32, int64
     from numpy.typing import NDArray
 
+    from filestore.index.base import VectorIndex
+
 MOST_DIFFED: Final = 10
 """So many files of a group have a diff: a group of hundreds is boilerplate."""
 MOST_DIFF_BYTES: Final = 20_000
-COMPARED_WITH_ALL: Final = 50_000
-"""Up to so many bodies each is compared with each; of more, with those that the index finds."""
+COMPARED_WITH_ALL: Final = 100_000
+"""Up to so many bodies each is compared with each; of more, with those that the index finds, where
+it has lists: so many searches of all vectors would take longer than comparing them in blocks."""
 _BLOCK: Final = 2_048
 _NEAREST: Final = 32
 _MOST_NEAREST: Final = 2_048
@@ -135,10 +138,11 @@ def _near(explorer: Explorer, above: float, on_progress: OnProgress) -> _Near:
     first = [n for n, row in enumerate(rows) if not n or row[0] != rows[n - 1][0]]
     ids = numpy.array([rows[n][0] for n in first], numpy.int64)
     vectors = vectors[first]
-    if len(ids) <= COMPARED_WITH_ALL:
-        pairs = near_pairs(vectors, above, on_progress)
+    index = explorer.searcher() if len(ids) > COMPARED_WITH_ALL else None
+    if index is not None and index.has_lists:
+        pairs = _found_pairs(index, ids, vectors, above, on_progress)
     else:
-        pairs = _found_pairs(explorer, ids, vectors, above, on_progress)
+        pairs = near_pairs(vectors, above, on_progress)
     labels = joined(len(ids), pairs)
     counts = numpy.bincount(labels, minlength=len(ids))
     kept = numpy.flatnonzero(counts[labels] > 1).tolist()
@@ -170,7 +174,7 @@ def near_pairs(
 
 
 def _found_pairs(
-    explorer: Explorer,
+    index: "VectorIndex",
     ids: "NDArray[int64]",
     vectors: "NDArray[float32]",
     above: float,
@@ -179,7 +183,6 @@ def _found_pairs(
     """The same by the vector index, which may miss one pair in a hundred."""
     import numpy
 
-    index = explorer.searcher()
     for place, vector in enumerate(vectors):
         count = _NEAREST
         while True:

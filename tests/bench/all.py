@@ -55,6 +55,7 @@ def _others(given: argparse.Namespace) -> list[tuple[str, list[str]]]:
     scripts: list[tuple[str, list[str]]] = [
         ("pdf", []),
         ("large_index", []),
+        ("duplicates", []),
         ("code_chunks", []),
     ]
     if given.model:

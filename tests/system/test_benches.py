@@ -17,6 +17,7 @@ STORE: Final = ("--files", "40", "--folders", "2", "--runs", "2")
 SMALL: Final = {
     "before": (str(BENCH.parents[1]), *STORE),
     "code_chunks": ("--files", "2"),
+    "duplicates": STORE,
     "first_index": STORE,
     "fusion": ("--xquad", "{data}", "--only", "XQuAD en"),
     "inspector": STORE,
