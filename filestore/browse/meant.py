@@ -194,7 +194,7 @@ def row_at(text: str, bodies: Sequence[str], line: int) -> int | None:
         words = body.replace("\r\n", "\n").strip()
         at = text.find(words, end) if words else -1
         if at < 0 and words:
-            # It may begin with the end of the one before.
+            # A chunk may repeat the end of the one before.
             at = text.find(words, start)
         if at < 0:
             missed = True

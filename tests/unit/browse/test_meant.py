@@ -39,11 +39,16 @@ def test_equal_chunks_are_told_apart_by_their_order():
     assert [row_at("same\n\nsame\n", ("same\n\n", "same\n"), line) for line in (1, 3)] == [0, 1]
 
 
-def test_chunks_that_repeat_their_neighbour_are_found():
-    """A text that overlaps the one before begins within it, but only where it is not behind it."""
-    text = "One.\nTwo.\nThree.\nTwo.\n"
-    assert [row_at(text, ("One.\nTwo.\n", "Two.\nThree.\n"), line) for line in (2, 3)] == [0, 1]
-    assert row_at("a\n\na\na\n\na\n", ("a", "a\na", "a"), 6) == 2
+def test_a_short_chunk_is_not_found_inside_the_one_before():
+    """A text that also stands within another chunk is found where it follows that."""
+    bodies = ("one two\n\n", "two\n\n", "three\n")
+    assert [row_at("one two\n\ntwo\n\nthree\n", bodies, line) for line in (1, 3, 5)] == [0, 1, 2]
+
+
+def test_chunks_may_overlap():
+    """A chunk that begins with the end of the one before is found all the same."""
+    bodies = ("one\ntwo\n", "two\nthree\n")
+    assert [row_at("one\ntwo\nthree\n", bodies, line) for line in (1, 2, 3)] == [0, 0, 1]
 
 
 @given(st.lists(st.text("ab \n", min_size=1).filter(str.strip), min_size=1, max_size=6), st.data())
