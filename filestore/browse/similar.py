@@ -133,12 +133,9 @@ def notes(parts: Parts, catalog: Catalog) -> list[str]:
     if lacking:
         texts = "1 text has" if lacking == 1 else f"{lacking:,} texts have"
         found.append(f"{texts} no vector yet and cannot be found: run 'filestore sync'")
-    embedder, recorded = parts.model.embedder, str(catalog.meta("fingerprint") or "")
-    if embedder is not None and recorded and embedder.fingerprint != recorded:
-        found.append(
-            "the settings name another model than the one these vectors are from:"
-            " 'filestore status' says more"
-        )
-    elif embedder is not None and embedder.lexical:
+    embedder = parts.same_model(catalog)
+    if embedder is None:
+        found.append(f"{parts.model.why_not.message}: compared by the vectors that are stored")
+    elif embedder.lexical:
         found.append("the builtin embedder compares words, not meaning")
     return found

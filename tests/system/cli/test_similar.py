@@ -190,6 +190,16 @@ def test_without_vectors(workspace: Any) -> None:
     assert "1 text has no vector yet" in " ".join(found["notes"])
 
 
+def test_another_model(house: Any) -> None:
+    """Where the settings name a model that is not here, stored vectors answer, and that is said."""
+    settings = house.store / "filestore.toml"
+    settings.write_text(settings.read_text().replace('"builtin"', '"onnx:nowhere"'))
+    for words in (("similar", "own/b.md", "-k", "1"), ("duplicates", "--above", "0.5")):
+        done = house(*words)
+        assert "compared by the vectors that are stored" in done.stderr
+        assert "nowhere" in done.stderr
+
+
 def test_no_catalog(workspace: Any) -> None:
     """Without a catalog all three end with 3 and name `sync`."""
     (workspace.sidecar / "catalog.sqlite").unlink()
