@@ -28,6 +28,7 @@ from filestore.core.findings import codes_where
 from filestore.core.hashing import content_hash
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of, is_below
 from filestore.core.schema import JsonObject
+from filestore.core.spelling import did_you_mean
 from filestore.fs import disk
 from filestore.sidecar.session import Parts
 
@@ -152,7 +153,7 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
     )
     if len(fitting) == 1:
         return fitting[0]
-    detail = f"; it could be {', '.join(fitting)}" if fitting else ""
+    detail = f"; it could be {', '.join(fitting)}" if fitting else did_you_mean(wanted, names)
     raise UnknownResourceError(
         f"no resource {name!r}{detail}", remedy="'filestore ls' lists what is there"
     )

@@ -42,9 +42,14 @@ def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
     begun = [one for one, name in names.items() if len(typed) > 1 and name.startswith(typed)]
     if begun:
         return tuple(begun[:_MOST_OFFERED])
-    near = {one: edits(typed, name) for one, name in names.items() if len(name) > 1}
+    most = max(1, min(2, len(typed) // 3))
+    near = {
+        one: edits(typed, name)
+        for one, name in names.items()
+        if len(name) > 1 and abs(len(name) - len(typed)) <= most
+    }
     least = min(near.values(), default=len(typed))
-    if least > max(1, min(2, len(typed) // 3)) or least >= len(typed):
+    if least > most or least >= len(typed):
         return ()
     return tuple(one for one, distance in near.items() if distance == least)[:_MOST_OFFERED]
 

@@ -86,3 +86,12 @@ def test_without_a_catalog(workspace: Any) -> None:
     (workspace.sidecar / "catalog.sqlite").unlink()
     for words in (["ls"], ["ls", "note.md"], ["show", "note.md/chunk1.md"], ["reconstruct", "x"]):
         assert "filestore sync" in workspace(*words, code=3).stderr
+
+
+def test_a_misspelt_name_is_told_the_nearest(either: Any) -> None:
+    """Whoever mistypes a resource is told which one may be meant; whoever is far off is not."""
+    either.write("glossary.md", "Words.\n")
+    either("add", "glossary.md")
+    for command in ("ls", "rm", "reconstruct"):
+        assert "did you mean 'glossary.md'?" in either(command, "glosary.md", code=3).stderr
+    assert "did you mean" not in either("ls", "handbook", code=3).stderr
