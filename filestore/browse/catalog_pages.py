@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
 
+from filestore.browse.row_words import OPENING_BYTES, first_words
 from filestore.catalog import Catalog, CatalogPages, FileRow
 from filestore.chunks import reading_order
 from filestore.chunks.chunk_file import kind_of_name
@@ -43,6 +44,8 @@ class ResourceRow:
     """What its record names; "" where that is not known."""
     chunks: int
     """Chunk files, excluded ones included."""
+    title: str = ""
+    """Of its one document; "" where its metadata has none, or it has several documents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,12 @@ class ChunkRow:
     """Whether its body differs from what was generated."""
     withheld: str
     """The code that keeps it out of answers, "" for none."""
+    title: str = ""
+    """Of its frontmatter; else its first heading, or its first words."""
+    headings: tuple[str, ...] = ()
+    """Above it in its document, from the top."""
+    size_bytes: int | None = None
+    """As it was indexed; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,10 +160,18 @@ class Listing:
                 return _all_resources(pages, after, limit)
             # A page of resources in the tree layout, where records lie in the folder of their
             # own.
+            sizes = pages.resource_sizes(after, limit)
+            titles = pages.document_titles([name for name, _ in sizes])
             found: list[ResourceRow] = []
-            for name, files in pages.resource_sizes(after, limit):
+            for name, files in sizes:
                 records, source = pages.records_below(ChunkPath(name))
-                found.append(ResourceRow(resource=name, source=source, chunks=files - records))
+                row = ResourceRow(
+                    resource=name,
+                    source=source,
+                    chunks=files - records,
+                    title=titles.get(name, ""),
+                )
+                found.append(row)
             return found
 
     def chunk_ids(self, resource: str) -> "array[int]":
@@ -168,9 +185,12 @@ class Listing:
 
     def chunks(self, ids: Sequence[int]) -> dict[int, ChunkRow]:
         """What is known of some chunk files; unknown ids are left out."""
-        with self._reading() as (catalog, _):
+        with self._reading() as (catalog, pages):
+            rows = catalog.files_by_id(ids)
+            openings, titles = pages.openings(ids, OPENING_BYTES), pages.titles(ids)
             return {
-                one: _chunk_row(self._tree, row) for one, row in catalog.files_by_id(ids).items()
+                one: _chunk_row(self._tree, row, titles.get(one, ""), openings.get(one))
+                for one, row in rows.items()
             }
 
     def matching(self, wanted: Wanted) -> "dict[str, array[int]]":
@@ -256,9 +276,13 @@ def _all_resources(pages: CatalogPages, after: str | None, limit: int | None) ->
     """Resources in any layout: in the flat one a record without chunk files names one, too."""
     sources, records = pages.record_sources(), pages.record_sizes()
     sizes = dict.fromkeys(sources, 0) | dict(pages.resource_sizes(None, None))
+    titles = pages.document_titles()
     rows = [
         ResourceRow(
-            resource=name, source=sources.get(name, ""), chunks=files - records.get(name, 0)
+            resource=name,
+            source=sources.get(name, ""),
+            chunks=files - records.get(name, 0),
+            title=titles.get(name, ""),
         )
         for name, files in sorted(sizes.items())
         if (after is None or name > after) and (name or files > records.get("", 0))
@@ -266,8 +290,11 @@ def _all_resources(pages: CatalogPages, after: str | None, limit: int | None) ->
     return rows if limit is None else rows[:limit]
 
 
-def _chunk_row(tree: Tree, row: FileRow) -> ChunkRow:
+def _chunk_row(tree: Tree, row: FileRow, title: str, opening: tuple[int, bytes] | None) -> ChunkRow:
     return ChunkRow(
+        title=title or (first_words(opening[1]) if opening is not None else ""),
+        headings=row.headings_and_pages()[0],
+        size_bytes=opening[0] if opening is not None else None,
         id=row.id,
         path=tree.store_path(row.path),
         kind=row.kind or kind_of_name(row.path) or "",

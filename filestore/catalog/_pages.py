@@ -4,11 +4,11 @@ Changes nothing. One rule: what is asked first, the first page of resources and 
 costs the same in a store of any size.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from filestore.catalog._reading import Catalog
-from filestore.catalog._rows import decode_path, encode_path
+from filestore.catalog._rows import decode_path, encode_path, in_batches, placeholders
 from filestore.core.paths import ChunkPath
 
 _NAMES: Final = (
@@ -99,6 +99,36 @@ class CatalogPages:
         statement = "SELECT id, position, path FROM files WHERE resource = ? AND state <> 'record'"
         found = self._rows(statement, (resource,))
         return [(one, position, decode_path(path)) for one, position, path in found]
+
+    def openings(self, files: Sequence[int], length: int) -> dict[int, tuple[int, bytes]]:
+        """How many bytes files have, and the first ones; those without content are left out."""
+        found: dict[int, tuple[int, bytes]] = {}
+        for batch in in_batches(files):
+            statement = "SELECT file, length(data), substr(data, 1, ?) FROM contents WHERE file IN"
+            rows = self._rows(f"{statement} ({placeholders(batch)})", (length, *batch))
+            found |= {file: (size, bytes(first)) for file, size, first in rows}
+        return found
+
+    def titles(self, files: Sequence[int]) -> dict[int, str]:
+        """The titles that files have in their frontmatter."""
+        found: dict[int, str] = {}
+        for batch in in_batches(files):
+            statement = "SELECT file, value FROM facts INDEXED BY facts_by_file WHERE file IN"
+            rows = self._rows(f"{statement} ({placeholders(batch)}) AND key = 'title'", batch)
+            found |= dict(rows)
+        return found
+
+    def document_titles(self, resources: Sequence[str] | None = None) -> dict[str, str]:
+        """The title of each resource, of these or of all, whose documents have just one."""
+        statement = "SELECT resource, min(value) FROM record_facts WHERE key = 'title'"
+        end = "GROUP BY resource HAVING count(DISTINCT value) = 1"
+        if resources is None:
+            return dict(self._rows(f"{statement} {end}"))
+        found: dict[str, str] = {}
+        for batch in in_batches(resources):
+            among = f"AND resource IN ({placeholders(batch)})"
+            found |= dict(self._rows(f"{statement} {among} {end}", batch))
+        return found
 
     def path_of_vector(self, vector: int) -> ChunkPath | None:
         """A file that has the text of a vector: as its body before as a question, then by path."""

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 FIRST_PART: Final = 64 * 1024
 """Characters of a text that are shown at first."""
+MOST_TITLE: Final = 40
+"""Characters of a title in a row."""
+MOST_PLACE: Final = 60
+"""Characters of the headings above a chunk in its row."""
 MOST_VALUE: Final = 300
 """Characters of one metadata value."""
 MOST_LISTED: Final = 40
@@ -95,11 +99,12 @@ def resource_row(
         Span(f"  {chunks}", "quiet"),
         *((Span(" "), *drift) if drift else ()),
         *marks,
+        *((span(f"  {cut(row.title, MOST_TITLE)}", "quiet"),) if row.title else ()),
     )
 
 
 def chunk_row(row: "ChunkRow", resource: str, found: Sequence["Finding"]) -> Line:
-    """A chunk file in the tree, under its resource; its worst findings first."""
+    """A chunk file in the tree, under its resource: what it is, its worst findings first."""
     parts: list[Span] = [Span("    "), span(chunk_name(row.path, resource))]
     for finding in sorted(found, key=lambda one: "EWI".index(one.severity)):
         mark, _, role = _MARKS[finding.severity]
@@ -108,7 +113,24 @@ def chunk_row(row: "ChunkRow", resource: str, found: Sequence["Finding"]) -> Lin
         parts.append(span(f"  excluded: {row.withheld}", "error"))
     if row.edited:
         parts.append(Span("  edited by hand", "note"))
+    if row.title:
+        parts.append(span(f"  {cut(row.title, MOST_TITLE)}", "title"))
+    if row.size_bytes is not None:
+        parts.append(Span(f"  {size(row.size_bytes)}", "quiet"))
+    above = row.headings[:-1] if row.headings[-1:] == (row.title,) else row.headings
+    if above:
+        parts.append(span(f"  {cut(' > '.join(above), MOST_PLACE)}", "quiet"))
     return tuple(parts)
+
+
+def size(size_bytes: int) -> str:
+    """A number of bytes in few characters."""
+    amount = float(size_bytes)
+    for unit in ("B", "KB", "MB"):
+        if amount < 1_000:
+            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 10 else f"{amount:.1f} {unit}"
+        amount /= 1_000
+    return f"{amount:,.1f} GB"
 
 
 def chunk_name(path: str, resource: str) -> str:

@@ -37,7 +37,7 @@ FILTERING_S: Final = 0.2
 """How long an answer takes before the caption shows that the filter is running."""
 FILTER_S: Final = 0.06
 """How long typing pauses before the filter is applied."""
-MOST_ROWS: Final = 20_000
+MOST_ROWS: Final = 10_000
 """Rows that are kept; beyond that all are dropped and fetched again."""
 MOST_REOPENED: Final = 200
 """Opened resources whose files are read again at once; others when they come in sight."""

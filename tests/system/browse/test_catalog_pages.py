@@ -312,3 +312,33 @@ def test_reading_pages_loads_nothing_heavy(filled: Any, tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, str(filled.store), str(tmp_path / "user")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_a_row_says_what_its_file_is(tmp_path):
+    """Title or first words, headings and size come with a page of rows; no file is read for it."""
+    root = str(tmp_path / "file_index")
+    with InspectedStore.create(
+        root, layout="tree", embedder="builtin", configuration=root
+    ) as store:
+        (tmp_path / "guide.md").write_text(
+            f"# Guide\n\n{'Words. ' * 300}\n\n## Renames\n\n{'A renamed file. ' * 200}\n"
+        )
+        store.add(tmp_path / "guide.md")
+        own = tmp_path / "file_index" / "chunked" / "own"
+        own.mkdir()
+        (own / "chunk1.md").write_text("---\ntitle: A title\n---\nSome words.\n")
+        (own / "chunk2.md").write_text("Some *other* words.\n")
+        store.sync()
+        sizes = {f"chunked/own/chunk{n}.md": (own / f"chunk{n}.md").stat().st_size for n in (1, 2)}
+        for path in tmp_path.rglob("chunk*.md"):
+            path.write_text("Changed since.\n")
+        listing = store.listing
+        rows = listing.chunks(listing.chunk_ids("own")).values()
+        assert {row.path: row.size_bytes for row in rows} == sizes
+        assert [row.title for row in rows] == ["A title", "Some *other* words."]
+        generated = list(listing.chunks(listing.chunk_ids("guide.md")).values())
+        assert generated[0].title == "Guide"
+        assert ("Guide", "Renames") in [row.headings for row in generated]
+        titles = {row.resource: row.title for row in listing.resources()}
+        assert titles == {"guide.md": "Guide", "own": ""}
+        assert listing.resources(limit=5) == listing.resources()

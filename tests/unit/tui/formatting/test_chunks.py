@@ -434,3 +434,36 @@ def test_the_number_line_names_the_filter():
     assert plain([whole]) == "3 resources · 1,500 chunks"
     left = chunks.count_line(shown=2, resources=1, chunks=1500, filtered="!draft")
     assert plain([left]) == "2 chunks of 1 resource for !draft  escape shows all"
+
+
+@pytest.mark.parametrize(
+    ("headings", "said"),
+    [
+        ((), "    chunk1.md  Renames  1.2 KB"),
+        (("Renames",), "    chunk1.md  Renames  1.2 KB"),
+        (("Guide", "Renames"), "    chunk1.md  Renames  1.2 KB  Guide"),
+        (("Guide", "Other"), "    chunk1.md  Renames  1.2 KB  Guide > Other"),
+    ],
+)
+def test_a_chunk_row_says_what_it_is(headings, said):
+    """Its title, its size, and the headings above it, none of them twice."""
+    row = ChunkRow(
+        id=1,
+        path="chunked/a.md/chunk1.md",
+        kind="chunk",
+        edited=False,
+        withheld="",
+        title="Renames",
+        headings=headings,
+        size_bytes=1_234,
+    )
+    assert plain([chunks.chunk_row(row, "a.md", [])]) == said
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(0, "0 B"), (999, "999 B"), (1_000, "1.0 KB"), (12_345, "12 KB"), (3 * 10**9, "3.0 GB")],
+)
+def test_sizes_are_short(number, said):
+    """A few characters, with the unit."""
+    assert chunks.size(number) == said
