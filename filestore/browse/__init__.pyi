@@ -7,6 +7,7 @@ from filestore.browse.catalog_pages import ResourceRow as ResourceRow
 from filestore.browse.catalog_pages import Wanted as Wanted
 from filestore.browse.editor import EditorCommand as EditorCommand
 from filestore.browse.editor import editor_command as editor_command
+from filestore.browse.editor import opened_at as opened_at
 from filestore.browse.evidence import Evidence as Evidence
 from filestore.browse.file import About as About
 from filestore.browse.file import AboutResource as AboutResource

@@ -102,7 +102,7 @@ def test_the_text_that_both_began_with_is_shown_and_the_file_is_opened(case, mon
     opened = []
 
     async def act(session):
-        monkeypatch.setattr(type(session.app), "edit", lambda _, path: opened.append(path))
+        monkeypatch.setattr(type(session.app), "edit", lambda _, path, *, line: opened.append(path))
         await open_sides(session, "ingest-conflict")
         assert "b  show the common ancestor" in session.seen()
         await session.press("b")

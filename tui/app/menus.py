@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.command import Hit, Hits, Provider
 
 from filestore import Finding
-from filestore.browse import InspectedStore, editor_command
+from filestore.browse import InspectedStore, editor_command, opened_at
 from tui.actions import table
 from tui.actions.context import ActionContext, Place
 from tui.actions.table import Action
 from tui.app.frame import Frame, Options
 from tui.formatting import frame as texts
-from tui.formatting.commands import quoted, shortened
+from tui.formatting.commands import all_quoted, shortened
 from tui.formatting.lines import Line, count, line
 from tui.state import prompt
 from tui.views.modals.choosing import Choice, ChoiceScreen
@@ -256,9 +256,9 @@ class Menus(Frame):
 
     def do_edit(self) -> None:
         """Open the file under the cursor in the user's editor, then check it again."""
-        self.edit(self.action_context().path)
+        self.edit(self.action_context().path, line=self.view.line_to_edit())
 
-    def edit(self, path: str) -> None:
+    def edit(self, path: str, *, line: int = 0) -> None:
         """Open a file in the user's editor, or show why not; then check it again."""
         now = replace(self.action_context(), path=path)
         refused = table.refusal(table.find("everywhere", "edit"), now)
@@ -271,10 +271,9 @@ class Menus(Frame):
             return
         if command.warning:
             self.notify(command.warning, severity="warning")
-        file = os.path.join(self.root, path)
-        self.note(f"{' '.join(command.words)} {quoted(path)}")
+        self.note(all_quoted(_editing(command.words, path, line)))
         with self.suspend():
-            problem = _run([*command.words, file])
+            problem = _run(_editing(command.words, os.path.join(self.root, path), line))
         self.refresh(repaint=True, layout=True)
         if problem:
             self.notify(problem, severity="error")
@@ -353,6 +352,11 @@ class Menus(Frame):
             ChoiceScreen(f"{task.title} is running", choices),
             lambda name: self.exit(0) if name == "stop" else None,
         )
+
+
+def _editing(words: tuple[str, ...], path: str, line: int) -> tuple[str, ...]:
+    """The editor's command, at a line where it is known how it takes one."""
+    return opened_at(words, path, line or None) or (*words, path)
 
 
 def _run(command: Sequence[str]) -> str:

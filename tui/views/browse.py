@@ -108,6 +108,10 @@ class BrowseView(View):
             marked=len(self.listed.marks),
         )
 
+    def line_to_edit(self) -> int:
+        """The line that is read, or the one with the words that were searched."""
+        return self.detail.line_to_edit(self.search.query_words if self._is_searching else "")
+
     @property
     def _path(self) -> str:
         """Of the file under the cursor, before it is shown."""

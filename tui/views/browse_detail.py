@@ -23,6 +23,7 @@ from filestore.browse import InspectedStore
 from tui.formatting import chunks as texts
 from tui.formatting.findings import place_of
 from tui.formatting.lines import Line, cut
+from tui.state.edit_line import line_in_sight, line_of_query
 from tui.state.rows import Listed
 from tui.views.browse_pictures import PicturePane
 from tui.views.context import ViewContext
@@ -157,6 +158,16 @@ class Detail(Vertical):
         parts = {"picture": self.pictures.plot, "neighbours": self.neighbours}
         # At once: the next key may be here already.
         self.screen.set_focus(parts.get(self.section, self.reader))
+
+    def line_to_edit(self, query: str) -> int:
+        """The line of the file that is read, or that a query found; 0 where none is meant."""
+        if self.about is None or self._target != self._shown:
+            return 0
+        # The first match is where the text was scrolled to; the next ones were gone to.
+        if self.reader.has_focus or self.reader.match[0] > 1:
+            row, share = self.reader.row_meant
+            return 0 if self.section == "facts" else line_in_sight(self.about.raw, row, share)
+        return line_of_query(self.about.raw, query) if query else 0
 
     # What is shown
 

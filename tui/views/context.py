@@ -55,8 +55,8 @@ class ViewContext(Protocol):
     def choose_side(self, finding: Finding) -> None:
         """Show both sides of a conflict or of a duplicate, to choose one."""
 
-    def edit(self, path: str) -> None:
-        """Open a file in the user's editor, or show why not; then check it again."""
+    def edit(self, path: str, *, line: int = 0) -> None:
+        """Open a file in the user's editor, at a line; or show why not; then check it again."""
 
     def verified(self, found: Sequence[Finding], level: str) -> None:
         """Replace the known findings by those of a verification after a repair."""
@@ -102,6 +102,10 @@ class View(Widget):
     def action_context(self) -> ActionContext:
         """This page's state now; the frame fills in what it knows itself."""
         raise NotImplementedError
+
+    def line_to_edit(self) -> int:
+        """The line of the file under the cursor that is meant, from 1; 0 for none."""
+        return 0
 
     def command(self) -> str | None:
         """The command line of what is shown, where the page knows better than its actions do."""

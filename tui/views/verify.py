@@ -25,6 +25,7 @@ from tui.formatting.findings import (
     not_checked_line,
 )
 from tui.formatting.lines import Span, line
+from tui.state.edit_line import line_named
 from tui.state.finding_rows import (
     ORDERS,
     SEVERITIES,
@@ -126,6 +127,11 @@ class VerifyView(View):
             codes=codes,
             paths=paths,
         )
+
+    def line_to_edit(self) -> int:
+        """The line that the finding under the cursor names."""
+        finding = self._rows.finding(self._cursor)
+        return line_named(finding.detail) if finding is not None else 0
 
     def _meant(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Codes and paths of what is marked, or under the cursor; whole codes need no paths."""

@@ -104,6 +104,26 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         """Which match was gone to last, from 1, 0 for none; and how many there are."""
         return (0 if self._current is None else self._current + 1), len(self._matches)
 
+    @property
+    def row_meant(self) -> tuple[str, float]:
+        """What the match in sight, else the first row in sight, says; and the share above it."""
+        top, total = self.scroll_offset.y, max(self._rows(), 1)
+        first = top
+        if self._current is not None:
+            line, start, _ = self._matches[self._current]
+            row = self._row_of(line, start)
+            first = row if top <= row < top + self.page else top
+        for row in range(first, min(first + self.page, self._rows())):
+            if words := self._words_of(row).strip():
+                return words, row / total
+        return "", 0.0
+
+    def _words_of(self, row: int) -> str:
+        if self._strips is not None:
+            return self._strips[row].text
+        spans = self._wrapping.row(row) if self._wrapping is not None else ()
+        return "".join(span.text for span in spans)
+
     def _take(self, lines: Sequence[Line], strips: Sequence[Strip] | None, key: str) -> None:
         is_same = key == self._key and (bool(self._lines) or self._strips is not None)
         if not is_same:

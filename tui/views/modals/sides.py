@@ -18,6 +18,7 @@ from filestore.browse import Choice
 from tui.formatting.diffs import Facing, Mark, facing, stacked_lines
 from tui.formatting.lines import Line, Role, Span, line, one_line, span
 from tui.formatting.sides import BASE_TITLE, choice_lines, side_titles, sides_title, wanted_side
+from tui.state.edit_line import line_named
 from tui.views.context import ViewContext
 from tui.widgets.caption import Caption
 from tui.widgets.cells import Wrapping
@@ -152,7 +153,7 @@ class SidesScreen(Steady, ModalScreen[Choice | None]):
         """Leave it, and open its file in an editor, whatever is under the cursor then."""
         path = self._finding.path if self._sides is None else self._sides.path
         self.dismiss(None)
-        self.app.call_later(self._host.edit, path)
+        self.app.call_later(self._host.edit, path, line=line_named(self._finding.detail))
 
 
 def half_of(width: int) -> int:
