@@ -1,16 +1,19 @@
 """The catalog as a screen turns its pages: resources, the files of one, those that a filter leaves.
 
 Reads no file of the tree. One rule: nothing here takes longer in a large store than what is seen
-of it, but for `Listing.counts` and `Listing.matching`, which go through it once a generation.
+of it, but for `Listing.counts` and `Listing.matching`, which go through it.
 """
 
 import re
 import warnings
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Self, TypeVar
+
+import orjson
 
 from filestore.browse.row_words import OPENING_BYTES, first_words
 from filestore.catalog import Catalog, CatalogPages, FileRow
@@ -22,6 +25,8 @@ from filestore.config.layout import folded_path
 from filestore.core.errors import UsageError
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
 from filestore.sidecar.session import Parts
+
+Key = TypeVar("Key", str, int)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +75,7 @@ class ChunkRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the path of a file below `chunked/` must, or must not, have in it."""
+    """What the path of a file below `chunked/`, its title or headings must, or must not, have."""
 
     text: str
     """Upper and lower case are the same; "" is in every path."""
@@ -194,9 +199,10 @@ class Listing:
             }
 
     def matching(self, wanted: Wanted) -> "dict[str, array[int]]":
-        """The chunk files whose path below `chunked/` fits, resource by resource.
+        """The chunk files whose path below `chunked/`, title or headings fit, by resource.
 
-        The first time after a commit every path is read, which the next times do without.
+        Excluded is what fits in one of these. The first time after a commit every path is read,
+        which the next times do without; titles and headings are read each time.
 
         Returns:
             Resource to ids in reading order; resources without a file that fits are left out.
@@ -205,12 +211,15 @@ class Listing:
             if self._all is None:
                 self._all = dict(sorted(self._ordered(pages, None)))
             every = self._all
+            said = _Said.find(pages, replace(wanted, inverse=False)) if wanted.text else _Said()
         found: dict[str, array[int]] = {}
         for resource, ordered in every.items():
             ids = array("q")
             for block in ordered.blocks:
+                # Looked for, or left out: in both cases what has it in its path.
                 places = wanted.places(ordered.paths(block))
-                ids.extend(map(block.ids.__getitem__, places))
+                fit = said.combined(resource, block.ids, places, inverse=wanted.inverse)
+                ids.extend(map(block.ids.__getitem__, fit))
             if ids:
                 found[resource] = ids
         return found
@@ -270,6 +279,60 @@ class Listing:
                 yield name, plain
         for name in irregular:
             yield name, reading_order.by_key(pages.sortable(name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """What fits by what its document or its file says, whatever it is called."""
+
+    resources: frozenset[str] = frozenset()
+    """Those whose title fits."""
+    headed: "Mapping[str, array[int]]" = field(default_factory=dict)
+    """By resource, the files one of whose headings fits; there may be as many as there are."""
+    titled: frozenset[int] = frozenset()
+
+    @classmethod
+    def find(cls, pages: CatalogPages, wanted: Wanted) -> Self:
+        """Look through the titles and headings of a store."""
+        headed: dict[str, array[int]] = {}
+        for resource, ids, headings in pages.headed():
+            places = wanted.places(headings.decode("utf-8", "replace"))
+            if places:
+                known = orjson.loads(b"[%b]" % ids)
+                headed[resource] = array("q", map(known.__getitem__, places))
+        documents = pages.document_titles()
+        return cls(
+            resources=frozenset(_fitting(documents.items(), wanted)),
+            headed=headed,
+            titled=frozenset(_fitting(pages.titled(), wanted)),
+        )
+
+    def combined(
+        self, resource: str, ids: "array[int]", places: Sequence[int], *, inverse: bool
+    ) -> Sequence[int]:
+        """The places in a block that fit, once those that fit by its path are known."""
+        if resource in self.resources:
+            return () if inverse else range(len(ids))
+        headed, titled = set(self.headed.get(resource, ())), self.titled
+        if not headed and not titled:
+            return places
+        if inverse:
+            return [one for one in places if ids[one] not in headed and ids[one] not in titled]
+        by_path = set(places)
+        return [
+            place
+            for place, one in enumerate(ids)
+            if place in by_path or one in headed or one in titled
+        ]
+
+
+def _fitting(titles: Iterable[tuple[Key, str]], wanted: Wanted) -> Iterator[Key]:
+    """The keys of the titles that fit, some thousands looked at in one call."""
+    every = iter(titles)
+    while some := list(islice(every, reading_order.BLOCK)):
+        # A title with a NUL in it would be two.
+        joined = "\0".join(title.replace("\0", " ") for _, title in some)
+        yield from (some[place][0] for place in wanted.places(joined))
 
 
 def _all_resources(pages: CatalogPages, after: str | None, limit: int | None) -> list[ResourceRow]:

@@ -21,6 +21,14 @@ _PACKED: Final = (
     "SELECT resource, CAST(group_concat(id) AS BLOB), CAST(group_concat(path, x'00') AS BLOB),"
     " count(position) FROM files INDEXED BY files_by_resource WHERE state <> 'record'"
 )
+_HEADED: Final = (
+    "SELECT resource, CAST(group_concat(id) AS BLOB), CAST(group_concat(replace(replace(ltrim("
+    "rtrim(rtrim(place, '0123456789,[]'), '\"'), '[\"'), '\",\"', ' > '), '\\\"', '\"'),"
+    " x'00') AS BLOB)"
+    " FROM files INDEXED BY files_by_resource WHERE place > '[[\"' AND place < '[[#'"
+    " GROUP BY resource"
+)
+"""Of two JSON lists, headings and pages, the first one with a separator for a person."""
 _RECORDS: Final = "state = 'record' AND state <> ''"
 """The second half is what lets SQLite take the index of the few that are no chunks."""
 
@@ -99,6 +107,21 @@ class CatalogPages:
         statement = "SELECT id, position, path FROM files WHERE resource = ? AND state <> 'record'"
         found = self._rows(statement, (resource,))
         return [(one, position, decode_path(path)) for one, position, path in found]
+
+    def headed(self) -> Iterator[tuple[str, bytes, bytes]]:
+        """The files that have headings, resource by resource, in no order.
+
+        Yields:
+            Name, ids separated by commas, and in the same order, separated by NUL, the headings of
+            each from the top, joined by " > ".
+        """
+        yield from self._catalog.connection.execute(_HEADED)
+
+    def titled(self) -> Iterator[tuple[int, str]]:
+        """Each file whose frontmatter has a title, and the title."""
+        yield from self._catalog.connection.execute(
+            "SELECT file, value FROM facts WHERE key = 'title'"
+        )
 
     def openings(self, files: Sequence[int], length: int) -> dict[int, tuple[int, bytes]]:
         """How many bytes files have, and the first ones; those without content are left out."""

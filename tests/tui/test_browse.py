@@ -909,3 +909,14 @@ def test_hits_are_marked_like_files(root):
         await until(pilot, lambda: not page.view.search.hits.marks)
 
     browse(root, act)
+
+
+def test_the_filter_finds_a_heading(root):
+    """Its file is shown below its resource, however it is called; the help says so."""
+
+    async def act(page, pilot):
+        await press(pilot, "slash", *"escapes", "enter")
+        await shows(pilot, "2 chunks of 1 resource", "Escapes", "2 of 6")
+        assert "checklist" not in seen(page)
+
+    browse(root, act)

@@ -162,7 +162,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _browse("close_all", "minus", "close all", "close every resource", _MOVES),
     _browse("open_all", "equals_sign", "open all", "open every resource", _MOVES),
     _browse("filter", "slash", "filter",
-        "filter by name; !text excludes, ~ is a regular expression",
+        "filter by name, title or heading; !text excludes, ~ is a regular expression",
         "'filestore ls' prints every name, for any filter of the shell", footer=70),
     _browse("search", "s", "search",
         "search the whole store; v: by meaning, k: by words, otherwise both", of.search, footer=80,

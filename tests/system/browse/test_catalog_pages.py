@@ -342,3 +342,43 @@ def test_a_row_says_what_its_file_is(tmp_path):
         titles = {row.resource: row.title for row in listing.resources()}
         assert titles == {"guide.md": "Guide", "own": ""}
         assert listing.resources(limit=5) == listing.resources()
+
+
+def test_the_filter_finds_titles_and_headings(tmp_path):
+    """Also those of documents and of files written by hand; pages and brackets are no words."""
+    root = str(tmp_path / "file_index")
+    with InspectedStore.create(
+        root, layout="tree", embedder="builtin", configuration=root
+    ) as store:
+        (tmp_path / "guide.md").write_text(
+            f'# The Handbook\n\n{"Words. " * 300}\n\n## Élan "quoted" 7\n\n{"Reeds. " * 300}\n'
+        )
+        store.add(tmp_path / "guide.md")
+        own = tmp_path / "file_index" / "chunked" / "own"
+        own.mkdir()
+        (own / "chunk1.md").write_text("---\ntitle: Of basalt\n---\nSome words.\n")
+        (own / "chunk2.md").write_text("---\nheadings: [Basalt]\npages: [41]\n---\nOther.\n")
+        (own / "chunk3.md").write_text("No title.\n")
+        store.sync()
+        listing = store.listing
+        every = sorted(row.path for row in store.listing.chunks(range(1, 99)).values())
+
+        def found(text):
+            matches = listing.matching(Wanted.parse(text))
+            ids = [one for some in matches.values() for one in some]
+            return sorted(row.path for row in listing.chunks(ids).values())
+
+        own_paths = [f"chunked/own/chunk{number}.md" for number in (1, 2, 3)]
+        assert found("basalt") == own_paths[:2]
+        assert found("~^Bas") == own_paths[1:2]
+        guide = [path for path in every if "guide.md" in path and path.endswith(".md")]
+        assert len(guide) > 2
+        assert found("the handbook") == guide
+        elan = found('élan "quoted" 7')
+        assert elan
+        assert set(elan) < set(guide)
+        assert found("~handbook > é.*7$") == elan
+        assert found("41") == found('",') == found("[[") == []
+        assert set(found("!basalt")) == {*guide, own_paths[2]}
+        assert found("!handbook") == own_paths
+        assert found("chunk3") == [path for path in every if "chunk3" in path]
