@@ -71,6 +71,8 @@ class ChunkRow:
     """Above it in its document, from the top."""
     size_bytes: int | None = None
     """As it was indexed; None where that is not known."""
+    source: str = ""
+    """Its document, relative to the store root; "" where its resource's record tells it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +189,28 @@ class Listing:
             else:
                 found = dict(self._ordered(pages, resource)).get(resource)
         return found.ids() if found else array("q")
+
+    def outline(self, resource: str) -> "array[int]":
+        """The same with a row above the files of each document, where there are several.
+
+        Such a row is the id of the first file below it, below 0.
+        """
+        ids = self.chunk_ids(resource)
+        with self._reading() as (_, pages):
+            documents = pages.documents(resource)
+        if not documents:
+            return ids
+        document_of: dict[int, int] = {}
+        for number, (_, packed) in enumerate(documents):
+            document_of |= dict.fromkeys(orjson.loads(b"[%b]" % packed), number)
+        found, before = array("q"), -1
+        for one in ids:
+            number = document_of.get(one, before)
+            if number != before:
+                found.append(-one)
+                before = number
+            found.append(one)
+        return found
 
     def chunks(self, ids: Sequence[int]) -> dict[int, ChunkRow]:
         """What is known of some chunk files; unknown ids are left out."""
@@ -358,6 +382,7 @@ def _chunk_row(tree: Tree, row: FileRow, title: str, opening: tuple[int, bytes] 
         title=title or (first_words(opening[1]) if opening is not None else ""),
         headings=row.headings_and_pages()[0],
         size_bytes=opening[0] if opening is not None else None,
+        source=row.source or "",
         id=row.id,
         path=tree.store_path(row.path),
         kind=row.kind or kind_of_name(row.path) or "",

@@ -102,6 +102,22 @@ class CatalogPages:
             statement = f"{_PACKED} AND resource = ? GROUP BY resource"
             yield from self._catalog.connection.execute(statement, (resource,))
 
+    def documents(self, resource: str) -> list[tuple[str, bytes]]:
+        """The documents of a resource that has several, and of each the ids of its files.
+
+        Returns:
+            Source, and ids separated by commas; nothing for a resource of one document.
+        """
+        statement = "SELECT count(*) FROM documents WHERE resource = ?"
+        if self._rows(statement, (resource,))[0][0] < 2:
+            return []
+        return self._rows(
+            "SELECT coalesce(source, ''), CAST(group_concat(id) AS BLOB)"
+            " FROM files INDEXED BY files_by_resource"
+            " WHERE resource = ? AND state <> 'record' GROUP BY source",
+            (resource,),
+        )
+
     def sortable(self, resource: str) -> list[tuple[int, str | None, ChunkPath]]:
         """Id, order key and path of the files of a resource but for its records, in no order."""
         statement = "SELECT id, position, path FROM files WHERE resource = ? AND state <> 'record'"

@@ -920,3 +920,32 @@ def test_the_filter_finds_a_heading(root):
         assert "checklist" not in seen(page)
 
     browse(root, act)
+
+
+def test_documents_of_a_folder_stand_above_their_chunks(root):
+    """A folder of several documents has a row for each: h goes up to it, space marks its files."""
+    folder = os.path.join(os.path.dirname(root), "notes")
+    os.mkdir(folder)
+    for name in ("lakes", "rivers"):
+        with open(os.path.join(folder, f"{name}.md"), "w", encoding="utf-8") as file:
+            file.write(f"# Of {name}\n\nAll about {name}.\n")
+    with InspectedStore(root, configuration=root) as store:
+        store.add(folder)
+
+    async def act(page, pilot):
+        await press(pilot, "G", "enter")
+        await shows(pilot, "lakes.md", "Of lakes", "rivers.md", "Of rivers")
+        seen_rows = [row.split("│")[0].split() for row in seen(page).splitlines()]
+        names = [row[-1 if row[-1].endswith(".md") else 0] for row in seen_rows if row]
+        places = [names.index(name) for name in ("lakes.md", "rivers.md")]
+        assert places[1] == places[0] + 2
+        await press(pilot, "G")
+        file = page.view.outline.key
+        await press(pilot, "h")
+        assert page.view.outline.key == -file
+        await press(pilot, "space")
+        assert page.view.outline.rows.marks == {file}
+        await press(pilot, "h", "h")
+        assert page.view.outline.key == ("r", "notes")
+
+    browse(root, act)

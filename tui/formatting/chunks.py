@@ -133,6 +133,12 @@ def size(size_bytes: int) -> str:
     return f"{amount:,.1f} GB"
 
 
+def document_row(row: "ChunkRow", about: "ResourceRow") -> Line:
+    """A document in the tree, above its chunks: its name below the source of its resource."""
+    name = row.source.removeprefix(f"{about.source}/") if row.source else "(no document)"
+    return (Span("  "), span(shown_path(StorePath(name)), "title"))
+
+
 def chunk_name(path: str, resource: str) -> str:
     """A path as it stands below its resource."""
     below = CHUNKS.chunk_path(StorePath(path))

@@ -7,7 +7,7 @@ is open. One rule: a row's words and the files behind a resource come from the o
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from operator import add
 from typing import Final, Literal
 
@@ -32,7 +32,8 @@ HEADER: Final = -1
 class TreeRows(Rows):
     """Resources, those that are opened with their files below them; see `tui.state.rows.Rows`.
 
-    The key of a resource is ``("r", name)``, of a file its id, and of a file that is not known yet
+    The key of a resource is ``("r", name)``, of a file its id, of a document the id of its first
+    file, below 0, and of a file that is not known yet
     ``("p", name, place)``, which is understood also once it is known.
     """
 
@@ -209,13 +210,27 @@ class TreeRows(Rows):
         """The resource that a row is of, or below."""
         return self._shown.find(index)[0]
 
-    def parent_of(self, key: Hashable) -> ResourceKey | None:
+    def parent_of(self, key: Hashable) -> ResourceKey | int | None:
         """The row above all its sisters; None for a resource, and for what is not shown."""
         index = self.index_of(key)
         if index is None:
             return None
         name, place = self._shown.find(index)
+        ids = self._shown.opened.get(name) if place != HEADER else None
+        if ids is not None and ids[place] > 0:
+            for one in reversed(ids[:place]):
+                if one < 0:
+                    return int(one)
         return None if place == HEADER else ("r", name)
+
+    def files_of(self, key: Hashable) -> "Sequence[int]":
+        """The files of a document, by the key of its row; of a file, the file itself."""
+        index = self.index_of(key)
+        if not isinstance(key, int) or key > 0 or index is None:
+            return (key,) if isinstance(key, int) and key > 0 else ()
+        name, place = self._shown.find(index)
+        ids = self._shown.opened[name] or ()
+        return tuple(takewhile(lambda one: one > 0, ids[place + 1 :]))
 
     def index_below(self, name: str, file: int) -> int | None:
         """Where a file of an opened resource is, without looking through the others."""

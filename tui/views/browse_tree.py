@@ -5,7 +5,7 @@ cursor stays on its file, also where a rebuilt catalog gave it another number.
 """
 
 from array import array
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
@@ -99,7 +99,7 @@ class BrowseTree(Vertical):
         self._opened_before: tuple[str, ...] = ()
         """Resources to be opened once they are known."""
         self.model = TreeRows(self._label, self._fetch, self._seek)
-        self.rows = VirtualRows(id="browse-tree", marked_with=markable)
+        self.rows = VirtualRows(id="browse-tree", marked_with=self._marked_with)
         self.input = Entry(then=self.rows, placeholder="words   !not   ~regex", id="browse-filter")
         """Where a filter is typed."""
         self._count_caption = Caption(id="browse-count")
@@ -159,7 +159,7 @@ class BrowseTree(Vertical):
     def target(self) -> Target | None:
         """What to show for the row under the cursor."""
         key = self.key
-        if isinstance(key, int):
+        if isinstance(key, int) and key > 0:
             return Target(file=key)
         name = self.resource
         return Target(resource=name) if name is not None else None
@@ -237,6 +237,10 @@ class BrowseTree(Vertical):
         marked = [marked_line(len(self.rows.marks))] if self.rows.marks else []
         self._count_caption.show([*problem, *how_many, *marked, *self.index_lines()])
 
+    def _marked_with(self, key: Hashable) -> Collection[Hashable]:
+        """What is marked with a row: of a document its files, of what is not known yet nothing."""
+        return self.model.files_of(key) if isinstance(key, int) else markable(key)
+
     @on(VirtualRows.Marked)
     def _marked(self) -> None:
         self._show_count()
@@ -250,7 +254,7 @@ class BrowseTree(Vertical):
 
     def _seek(self, name: str) -> None:
         self._host.task_manager.read(
-            lambda store: store.listing.chunk_ids(name),
+            lambda store: store.listing.outline(name),
             partial(self._take_ids, name),
             group=f"files of {name}",
             urgent=True,
@@ -262,7 +266,8 @@ class BrowseTree(Vertical):
             self.post_message(self.Pointed())
 
     def _fetch(self, ids: Sequence[int]) -> None:
-        wanted = tuple(ids)
+        # Of a document, what is known of its first file says its name.
+        wanted = tuple(dict.fromkeys(map(abs, ids)))
         self._host.task_manager.read(
             lambda store: store.listing.chunks(wanted), self._take_rows, group="", urgent=True
         )
@@ -280,11 +285,13 @@ class BrowseTree(Vertical):
 
     def _label(self, kind: Literal["r", "c"], key: str | int) -> Line | None:
         if isinstance(key, int):
-            row = self._rows.get(key)
+            row = self._rows.get(abs(key))
             if row is None:
                 return None
             index = self.model.index_of(key)
             resource = self.model.resource_of(index) if index is not None else ""
+            if key < 0:
+                return texts.document_row(row, self._resources[resource])
             return texts.chunk_row(row, resource, self._host.findings.of_path(row.path))
         return texts.resource_row(
             self._resources[key],
@@ -534,7 +541,7 @@ class BrowseTree(Vertical):
 def _place(store: InspectedStore, path: str) -> "tuple[str, int, array[int]] | None":
     listing = store.listing
     place = listing.place_of(path)
-    return None if place is None else (*place, listing.chunk_ids(place[0]))
+    return None if place is None else (*place, listing.outline(place[0]))
 
 
 def _matches(store: InspectedStore, text: str) -> "Mapping[str, array[int]]":
@@ -549,7 +556,7 @@ def _renewed(store: InspectedStore, opened: Sequence[str], path: str, text: str)
     there = {row.resource for row in resources}
     return Renewed(
         resources=resources,
-        opened={name: listing.chunk_ids(name) for name in opened if name in there},
+        opened={name: listing.outline(name) for name in opened if name in there},
         place=listing.place_of(path) if path else None,
         matches=_matches(store, text) if text else None,
     )

@@ -382,3 +382,14 @@ def test_the_filter_finds_titles_and_headings(tmp_path):
         assert set(found("!basalt")) == {*guide, own_paths[2]}
         assert found("!handbook") == own_paths
         assert found("chunk3") == [path for path in every if "chunk3" in path]
+
+
+def test_an_outline_has_a_row_above_each_document_of_several(store: InspectedStore) -> None:
+    """Its number is that of the first file below it; one document alone needs no row."""
+    listing = store.listing
+    assert listing.outline("manual.md") == listing.chunk_ids("manual.md")
+    first, second = listing.chunk_ids("docs")
+    assert list(listing.outline("docs")) == [-first, first, -second, second]
+    rows = listing.chunks([first, second])
+    assert [rows[one].source.rpartition("/")[2] for one in (first, second)] == ["one.md", "two.md"]
+    assert not listing.outline("no such resource")

@@ -259,3 +259,25 @@ def test_a_million_rows_are_arithmetic():
     assert tree.key(51 * 10_000) == ("r", "resource 10000")
     assert tree.index_of(("p", "resource 10000", 3)) == 51 * 10_000 + 4
     assert asked == []
+
+
+def test_a_row_below_zero_is_above_the_files_of_its_document() -> None:
+    """It is what a file is below, and stands for its files."""
+    tree = TreeRows(lambda *_: None, lambda _: None)
+    tree.replace([("folder", 3)])
+    tree.open("folder", array("q", [-4, 4, 7, -5, 5]))
+    assert len(tree) == 6
+    assert [tree.key(row) for row in range(1, 6)] == [-4, 4, 7, -5, 5]
+    assert [tree.parent_of(key) for key in (-4, 4, 7, -5, 5)] == [
+        ("r", "folder"),
+        -4,
+        -4,
+        ("r", "folder"),
+        -5,
+    ]
+    assert [tuple(tree.files_of(key)) for key in (-4, -5, 7, ("r", "folder"))] == [
+        (4, 7),
+        (5,),
+        (7,),
+        (),
+    ]
