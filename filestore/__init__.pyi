@@ -10,6 +10,7 @@ from filestore.core.findings import Finding as Finding
 from filestore.core.progress import Progress as Progress
 from filestore.fs.lock import LockedError as LockedError
 from filestore.ingest.add import AddReport as AddReport
+from filestore.ingest.update import UpdateReport as UpdateReport
 from filestore.repair.plan import Plan as Plan
 from filestore.repair.plan import Policy as Policy
 from filestore.repair.plan import Step as Step

@@ -1,22 +1,18 @@
-"""The store: opens a root, and hands each request to the module that does it."""
+"""The store: hands each request to the module that does it."""
 
 import contextlib
 import os
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
-from filestore.config.discovery import configuration_folder, find_root
-from filestore.config.layout import Places
-from filestore.config.settings import ModelOptions, Settings
-from filestore.core.errors import UsageError
+from filestore.config.settings import ModelOptions
 from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
-from filestore.sidecar.session import Parts
+from filestore.opened import OpenStore, StrPath
 
 if TYPE_CHECKING:
     from filestore.browse.duplicates import Duplicates
@@ -24,11 +20,12 @@ if TYPE_CHECKING:
     from filestore.browse.links import Links
     from filestore.browse.similar import Similar
     from filestore.chunks.reconstruct import Reconstruction
-    from filestore.embed.base import Embedder
     from filestore.fulltext import Syntax
     from filestore.history.batch import Group, State
     from filestore.ingest.add import AddReport
     from filestore.ingest.remove import Removed
+    from filestore.ingest.update import UpdatePlan, UpdateReport
+    from filestore.ingest.update import Wanted as UpdateWanted
     from filestore.repair.plan import Plan, Policy, Step
     from filestore.repair.plan_json import Saved
     from filestore.repair.request import RepairReport
@@ -39,7 +36,6 @@ if TYPE_CHECKING:
     from filestore.search.place import Place
     from filestore.search.session import SearchSession
     from filestore.sidecar.commit import CommitReport
-    from filestore.sidecar.model import StoreModel
     from filestore.sidecar.snapshot import Level, OnFound, Sample
     from filestore.sync.apply import SyncReport
     from filestore.sync.change_model import ModelChange
@@ -48,14 +44,8 @@ if TYPE_CHECKING:
     from filestore.verify.trust import Reaches
     from filestore.verify.verify import Checked
 
-StrPath = str | os.PathLike[str]
 
-
-class OtherThreadError(UsageError):
-    """A store is used by another thread than the one that opened it."""
-
-
-class Store:
+class Store(OpenStore):
     """An open store: search it, change it, see what drifted. A context manager.
 
     A store belongs to the thread that opened it: in any other, all but `root`, `places` and
@@ -63,124 +53,11 @@ class Store:
     processes do: one writer at a time, and every reader sees one whole generation.
     """
 
-    def __init__(
-        self,
-        root: StrPath = ".",
-        *,
-        configuration: StrPath | None = None,
-        processes: int = 1,
-        on_wait: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        """Open the store at a root; `open` also looks around for it.
-
-        Args:
-            root: The folder with `filestore.toml`.
-            configuration: The folder of the user's settings; None for the usual one.
-            processes: 2 lets a forked child walk half of a large tree; only for a process
-                without threads.
-            on_wait: Called with the holder of the writer's lock, where the lock is waited for.
-
-        Raises:
-            NoStoreError, SettingsError: There are no settings, or they cannot be used.
-            UnsafeSidecarError: The sidecar is not ours.
-        """
-        folder = configuration_folder() if configuration is None else os.fsdecode(configuration)
-        self._session = Parts(os.fsdecode(root), configuration=folder, processes=processes)
-        self._session.on_wait = on_wait
-        self._thread = threading.get_ident()
-        self.chosen_because = ""
-        """Why a store that was made just now has its embedder."""
-
-    @classmethod
-    def open(cls, path: StrPath = ".", *, configuration: StrPath | None = None) -> Self:
-        """Open the store that a folder is, holds (as `file_index`) or lies in."""
-        start = os.fsdecode(path)
-        root = find_root(start, None if os.path.isdir(start) else start)
-        return cls(root, configuration=configuration)
-
-    @classmethod
-    def create(
-        cls,
-        path: StrPath,
-        *,
-        embedder: str | None = None,
-        layout: str = "tree",
-        endpoint: str | None = None,
-        configuration: StrPath | None = None,
-    ) -> Self:
-        """Make a store in a new folder, or one that has no store yet, and open it.
-
-        Args:
-            path: The folder.
-            embedder: ``builtin``, ``onnx``, ``sentence-transformers`` or ``openai``, each with
-                ``:MODEL``, or a model's folder; None for the best whose model is here.
-            layout: ``tree``: one folder a resource; ``flat``: all chunk files in one folder.
-            endpoint: The address of the service of ``openai:MODEL``, which it then may reach.
-            configuration: The folder of the user's settings; None for the usual one.
-
-        Raises:
-            RefusedError: There is a store already, or the folder lies inside one.
-            FilestoreError: The embedder is of no use here, or the folder cannot be written.
-        """
-        from filestore.sidecar import create
-
-        root = os.path.abspath(os.fsdecode(path))
-        folder = configuration_folder() if configuration is None else os.fsdecode(configuration)
-        options = ModelOptions(endpoint=endpoint)
-        reason = create.make(
-            root, layout=layout, embedder=embedder, options=options, configuration=folder
-        )
-        store = cls(root, configuration=folder)
-        store.chosen_because = reason
-        with store._parts.writing("init"):
-            return store
-
-    @property
-    def _parts(self) -> Parts:
-        """The parts, for the thread that they belong to."""
-        if threading.get_ident() != self._thread:
-            raise OtherThreadError(
-                f"the store in {self.root} was opened by another thread",
-                remedy="open it again in this thread: filestore.open(…)",
-            )
-        return self._session
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Let go of every file."""
         if "_search_session" in vars(self):
             self._search_session.close()
-        self._parts.close()
-
-    @property
-    def places(self) -> Places:
-        """Where everything lies."""
-        return self._session.places
-
-    @property
-    def settings(self) -> Settings:
-        """What the store was set to."""
-        return self._session.settings
-
-    @property
-    def root(self) -> str:
-        """The folder with `filestore.toml`."""
-        return self.places.root
-
-    @property
-    def model(self) -> "StoreModel":
-        """The model that the settings name, opened as far as it can be here."""
-        return self._parts.model
-
-    @property
-    def embedder(self) -> "Embedder | None":
-        """The embedder of the settings; None where it cannot be used here."""
-        return self.model.embedder
+        super().close()
 
     def status(self) -> "Status":
         """Drift by stat, reading only files whose stat differs or cannot be relied on."""
@@ -355,6 +232,57 @@ class Store:
             )
         report.folders, report.unusable = named.folders, named.unusable
         return report
+
+    def update(
+        self,
+        *resources: str,
+        around: StrPath = "",
+        followed_only: bool = False,
+        remove_gone: bool = False,
+        embed: bool = True,
+        wait_s: float = DEFAULT_WAIT_S,
+        on_progress: OnProgress = ignore,
+    ) -> "UpdateReport":
+        """Re-ingest what changed among originals, then sync; see `update.run` for what is raised.
+
+        Args:
+            resources: Their names; none for all.
+            around: Only resources whose source holds this folder, or lies in it.
+            followed_only: Only resources that follow their originals without being asked.
+            remove_gone: Whether what was made from originals that are gone is to go.
+            embed: Whether texts without embedding are embedded now.
+            wait_s: How long to wait for another writer.
+            on_progress: Called with the progress.
+        """
+        from filestore.ingest import update
+        from filestore.sync.run import Wanted
+
+        wanted = self._wanted(resources, around, followed_only, remove_gone)
+        self.close()
+        report = update.run(self._parts, wanted, Wanted(embed=embed, wait_s=wait_s), on_progress)
+        remaining = marked(report.remaining, self.settings.accepted)
+        return replace(report, synced=replace(report.synced, remaining=remaining))
+
+    def plan_update(self, *resources: str, remove_gone: bool = False) -> "UpdatePlan":
+        """What `update` would do; changes nothing."""
+        from filestore.ingest import update
+
+        return update.plan(self._parts, self._wanted(resources, "", False, remove_gone))
+
+    def _wanted(
+        self, resources: Sequence[str], around: StrPath, followed_only: bool, remove_gone: bool
+    ) -> "UpdateWanted":
+        from filestore.browse.file import resource_named
+        from filestore.ingest.update import Wanted
+
+        with self._reading() if resources else contextlib.nullcontext() as it:
+            names = [resource_named(it, name, self.places) for name in resources] if it else []
+        return Wanted(
+            resources=tuple(names),
+            around=os.path.realpath(os.fsdecode(around)) if around else "",
+            followed_only=followed_only,
+            remove_gone=remove_gone,
+        )
 
     def remove(self, *resources: str, wait_s: float = DEFAULT_WAIT_S) -> "tuple[Removed, ...]":
         """Remove resources from the tree and from the sidecar: all of them, or none.

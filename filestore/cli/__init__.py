@@ -12,6 +12,7 @@ from typing import Final
 COMMANDS: Final = {
     "init": "create a store",
     "add": "add documents, or update them",
+    "update": "follow the originals: re-ingest what changed",
     "rm": "remove resources",
     "ls": "list resources, or the chunks of one",
     "show": "show one chunk and its record",

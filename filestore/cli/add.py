@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence, Sized
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
-from filestore.core.errors import FilestoreError
+from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output, _updated
+from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import CHUNKS
 from filestore.core.safe_text import safe_text, shown_path
 
@@ -34,7 +34,12 @@ _REASONS: Final = 5
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
-    parser.add_argument("paths", nargs="+", metavar="PATH", help="a file or a folder")
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="a file or a folder; none inside a folder that was added: update that",
+    )
     parser.add_argument("--into", metavar="NAME", help="the resource's name (default: the file's)")
     parser.add_argument(
         "--each", action="store_true", help="make each child of a folder its own resource"
@@ -43,6 +48,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> int:
     """Add every path; what fails is said and the rest goes on."""
+    if not options.paths:
+        return _update_here(options)
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         report = store.add(
             *options.paths, into=options.into, each=options.each, on_progress=on_progress
@@ -86,6 +93,15 @@ def _reason(path: str, error: FilestoreError) -> str:
     for start in ("…: ", "… ", "is "):
         text = text.removeprefix(start)
     return safe_text(text, keep_newlines=False)
+
+
+def _update_here(options: Any) -> int:
+    """Update the resources whose source holds the working folder, or lies in it."""
+    if options.into is not None or options.each:
+        raise UsageError("name a file or a folder to add", remedy=EXAMPLE)
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        report = store.update(around=".", on_progress=on_progress)
+    return _updated.tell(report, as_json=options.json)
 
 
 def _words(

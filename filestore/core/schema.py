@@ -26,6 +26,14 @@ SHAPES: Final[dict[str, str]] = {
     "AddReport": "added:[Outcome] updated:[Outcome] unchanged:[Outcome] failed:[Outcome]"
     " conflicts:[Conflict]" + _EMBEDDED + " not_embedded?=problem:Problem"
     " ignored?:number other?:number skipped?:[Passed]",
+    "UpdateReport": "updated:[Outcome] removed:[Outcome] unchanged:[Outcome] failed:[Outcome]"
+    " conflicts:[Conflict] plan:UpdatePlan" + _EMBEDDED + " not_embedded?=synced.problem:Problem"
+    " generation=synced.generation:number applied=synced.applied:[PlainFinding]"
+    " remaining:[Finding] undo:text|null",
+    "update --plan": "plan:UpdatePlan",
+    "UpdatePlan": "changes:[SourceChange] remove_gone:flag outside:[text]",
+    "SourceChange": "resource:text source:text moved_to?:text modified:[text] new:[text]"
+    " renamed:{text} gone:[text] chunks:number edited:number",
     "Outcome": "source:text resource=named:text|null chunks:number error?=error.message:text"
     " remedy?=error.remedy:text merged?:[below] kept?=kept_details:{text} deleted?:[below]"
     " ignored?:number other?:number skipped?:[Passed]",

@@ -86,6 +86,15 @@ class AddReport:
         return found
 
     @property
+    def conflicts(self) -> list[Mapping[str, str]]:
+        """Files in which a hand edit and a new source text overlap: ``path`` and ``detail``."""
+        return [
+            {"path": path, "detail": kept.detail}
+            for outcome in self.outcomes
+            for path, kept in outcome.kept.items()
+        ]
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many documents are in the store, by what became of their source; none that failed."""
         counts = dict.fromkeys(_DONE, 0)
@@ -106,11 +115,6 @@ class AddReport:
             status: [outcome for outcome in self.outcomes if outcome.status == status]
             for status in _DONE
         }
-        conflicts = [
-            {"path": path, "detail": kept.detail}
-            for outcome in self.outcomes
-            for path, kept in outcome.kept.items()
-        ]
         folders = [found for _, found in self.folders]
         rest = {
             "not_embedded": self.problem,
@@ -119,7 +123,7 @@ class AddReport:
             "skipped": [item for found in folders for item in found.skipped],
         }
         counts = {"embedded": self.embedded, "reused": self.reused}
-        own = {"failed": self.failed, "conflicts": conflicts} | counts
+        own = {"failed": self.failed, "conflicts": self.conflicts} | counts
         given = {key: value for key, value in rest.items() if value}
         return make("AddReport", lists | own | given)
 
@@ -152,6 +156,7 @@ def add_all(
     clock: FileSystemClock,
     on_progress: OnProgress,
     group: str = "",
+    command: str = "add",
 ) -> AddReport:
     """Add sources and index what they wrote, as far as their model can be had.
 
@@ -184,6 +189,7 @@ def add_all(
         extraction=extraction,
         lineage=Lineage(snapshot.places, settings.layout, snapshot.catalog),
         group=group,
+        command=command,
     )
     report = AddReport()
     waiting: list[Outcome] = []

@@ -24,6 +24,7 @@ from filestore.extract.folder import documents
 from filestore.fs import disk
 from filestore.git.merge import merge
 from filestore.history.write import change, look_at_existing
+from filestore.ingest import renames as renames_of
 from filestore.ingest.extraction_pool import Extraction, Pending
 from filestore.ingest.provenance import Lineage
 from filestore.ingest.regenerate import (
@@ -54,7 +55,8 @@ class Outcome(JsonObject):
     """As recorded: relative to the store root; as given where it never got that far."""
     resource: str
     status: str
-    """``added``, ``updated``, ``unchanged`` or ``failed``."""
+    """``added``, ``updated``, ``unchanged`` or ``failed``; ``removed`` where its source is gone and
+    nothing of it is left."""
     chunks: int = 0
     error: FilestoreError | None = None
     record_path: ChunkPath = TOP
@@ -105,6 +107,10 @@ class Begun:
     outcome: Outcome
     named: Named | None = None
     """None where it failed already."""
+    before: Record | None = None
+    """The record that is there, its documents called what they are called now."""
+    renames: dict[str, str] = field(default_factory=dict)
+    """Documents that were renamed."""
     fresh: dict[str, Original] = field(default_factory=dict)
     """Its documents by their reference."""
     pending: dict[str, Pending] = field(default_factory=dict)
@@ -129,6 +135,7 @@ class Ingest:
         extraction: Extraction,
         lineage: Lineage,
         group: str = "",
+        command: str = "add",
     ) -> None:
         """Prepare.
 
@@ -140,8 +147,9 @@ class Ingest:
             extraction: Reads them.
             lineage: Knows what the chunk files that are there came from.
             group: The first batch of originals of the same command, if there is one already.
+            command: What the list of changes calls it.
         """
-        self._group = group
+        self._group, self._command = group, command
         self._places = places
         self._settings = settings
         self._naming = naming
@@ -170,8 +178,10 @@ class Ingest:
             begun.fresh = self._read(source, outcome, named)
             outcome.documents = {path: one.hash for path, one in begun.fresh.items()}
             begun.named = named
-            unchanged = self._is_unchanged(named.before, begun.fresh)
-            existing = self._existing(named) if unchanged or self._lineage.conflicts else []
+            self._follow_renames(begun, named)
+            before = begun.before
+            unchanged = not begun.renames and self._is_unchanged(source, before, begun.fresh)
+            existing = self._existing(begun) if unchanged or self._lineage.conflicts else []
             waiting = self._waiting(named, existing)
             if unchanged and not waiting:
                 outcome.chunks = len(existing)
@@ -179,8 +189,8 @@ class Ingest:
                 outcome.status = UNCHANGED
             else:
                 known: dict[str, SourceDocument] = {}
-                if named.before is not None and self._cut_alike(named.before):
-                    known = {document.source: document for document in named.before.documents}
+                if before is not None and self._cut_alike(before):
+                    known = {document.source: document for document in before.documents}
                 begun.pending = {
                     path: self._extraction.begin(original)
                     for path, original in begun.fresh.items()
@@ -189,6 +199,24 @@ class Ingest:
                     or not _same(known[path], path, original)
                 }
         return begun
+
+    def _follow_renames(self, begun: Begun, named: Named) -> None:
+        """Note which documents are called otherwise since the record was written.
+
+        Raises:
+            SourceError: The source was renamed, and a chunk file that says so cannot be written.
+        """
+        source, before = begun.source, named.before
+        if before is None:
+            return
+        found = renames_of.found(before, named.reference, begun.outcome.documents)
+        renames = renames_of.writable(found, self._lineage_of(named)) if found else found
+        if source.was is not None and renames != found:
+            raise SourceError(
+                f"{source.was} was renamed, and a chunk file made from it cannot be written",
+                remedy="'filestore status' names it; repair it, then update again",
+            )
+        begun.renames, begun.before = renames, renames_of.record(before, renames)
 
     def finish(self, begun: Begun, on_document: Callable[[], None]) -> Outcome:
         """Wait for its documents, cut them, and write its chunk files.
@@ -207,6 +235,8 @@ class Ingest:
     def _read(self, source: SourcePath, outcome: Outcome, named: Named) -> dict[str, Original]:
         """Every document by its reference; what was left out or failed is noted."""
         reference = outcome.source
+        if source.gone == "all":
+            return {}
         if not os.path.isdir(source.path):
             return {reference: read_original(source.path, room=HELD_BYTES)}
         listing = documents(
@@ -257,10 +287,14 @@ class Ingest:
             if file.path in self._lineage.conflicts
         }
 
-    def _is_unchanged(self, before: Record | None, fresh: Mapping[str, Original]) -> bool:
+    def _is_unchanged(
+        self, source: SourcePath, before: Record | None, fresh: Mapping[str, Original]
+    ) -> bool:
         if before is None:
             return False
         known = {document.source: document for document in before.documents}
+        if source.gone == "keep":
+            known = {path: one for path, one in known.items() if path in fresh}
         return (
             self._cut_alike(before)
             and set(known) == set(fresh)
@@ -273,10 +307,12 @@ class Ingest:
 
     def _write(self, begun: Begun, named: Named, on_document: Callable[[], None]) -> None:
         outcome = begun.outcome
-        made, described = self._documents(begun, named, on_document)
+        made, described = self._documents(begun, on_document)
+        before = begun.before
         folder = os.path.isdir(begun.source.path)
-        done, held = self._plan(named, made, name_sources=folder)
-        before = named.before
+        if begun.source.gone == "all":
+            folder = before is not None and before.kind == "folder"
+        done, held = self._plan(begun, named, made, name_sources=folder)
         known = {document.source: document for document in before.documents} if before else {}
         gone = done.pending.difference(one.source for one in described)
         record = Record(
@@ -293,17 +329,22 @@ class Ingest:
                 *(known[source] for source in sorted(gone & known.keys())),
             ),
         )
-        same = record == before and not (done.writes or done.deletions)
+        same = record == named.before and not (done.writes or done.deletions)
         copies = self._copies(begun, described, before)
         self._apply(outcome, named, done, held, copies, None if same else record)
         outcome.status = UNCHANGED if same else "added" if before is None else "updated"
+        if not record.documents:
+            outcome.status = "removed"
         outcome.chunks = done.chunks
 
     def _documents(
-        self, begun: Begun, named: Named, on_document: Callable[[], None]
+        self, begun: Begun, on_document: Callable[[], None]
     ) -> tuple[list[NewDocument], list[SourceDocument]]:
         """Cut what changed; a document that fails keeps the chunks it had, if any."""
-        outcome, before = begun.outcome, named.before
+        outcome, before = begun.outcome, begun.before
+        if begun.source.gone == "all":
+            sources = [one.source for one in before.documents] if before else []
+            return [NewDocument(source=source, chunks=()) for source in sources], []
         known = {document.source: document for document in before.documents} if before else {}
         made: list[NewDocument] = []
         described: list[SourceDocument] = []
@@ -330,6 +371,13 @@ class Ingest:
         if not described or (failures and len(begun.fresh) == 1):
             outcome.failures = []
             raise failures[0]
+        if begun.source.gone == "keep":
+            gone = known.keys() - {one.source for one in described}
+            made += [NewDocument(source=source, chunks=None) for source in gone]
+            described += [known[source] for source in gone]
+            order = renames_of.in_order([one.source for one in described], before, set(gone))
+            made.sort(key=lambda one: order.index(one.source))
+            described.sort(key=lambda one: order.index(one.source))
         return made, described
 
     def _chunks(self, document: Document) -> tuple[NewChunk, ...]:
@@ -350,22 +398,31 @@ class Ingest:
             for piece in pieces
         )
 
-    def _existing(self, named: Named) -> list[Existing]:
+    def _existing(self, begun: Begun) -> list[Existing]:
+        """The chunk files of a resource, their documents called what they are called now."""
+        return renames_of.files(self._lineage_of(begun.named), begun.renames)
+
+    def _lineage_of(self, named: Named | None) -> list[Existing]:
         """The chunk files of a resource; in the flat layout those of its documents."""
+        if named is None:
+            return []
         documents = named.before.documents if named.before is not None else ()
         sources = {document.source for document in documents}
-        return self._lineage.files_of(named.prefix, named.reference, sources.__contains__)
+        reference = named.before.source if named.before is not None else named.reference
+        return self._lineage.files_of(named.prefix, reference, sources.__contains__)
 
     def _plan(
-        self, named: Named, made: Sequence[NewDocument], *, name_sources: bool
+        self, begun: Begun, named: Named, made: Sequence[NewDocument], *, name_sources: bool
     ) -> tuple[Regeneration, dict[ChunkPath, bytes]]:
         """What is to be written, and the bytes of the chunk files that are there."""
         prefix = named.prefix
-        existing = self._existing(named) if named.before is not None or prefix else []
+        found = self._lineage_of(named) if named.before is not None or prefix else []
+        existing = renames_of.files(found, begun.renames)
         lost: list[Lost] = []
         if named.before is not None:
             sources = [document.source for document in named.before.documents]
-            lost = self._lineage.lost(prefix, named.record_path, sources)
+            there = named.old_record or named.record_path
+            lost = renames_of.lost(self._lineage.lost(prefix, there, sources), begun.renames)
 
         def planned(there: Sequence[Existing], taken: Iterable[str]) -> Regeneration:
             return regenerate(
@@ -380,9 +437,13 @@ class Ingest:
                 lost=lost,
             )
 
-        held = {file.path: file.data for file in existing}
+        held = {file.path: file.data for file in found}
         if named.before is not None:
-            return planned(existing, self._taken(prefix)), held
+            done = planned(existing, self._taken(prefix))
+            for file in existing:
+                if file.data != held[file.path] and file.path not in done.deletions:
+                    done.writes.setdefault(file.path, file.data)
+            return done, held
         if not prefix:
             return self._plan_flat(planned)
         ours = {file.path: file for file in existing if file.chunk.origin is not None}
@@ -462,17 +523,25 @@ class Ingest:
         before |= {CHUNKS.store_path(path): data for path, data in held.items()}
         changes |= {CHUNKS.store_path(path): data for path, data in done.writes.items()}
         changes |= dict.fromkeys(map(CHUNKS.store_path, done.deletions))
-        outcome.written, last = list(done.writes), CHUNKS.store_path(named.record_path)
+        outcome.written, outcome.removed = list(done.writes), list(done.deletions)
+        records: dict[ChunkPath, bytes | None] = {}
         if record is not None:
-            before[last] = self._held_at(last) if named.before is not None else None
-            changes[last] = resource_record.serialize(record)
-            outcome.written.append(named.record_path)
-        command = f"add {named.resource}"
+            data = resource_record.serialize(record) if record.documents else None
+            records = dict.fromkeys([named.old_record] if named.old_record is not None else [])
+            records[named.record_path] = data
+        for path, after in records.items():
+            changes[CHUNKS.store_path(path)] = after
+            before[CHUNKS.store_path(path)] = self._held_at(CHUNKS.store_path(path))
+            (outcome.removed if after is None else outcome.written).append(path)
         outcome.undo = change(
-            self._places, changes, before=before, command=command, last=[last], group=self._group
+            self._places,
+            changes,
+            before=before,
+            command=f"{self._command} {named.resource}",
+            last=[CHUNKS.store_path(path) for path in records],
+            group=self._group,
         )
         self._group = self._group or outcome.undo or ""
-        outcome.removed = list(done.deletions)
         outcome.merged = list(done.merged)
         outcome.kept, outcome.deleted = dict(done.kept), dict(done.deleted)
         outcome.generated = done.generated

@@ -32,6 +32,8 @@ class Named:
     record_path: ChunkPath
     before: Record | None
     """The record that is there."""
+    old_record: ChunkPath | None
+    """Where that lies, if not where it belongs now."""
     original: str | None
     """Where the original of a copy lies; None where it is used in place."""
 
@@ -79,11 +81,16 @@ class Naming:
         reference = self._reference(source)
         resource = self._resource(source, reference)
         prefix, record_path = self._places_of(resource, reference)
-        before = self._read_record(record_path)
-        if before is not None and before.source != reference:
+        was = reference if source.was is None else source.was
+        old_record = self._places_of(resource, was)[1]
+        before = self._read_record(old_record)
+        if before is not None and before.source != was:
             raise _in_use(
                 source.resource, f"{before.source}, as {CHUNKS.store_path(record_path)} says"
             )
+        if before is not None and before.resource is not None and not source.named:
+            # A file that was renamed since it was added still belongs to its resource.
+            resource = before.resource
         if before is None:
             if source.recorded is None:
                 self._check_overlap(source, reference)
@@ -95,6 +102,7 @@ class Naming:
             prefix=prefix,
             record_path=record_path,
             before=before,
+            old_record=old_record if before is not None and old_record != record_path else None,
             original=original,
         )
 

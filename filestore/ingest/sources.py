@@ -7,7 +7,7 @@ says why.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, overload
+from typing import Final, Literal, overload
 
 from filestore.config.layout import MAX_SOURCE_BYTES
 from filestore.core.errors import FilestoreError, UsageError
@@ -37,6 +37,11 @@ class SourcePath:
     """The folder, absolute, that was named in its stead: its ignore rules hold for it too."""
     recorded: str | None = None
     """Its reference where a record names it; None for a source that a person names."""
+    was: str | None = None
+    """Its reference in the record, where it was renamed since."""
+    gone: Literal["drop", "keep", "all"] = "drop"
+    """What becomes of documents that are gone: their chunks go as well, or stay; ``all`` where
+    nothing of the source is there, and all of its chunks are to go."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -251,7 +251,7 @@ class Inspector:
                     if path in chosen:
                         yield (kind, path), self._sided(path, kind)
             elif code == "source-missing" and code in self._policy.only:
-                yield ("remove", path), self._remove(path)
+                yield ("remove", path), self._remove(path, finding.other)
             elif code == "unsafe-attributes":
                 yield ("rewrite-attributes", path), self._attributes(path)
             elif finding.meaning.step == "reingest":
@@ -424,7 +424,10 @@ class Inspector:
         rows = self._catalog.files([conflict.path for conflict in self._conflicts.values()])
         return {self._catalog.source_of(row) or "" for row in rows.values()}
 
-    def _remove(self, path: StorePath) -> Prepared:
+    def _remove(self, path: StorePath, place: StorePath) -> Prepared:
+        if place:
+            problem = f"it was renamed: 'filestore update' follows it to {place}"
+            return Prepared(seen={}, problem=problem)
         found = self._recorded.record_of(path)
         if found is None or found[2] is None:
             return Prepared(seen={}, problem="no record names this source")

@@ -4,7 +4,7 @@ Changes nothing; how an original is looked at is `sidecar/originals`.
 """
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,7 +90,11 @@ class NewFiles:
 
 
 def untracked(
-    snapshot: StoreSnapshot, reachable: Reachable, *, followed_only: bool = False
+    snapshot: StoreSnapshot,
+    reachable: Reachable,
+    *,
+    followed_only: bool = False,
+    resources: Container[str] | None = None,
 ) -> NewFiles:
     """Documents beside the recorded ones, by name alone: nothing of them is read.
 
@@ -98,6 +102,7 @@ def untracked(
         snapshot: The store, its catalog inside a snapshot.
         reachable: Where the store may look.
         followed_only: Whether only folders are listed that their resource follows.
+        resources: Whose folders are listed; None for all.
     """
     from filestore.core.errors import FilestoreError
     from filestore.extract.folder import documents
@@ -113,6 +118,8 @@ def untracked(
         follow = snapshot.settings.follow
         is_followed = bool(resource) and is_followed_by(follow, reachable, resource, source)
         path = reachable.followed(source)
+        if resources is not None and resource not in resources:
+            continue
         if (followed_only and not is_followed) or path is None or not os.path.isdir(path):
             continue
         try:

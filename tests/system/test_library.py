@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import filestore
-from filestore.store import OtherThreadError
+from filestore.opened import OtherThreadError
 
 TEXT = "---\ntags: [contract, rent]\nyear: 2024\n---\n# The lease\n\nThe renewal is in writing.\n"
 

@@ -537,9 +537,11 @@ def test_a_partial_success_has_its_own_sentence_and_code(either: Any) -> None:
     assert len(report["failed"]) == 25
     assert either.json("add", "nowhere.md", code=3)["failed"]
     assert "failed 1:" not in either("add", "nowhere.md", code=3).stderr
-    either("add", "shelf/empty1.md", "shelf/empty2.md", code=3)
+    either.write("apart1.md", b"")
+    either.write("apart2.md", b"")
+    either("add", "apart1.md", "apart2.md", code=3)
     either("add", "refused/one/note.md")
-    either("add", "shelf/0.md", "refused/one/note.md")
+    either("add", "shelf/0.md", "refused/one/note.md", code=5)
 
 
 def test_a_reason_shows_no_raw_bytes_of_a_name(workspace: Any) -> None:

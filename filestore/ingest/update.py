@@ -1,0 +1,398 @@
+"""Bringing resources up to date with their originals: what changed, planned and re-ingested.
+
+`look` compares and changes nothing; `apply` goes through `add`. One rule: what was made from an
+original that is gone stays until a person asks for its removal, and a hand edit stays even then.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+from filestore.catalog import UnknownResourceError
+from filestore.core.errors import UsageError
+from filestore.core.findings import Finding, worst_first
+from filestore.core.paths import ChunkPath, is_below
+from filestore.core.progress import OnProgress, ignore
+from filestore.core.schema import JsonObject
+from filestore.fs.disk import FileSystemClock
+from filestore.git import repository
+from filestore.ingest.add import AddReport, add_all
+from filestore.ingest.pipeline import Outcome
+from filestore.ingest.sources import SourcePath
+from filestore.sidecar import originals
+from filestore.sidecar.commit import Commit
+from filestore.sidecar.originals import SourceDrift, is_followed
+from filestore.sidecar.session import Parts
+from filestore.sidecar.snapshot import StoreSnapshot
+from filestore.sync.apply import SyncReport
+from filestore.sync.run import Wanted as SyncWanted
+from filestore.sync.run import catch_up
+from filestore.verify import source_check, source_drift
+from filestore.verify.source_drift import NewFiles
+from filestore.verify.source_moves import where_to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What an update is asked for."""
+
+    resources: tuple[str, ...] = ()
+    """Exact names; none for all."""
+    around: str = ""
+    """A folder, absolute: only resources whose source holds it, or lies in it; "" for all."""
+    followed_only: bool = False
+    """Whether only resources are meant that follow their originals without being asked."""
+    remove_gone: bool = False
+    """Whether what was made from originals that are gone is to go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceChange(JsonObject):
+    """How the originals of one resource differ from its record."""
+
+    resource: str
+    record_path: ChunkPath
+    source: str
+    """As recorded."""
+    place: str
+    """Where that is now: elsewhere if it was renamed."""
+    modified: tuple[str, ...] = ()
+    """Documents that say something else now."""
+    new: tuple[str, ...] = ()
+    renamed: Mapping[str, str]
+    """Document as recorded to its name now."""
+    gone: tuple[str, ...] = ()
+    is_all_gone: bool = False
+    """Whether no document is left."""
+    chunks: int = 0
+    """How many chunk files were made from those that are gone."""
+    edited: int = 0
+    """How many of these were edited by hand."""
+
+    @property
+    def moved_to(self) -> str:
+        """Where its source is now; "" where it is where it was."""
+        return "" if self.place == self.source else self.place
+
+    @property
+    def has_news(self) -> bool:
+        """Whether there is anything to re-ingest."""
+        return bool(self.modified or self.new or self.renamed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdatePlan(JsonObject):
+    """What an update would do."""
+
+    changes: tuple[SourceChange, ...]
+    outside: tuple[str, ...] = ()
+    """Originals that the store may not look at."""
+    remove_gone: bool = False
+
+    def __iter__(self) -> Iterator[SourceChange]:
+        return iter(self.changes)
+
+    @property
+    def gone(self) -> int:
+        """How many originals are gone."""
+        return sum(len(change.gone) for change in self.changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateReport(JsonObject):
+    """What an update did."""
+
+    plan: UpdatePlan
+    ingested: AddReport
+    synced: SyncReport
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return iter(self.ingested)
+
+    def of(self, status: str) -> list[Outcome]:
+        """The outcomes of one kind."""
+        return [one for one in self.ingested.outcomes if one.status == status]
+
+    @property
+    def updated(self) -> list[Outcome]:
+        """Resources of which files were written."""
+        return self.of("updated")
+
+    @property
+    def unchanged(self) -> list[Outcome]:
+        """Resources that were looked at and had nothing to be written."""
+        return self.of("unchanged")
+
+    @property
+    def removed(self) -> list[Outcome]:
+        """Resources of which nothing is left."""
+        return self.of("removed")
+
+    @property
+    def failed(self) -> list[Outcome]:
+        """What could not be read."""
+        return self.ingested.failed
+
+    @property
+    def conflicts(self) -> list[Mapping[str, str]]:
+        """Files in which a hand edit and a new text overlap."""
+        return self.ingested.conflicts
+
+    @property
+    def embedded(self) -> int:
+        """Texts sent to the model."""
+        return self.ingested.embedded + self.synced.embedded
+
+    @property
+    def reused(self) -> int:
+        """Texts from the cache."""
+        return self.ingested.reused + self.synced.reused
+
+    @property
+    def remaining(self) -> tuple[Finding, ...]:
+        """What is left for a person."""
+        return self.synced.remaining
+
+    @property
+    def undo(self) -> str | None:
+        """Under which name all originals are kept; None where no file changed."""
+        return next((one.undo for one in self.ingested.outcomes if one.undo), None)
+
+
+def look(snapshot: StoreSnapshot, wanted: Wanted) -> UpdatePlan:
+    """What changed among originals; changes nothing.
+
+    Args:
+        snapshot: The store, its catalog inside a snapshot or a transaction.
+        wanted: Which resources are meant.
+
+    Raises:
+        UnknownResourceError: There is none of a name.
+    """
+    work = _Looking(snapshot, wanted)
+    changes = [work.change(*record) for record in work.records]
+    return UpdatePlan(
+        changes=tuple(one for one in changes if one.has_news or one.gone),
+        outside=tuple(work.drift.outside),
+        remove_gone=wanted.remove_gone,
+    )
+
+
+class _Looking:
+    """One look at the originals of a store."""
+
+    def __init__(self, snapshot: StoreSnapshot, wanted: Wanted) -> None:
+        self._snapshot = snapshot
+        self._catalog = snapshot.catalog
+        self._wanted = wanted
+        self._reachable = source_check.reachable(snapshot)
+        known = [
+            (path, resource, source) for path, resource, source, _ in self._catalog.all_records()
+        ]
+        names = {resource for _, resource, _ in known}
+        for name in wanted.resources:
+            if name not in names:
+                raise UnknownResourceError(
+                    f"no resource {name!r}", remedy="'filestore ls' lists what is there"
+                )
+        self.records = [one for one in known if self._is_meant(*one[1:])]
+        if wanted.around and not self.records:
+            raise UsageError(
+                f"no resource was made from {wanted.around}, what lies in it, or what is around it",
+                remedy="name what is to be added: filestore add PATH",
+            )
+        meant = {path for path, _, _ in self.records}
+        self._documents = [one for one in self._catalog.documents() if one[0] in meant]
+
+    def _is_meant(self, resource: str, source: str) -> bool:
+        wanted = self._wanted
+        if wanted.resources and resource not in wanted.resources:
+            return False
+        if wanted.around:
+            place = os.path.realpath(os.path.join(self._snapshot.places.root, source))
+            if not (is_below(wanted.around, place) or is_below(place, wanted.around)):
+                return False
+        follow = self._snapshot.settings.follow
+        return not wanted.followed_only or is_followed(follow, self._reachable, resource, source)
+
+    @cached_property
+    def drift(self) -> SourceDrift:
+        """What a look at the recorded documents found."""
+        return originals.look(self._catalog, self._reachable, documents=self._documents)
+
+    @cached_property
+    def _new(self) -> NewFiles:
+        resources = frozenset(resource for _, resource, _ in self.records)
+        return source_drift.untracked(self._snapshot, self._reachable, resources=resources)
+
+    @cached_property
+    def _missing(self) -> dict[str, str]:
+        seen = self.drift.seen
+        return {
+            source: digest
+            for _, _, source, digest in self._documents
+            if source in seen and not seen[source].found and not seen[source].reason
+        }
+
+    @cached_property
+    def _went(self) -> dict[str, str]:
+        new = [one.source for one in self._new.files]
+        folders = self._new.folders
+        return where_to(self._missing, new, folders, self._catalog, self._reachable)
+
+    @cached_property
+    def _moved_folders(self) -> dict[str, str]:
+        return source_drift.moved_folders(self._went, self._missing, self._new.folders)
+
+    @cached_property
+    def _waiting(self) -> set[tuple[str, str]]:
+        """Documents whose text now waits behind a hand edit, with its hash."""
+        return {(one.source, one.document) for one in self._catalog.conflicts()}
+
+    def change(self, path: ChunkPath, resource: str, source: str) -> SourceChange:
+        """How the originals of one resource differ."""
+        documents = [one for one in self._documents if one[0] == path]
+        seen = self.drift.seen
+        modified = [
+            one
+            for _, _, one, digest in documents
+            if one in seen and seen[one].found not in ("", digest) and not seen[one].reason
+            if (one, seen[one].found) not in self._waiting
+        ]
+        missing = [one for _, _, one, _ in documents if one in self._missing]
+        is_file = [one for _, _, one, _ in documents] == [source]
+        place = self._went.get(source, source) if is_file else self._moved_folders.get(source)
+        renamed = {one: self._went[one] for one in missing if self._is_followed_to(one, source)}
+        gone = [one for one in missing if one not in renamed and (one, "") not in self._waiting]
+        there = set(renamed.values())
+        new = [
+            one.source
+            for one in self._new.files
+            if one.resource == resource and one.source not in there
+        ]
+        rows = list(self._catalog.files_from(gone)) if gone else []
+        if gone and is_file:
+            rows = [row for row in self._catalog.files_of(resource) if row.origin]
+        return SourceChange(
+            resource=resource,
+            record_path=path,
+            source=source,
+            place=place or source,
+            modified=tuple(modified),
+            new=tuple(new),
+            renamed=renamed,
+            gone=tuple(gone),
+            is_all_gone=len(gone) == len(documents) and not new,
+            chunks=len(rows),
+            edited=sum(row.edited for row in rows),
+        )
+
+    def _is_followed_to(self, document: str, source: str) -> bool:
+        """Whether a missing document is still one of its resource where it went."""
+        if document not in self._went:
+            return False
+        place = self._went[document]
+        return document == source or is_below(place, self._moved_folders.get(source, source))
+
+
+def apply(
+    snapshot: StoreSnapshot,
+    open_commit: Callable[[], Commit],
+    planned: UpdatePlan,
+    *,
+    clock: FileSystemClock,
+    on_progress: OnProgress,
+) -> AddReport:
+    """Re-ingest what a plan names, as one change that is undone as one.
+
+    Args:
+        snapshot: The store, its catalog open to be written.
+        open_commit: Opens a commit to it.
+        planned: Made just now, under the same lock.
+        clock: The file system's.
+        on_progress: Called with the progress.
+
+    Raises:
+        GitBusyError: Git is in the middle of an operation.
+    """
+    sources = list(_sources(snapshot, planned))
+    if not sources:
+        return AddReport()
+    return add_all(
+        snapshot,
+        open_commit,
+        snapshot.settings,
+        sources,
+        clock=clock,
+        on_progress=on_progress,
+        command="update",
+    )
+
+
+def run(
+    parts: Parts, wanted: Wanted, sync: SyncWanted, on_progress: OnProgress = ignore
+) -> UpdateReport:
+    """Sync the store, re-ingest what changed among originals, and sync what that left.
+
+    Args:
+        parts: The store's.
+        wanted: Which resources are meant.
+        sync: How the index follows.
+        on_progress: Called with the progress.
+
+    Raises:
+        UnknownResourceError: There is no resource of a name.
+        GitBusyError: Git is in the middle of an operation, and files were to be written.
+        LockedError: Another writer holds the store.
+        WriteFailedError: The disk refused.
+    """
+    # Records that came with a checkout say what their chunks were made from.
+    synced = catch_up(parts, sync, on_progress)
+    with parts.writing("update", wait_s=sync.wait_s) as (catalog, embeddings, _):
+        snapshot = parts.snapshot(catalog, embeddings)
+        found = look(snapshot, wanted)
+        if wanted.followed_only and repository.operation(parts.places.root):
+            # What a person did not ask for waits until git is done.
+            return UpdateReport(plan=found, ingested=AddReport(), synced=synced)
+        open_commit = partial(parts.commit, catalog, embeddings, embed=sync.embed)
+        ingested = apply(snapshot, open_commit, found, clock=parts.clock(), on_progress=on_progress)
+    if ingested.outcomes:
+        parts.close()
+        again = catch_up(parts, sync, on_progress)
+        applied = tuple(worst_first([*synced.applied, *again.applied]))
+        synced = replace(
+            again,
+            applied=applied,
+            embedded=synced.embedded + again.embedded,
+            reused=synced.reused + again.reused,
+            problem=again.problem or ingested.problem,
+        )
+    return UpdateReport(plan=found, ingested=ingested, synced=synced)
+
+
+def plan(parts: Parts, wanted: Wanted) -> UpdatePlan:
+    """What `run` would do, by the catalog as it is; changes nothing.
+
+    Raises:
+        CatalogMissingError: There is no catalog yet.
+        UnknownResourceError: There is no resource of a name.
+    """
+    catalog = parts.catalog()
+    with catalog.snapshot():
+        return look(parts.snapshot(catalog, None), wanted)
+
+
+def _sources(snapshot: StoreSnapshot, planned: UpdatePlan) -> Iterable[SourcePath]:
+    for change in planned.changes:
+        if not (change.has_news or (planned.remove_gone and change.gone)):
+            continue
+        is_lost = change.is_all_gone
+        yield SourcePath(
+            path=os.path.normpath(os.path.join(snapshot.places.root, change.place)),
+            resource=change.resource,
+            named=True,
+            recorded=change.place,
+            was=change.source if change.moved_to else None,
+            gone="keep" if not planned.remove_gone else "all" if is_lost else "drop",
+        )

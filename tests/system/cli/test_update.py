@@ -1,0 +1,263 @@
+"""`filestore update`: originals that changed, came, were renamed or went, in one batch."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.system.conftest import prose
+
+PAGES = {name: f"# {name}\n\n{prose(name.lower())}" for name in ("Home", "Yard", "Attic")}
+
+
+@pytest.fixture
+def wiki(either: Any) -> Any:
+    """A folder of three notes and a note by itself, added."""
+    for name, text in PAGES.items():
+        either.write(f"wiki/{name}.md", text)
+    either.write("memo.md", "# Memo\n\nA memo.\n")
+    either("add", "wiki", "memo.md")
+    return either
+
+
+def chunk_with(workspace: Any, words: str) -> Path:
+    """The one chunk file that has some words."""
+    files = [path for path in workspace.chunked.rglob("*.md") if path.is_file()]
+    (found,) = (path for path in files if words in path.read_text())
+    return found
+
+
+def record_of(workspace: Any, source: str) -> Any:
+    """The record of a source."""
+    files = [path for path in workspace.chunked.rglob("*.json") if path.is_file()]
+    records = [json.loads(path.read_text()) for path in files]
+    (found,) = (record for record in records if record["source"] == source)
+    return found
+
+
+def rename(workspace: Any, old: str, new: str) -> None:
+    (workspace.folder / old).rename(workspace.folder / new)
+
+
+def test_nothing_changed(wiki: Any) -> None:
+    """Nothing is written, nothing is left, and the exit code is that of success."""
+    before = wiki.committed()
+    done = wiki("update")
+    assert done.stdout.splitlines() == [
+        "originals are as they were added",
+        "embedded 0 texts (0 from cache)",
+    ]
+    assert wiki.committed() == before
+    assert wiki.json("update", "--plan")["plan"]["changes"] == []
+
+
+def test_everything_at_once(wiki: Any) -> None:
+    """Edits, a new file, and a renamed one: only what changed is written and embedded."""
+    wiki.write("wiki/Home.md", PAGES["Home"] + "\nOne more line.\n")
+    wiki.write("wiki/New.md", "# New\n\nWords of the new one.\n")
+    rename(wiki, "wiki/Yard.md", "wiki/Garden.md")
+    rename(wiki, "memo.md", "reminder.md")
+    before = wiki.committed()
+    plan = wiki.json("update", "--plan", code=1)["plan"]
+    assert wiki.committed() == before
+    changes = {one["resource"]: one for one in plan["changes"]}
+    assert changes["wiki"]["modified"] == ["../wiki/Home.md"]
+    assert changes["wiki"]["new"] == ["../wiki/New.md"]
+    assert changes["wiki"]["renamed"] == {"../wiki/Yard.md": "../wiki/Garden.md"}
+    assert changes["memo.md"]["moved_to"] == "../reminder.md"
+    report = wiki.json("update")
+    assert report["plan"] == plan
+    assert [one["resource"] for one in report["updated"]] == ["memo.md", "wiki"]
+    assert (report["embedded"], report["remaining"], report["conflicts"]) == (2, [], [])
+    after = wiki.committed()
+    assert wiki.json("update")["updated"] == []
+    assert wiki.committed() == after
+    wiki.assert_settled()
+    wiki("undo", report["undo"])
+    assert wiki.committed() == before
+
+
+def test_a_renamed_original_keeps_its_chunk_files(wiki: Any) -> None:
+    """With a person's edit, questions and names in them; only the key that names it changes."""
+    path = chunk_with(wiki, "about yard")
+    own = path.with_name("yard of mine.md")
+    path.rename(own)
+    own.write_text(own.read_text().replace("step 4", "step four"))
+    text = own.read_text()
+    rename(wiki, "wiki/Yard.md", "wiki/Garden.md")
+    report = wiki.json("update")
+    assert (report["embedded"], report["conflicts"]) == (1, [])
+    changed = own.read_text().splitlines()
+    assert [line for line in changed if line not in text.splitlines()] == [
+        'source: "../wiki/Garden.md"'
+    ]
+    sources = {one["source"] for one in record_of(wiki, "../wiki")["documents"]}
+    assert sources == {"../wiki/Garden.md", "../wiki/Home.md", "../wiki/Attic.md"}
+    wiki.write("wiki/Garden.md", PAGES["Yard"].replace("step 9", "step nine"))
+    assert wiki.json("update")["updated"][0]["merged"] == [
+        f"chunked/{own.relative_to(wiki.chunked)}"
+    ]
+    assert "step four" in own.read_text()
+    assert "step nine" in own.read_text()
+
+
+def test_a_renamed_file_that_is_a_resource(wiki: Any) -> None:
+    """It keeps its resource and its name; later edits of it are followed."""
+    rename(wiki, "memo.md", "wiki/../reminder.md")
+    assert wiki.json("update")["embedded"] == 0
+    wiki.write("reminder.md", "# Memo\n\nA reminder.\n")
+    report = wiki.json("update", "memo.md")
+    assert [one["resource"] for one in report["updated"]] == ["memo.md"]
+    assert "A reminder." in chunk_with(wiki, "reminder.").read_text()
+    assert wiki.json("add", "reminder.md")["unchanged"][0]["resource"] == "memo.md"
+    wiki.assert_settled()
+
+
+def test_a_renamed_folder(wiki: Any) -> None:
+    """All of its documents go with it, those that are edited or gone since as well."""
+    path = chunk_with(wiki, "about yard")
+    path.write_text(path.read_text().replace("step 4", "step four"))
+    rename(wiki, "wiki", "docs")
+    plan = wiki.json("update", "--plan", code=1)["plan"]
+    assert plan["changes"][0]["moved_to"] == "../docs"
+    report = wiki.json("update")
+    assert report["conflicts"] == []
+    assert "step four" in path.read_text()
+    assert {one["source"] for one in record_of(wiki, "../docs")["documents"]} == {
+        f"../docs/{name}.md" for name in PAGES
+    }
+    wiki.assert_settled()
+
+
+def test_a_repair_does_not_remove_what_was_renamed(wiki: Any) -> None:
+    """Its chunks are as good as they were: the plan says what follows it instead."""
+    rename(wiki, "wiki/Yard.md", "wiki/Garden.md")
+    before = wiki.committed()
+    done = wiki("repair", "--only", "source-missing", "--write-files", "--yes", code=1)
+    assert "'filestore update' follows it to ../wiki/Garden.md" in done.stdout
+    assert wiki.committed() == before
+
+
+def test_what_is_gone_stays_until_it_is_asked_for(wiki: Any) -> None:
+    """Its chunks are searched, as outdated; `--remove-gone` removes them, and undo brings back."""
+    (wiki.folder / "wiki/Attic.md").unlink()
+    before = wiki.committed()
+    done = wiki("update", code=1)
+    assert "made from what is gone: 1 chunk: stays; --remove-gone removes it" in done.stdout
+    assert wiki.committed() == before
+    (hit,) = wiki.json("search", "attic", "--mode", "keyword")["hits"]
+    assert hit["freshness"] == "outdated"
+    wiki.write("wiki/New.md", "# New\n\nWords of the new one.\n")
+    assert wiki.json("update", code=1)["updated"][0]["chunks"] == 4
+    middle = wiki.committed()
+    report = wiki.json("update", "--remove-gone")
+    assert report["remaining"] == []
+    assert wiki.json("search", "attic", "--mode", "keyword", code=1)["hits"] == []
+    wiki("undo", report["undo"])
+    assert wiki.committed() == middle
+
+
+@pytest.mark.parametrize("gone", ["memo.md", "wiki"])
+def test_all_of_a_resource_is_gone(wiki: Any, gone: str) -> None:
+    """`--remove-gone` takes the record as well, so that the name is free again."""
+    path = wiki.folder / gone
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    before = wiki.committed()
+    wiki("update", code=1)
+    assert wiki.committed() == before
+    report = wiki.json("update", "--remove-gone")
+    assert [one["resource"] for one in report["removed"]] == [gone]
+    assert gone not in [one["resource"] for one in wiki.json("ls")["items"]]
+    wiki.assert_settled()
+    wiki("undo", report["undo"])
+    assert wiki.committed() == before
+    assert set(wiki.drift()) == {"source-missing"}
+
+
+@pytest.mark.parametrize("gone", ["memo.md", "wiki", "wiki/Home.md"])
+def test_a_hand_edit_outlives_its_original(wiki: Any, gone: str) -> None:
+    """Even `--remove-gone` keeps it, as a conflict in which a person chooses."""
+    path = chunk_with(wiki, "A memo." if gone == "memo.md" else "about home")
+    path.write_text(path.read_text() + "My own line.\n")
+    target = wiki.folder / gone
+    shutil.rmtree(target) if target.is_dir() else target.unlink()
+    report = wiki.json("update", "--remove-gone", code=1)
+    assert [one["path"] for one in report["conflicts"]] == [
+        f"chunked/{path.relative_to(wiki.chunked)}"
+    ]
+    assert "My own line." in path.read_text()
+    after = wiki.committed()
+    again = wiki.json("update", "--remove-gone", code=1)
+    assert (again["updated"], again["removed"], again["undo"]) == ([], [], None)
+    assert wiki.committed() == after
+    assert "ingest-conflict" in wiki.drift()
+    wiki("repair", "--theirs", path, "--yes", code=None)
+    assert not path.exists()
+
+
+def test_a_conflict_is_kept_and_told(wiki: Any) -> None:
+    """Where a hand edit and the new text overlap both stay; a second update writes nothing."""
+    path = chunk_with(wiki, "about home")
+    path.write_text(path.read_text().replace("in step 4", "in my step"))
+    wiki.write("wiki/Home.md", PAGES["Home"].replace("in step 4", "in their step"))
+    report = wiki.json("update", code=1)
+    assert len(report["conflicts"]) == 1
+    assert "ingest-conflict" in {one["code"] for one in report["remaining"]}
+    after = wiki.committed()
+    again = wiki.json("update", code=1)
+    assert (again["updated"], again["unchanged"], again["undo"]) == ([], [], None)
+    assert wiki.committed() == after
+
+
+def test_only_what_is_named(wiki: Any) -> None:
+    """Another resource stays behind; a name that is none says what there is."""
+    wiki.write("wiki/Home.md", "# Home\n\nOther words.\n")
+    wiki.write("memo.md", "# Memo\n\nOther words.\n")
+    report = wiki.json("update", "wiki", code=1)
+    assert [one["resource"] for one in report["updated"]] == ["wiki"]
+    assert wiki.drift() == {"source-modified": ["../memo.md"]}
+    assert "no resource 'nothing'" in wiki("update", "nothing", code=3).stderr
+
+
+def test_add_without_a_path(wiki: Any) -> None:
+    """Inside an added folder it updates that folder; elsewhere it asks for a path."""
+    wiki.write("wiki/sub/Deep.md", "# Deep\n\nWords of the deep.\n")
+    wiki.write("memo.md", "# Memo\n\nOther words.\n")
+    report = wiki.json("add", cwd=wiki.folder / "wiki/sub", code=1)
+    assert [one["resource"] for one in report["updated"]] == ["wiki"]
+    assert wiki.drift() == {"source-modified": ["../memo.md"]}
+    assert wiki.json("add", cwd=wiki.folder)["updated"][0]["resource"] == "memo.md"
+    elsewhere = wiki.folder / "elsewhere"
+    elsewhere.mkdir()
+    done = wiki("add", cwd=elsewhere, code=2)
+    assert "name what is to be added: filestore add PATH" in done.stderr
+    assert "name a file or a folder" in wiki("add", "--into", "x", code=2).stderr
+
+
+def test_no_file_is_written_in_the_middle_of_a_merge(wiki: Any) -> None:
+    """As for every command that writes chunk files: it is refused, and says why."""
+    git = ["git", "-C", str(wiki.folder), "-c", "user.name=a", "-c", "user.email=a@localhost"]
+    for words in (["add", "-A"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *words], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True).stdout
+    (wiki.folder / ".git/MERGE_HEAD").write_bytes(head)
+    wiki.write("wiki/Home.md", "# Home\n\nOther words.\n")
+    before = wiki.committed()
+    assert "merge" in wiki("update", code=4).stderr
+    assert wiki.committed() == before
+
+
+def test_a_record_of_a_stranger(wiki: Any, tmp_path: Path) -> None:
+    """What it names outside the work tree is not looked at, and that is said."""
+    outside = tmp_path.parent / "stranger.md"
+    outside.write_text("Words of a stranger.\n")
+    for path in wiki.chunked.rglob("*.json"):
+        if path.is_file() and '"../memo.md"' in path.read_text():
+            path.write_text(path.read_text().replace("../memo.md", f"../../../{outside.name}"))
+    before = wiki.committed()
+    done = wiki("update", code=None)
+    assert "1 original outside the work tree" in done.stderr
+    assert wiki.committed() == before
