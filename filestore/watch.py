@@ -8,8 +8,8 @@ error of one sync ends it, and it holds no lock between two.
 import contextlib
 import os
 import time
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from filestore.config.settings import SettingsError, read
@@ -21,6 +21,7 @@ from filestore.git.repository import git_folder
 if TYPE_CHECKING:
     from filestore.config.layout import Places
     from filestore.core.findings import Finding
+    from filestore.ingest.update import UpdateReport
     from filestore.store import Store
     from filestore.sync.apply import SyncReport
 
@@ -59,6 +60,13 @@ class Synced(Event):
     """The sidecar was synced, or what is left for a person has changed."""
 
     report: "SyncReport"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Updated(Event):
+    """Resources followed their originals, or could not."""
+
+    report: "UpdateReport"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +128,26 @@ class _Watcher:
     settings: bytes | None = None
     remaining: "tuple[Finding, ...] | None" = None
     failure: tuple[str, str] | None = None
+    unread: tuple[str, ...] = ()
+    """What an update said of originals that it could not take in."""
+    originals: dict[str, "Stamp"] = field(default_factory=dict)
+    """Each followed original and its folder, as it was before the last update."""
+    moving: dict[str, "Stamp"] = field(default_factory=dict)
+    """The same, a moment ago."""
+
+    def originals_changed(self) -> bool:
+        """Whether followed originals changed and are not being written just now."""
+        now = {path: _stamp(path) for path in self.originals}
+        is_settled, self.moving = now == self.moving, now
+        if now == self.originals or not is_settled:
+            return False
+        self.originals = now
+        return True
+
+    def watch_originals(self, paths: "Iterable[str]") -> None:
+        """Watch these from now on."""
+        known = self.originals
+        self.originals = {path: known[path] if path in known else _stamp(path) for path in paths}
 
     def close(self) -> None:
         """Let go of the store."""
@@ -128,10 +156,22 @@ class _Watcher:
         self.store = None
 
 
+Stamp = tuple[int, int, int] | None
+
+
+def _stamp(path: str) -> Stamp:
+    """Tells whether a file, or the names in a folder, changed; None where there is nothing."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
 def watch(
     open_store: "Callable[[], Store]", places: "Places", *, embed: bool, stop: Stop
 ) -> Iterator[Event]:
-    """Sync, then again whenever something changed, until `stop`.
+    """Sync, then again whenever something changed, until `stop`; originals are followed.
 
     Args:
         open_store: Opens the store again, also after its settings changed.
@@ -150,7 +190,8 @@ def watch(
                     rescan_s = BLIND_S
                 elif isinstance(notice, Ready):
                     rescan_s = RESCAN_S
-                if notice is not None or time.monotonic() - scanned_s >= rescan_s:
+                is_due = time.monotonic() - scanned_s >= rescan_s
+                if notice is not None or watcher.originals_changed() or is_due:
                     yield from _follow(watcher)
                     scanned_s = time.monotonic()
         finally:
@@ -218,18 +259,31 @@ def _sync(watcher: _Watcher) -> Iterator[Event]:
     is_reported = False
     while watcher.store is not None and not watcher.stop.is_set():
         try:
-            report = watcher.store.sync(embed=watcher.embed, wait_s=_TICK_S)
+            # A change from now on is one that the next look has to find.
+            watcher.originals = {path: _stamp(path) for path in watcher.originals}
+            updated = watcher.store.update(followed_only=True, embed=watcher.embed, wait_s=_TICK_S)
         except LockedError as error:
             if not is_reported:
                 is_reported = True
                 yield Waiting(reason=error.message)
             continue
+        report = updated.synced
+        watcher.watch_originals(updated.plan.watched)
+        yield from _updated(watcher, updated)
         if report.applied or report.remaining != watcher.remaining:
             watcher.remaining = report.remaining
             yield Synced(report=report)
         if report.problem is not None:
             raise report.problem
         return
+
+
+def _updated(watcher: _Watcher, report: "UpdateReport") -> Iterator[Event]:
+    """Say what was re-ingested; the same failure once, not at every scan."""
+    failed = tuple(f"{one.source}: {one.error}" for one in report.failed)
+    is_new, watcher.unread = failed != watcher.unread, failed
+    if report.updated or report.removed or report.conflicts or (failed and is_new):
+        yield Updated(report=report)
 
 
 def changes(

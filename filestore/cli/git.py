@@ -13,6 +13,7 @@ from filestore.core.schema import make
 
 if TYPE_CHECKING:
     from filestore.git.hooks import Hook, Repository
+    from filestore.ingest.update import UpdateReport
     from filestore.sync.apply import SyncReport
     from filestore.verify.staged import Staged
 
@@ -150,15 +151,26 @@ def _refuse(store: str, checked: "Staged") -> None:
 
 
 def _follow(options: Any) -> int:
-    """Sync without embedding, saying only what a person who works with git wants to know."""
+    """Follow originals and sync, without embedding; say what concerns a person who uses git."""
     from filestore.cli import _context
 
     with _context.open_store(options) as store:
-        report = store.sync(embed=False, wait_s=_WAIT_S)
-        clean = is_clean(report.remaining)
-    for line in _told(report):
+        updated = store.update(followed_only=True, embed=False, wait_s=_WAIT_S)
+        clean = is_clean(updated.remaining)
+    for line in [*_followed(updated), *_told(updated.synced)]:
         _diagnostics.say(line)
     return 0 if clean else 1
+
+
+def _followed(report: "UpdateReport") -> list[str]:
+    lines = [
+        f"{one.status} {shown_path(one.resource)} from its original"
+        for one in (*report.updated, *report.removed)
+    ]
+    if report.conflicts:
+        files = _output.count(len(report.conflicts), "file")
+        lines.append(f"{files} kept: your edit and the new text overlap; see 'filestore status'")
+    return lines + [f"failed {shown_path(one.source)}: {one.error}" for one in report.failed]
 
 
 def _told(report: "SyncReport") -> list[str]:

@@ -8,11 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _output
-from filestore.core.safe_text import safe_text
+from filestore.core.paths import ChunkPath, store_path
+from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import make
 
 if TYPE_CHECKING:
     from filestore import watch
+    from filestore.ingest.update import UpdateReport
 
 EXAMPLE = "filestore watch --json"
 _KEPT: Final = "what was done so far is kept"
@@ -63,6 +65,8 @@ def _tell(event: "watch.Event", *, as_json: bool) -> None:
     match event:
         case watch.Synced():
             _say(_synced_json(event), _synced_words(event), as_json=as_json)
+        case watch.Updated(report=report):
+            _say(_updated_json(report), _updated_words(report), as_json=as_json)
         case watch.Waiting(reason=reason):
             _say({"event": "waiting", "for": reason}, f"waiting: {reason}", as_json=as_json)
         case watch.Unavailable(reason=reason):
@@ -91,6 +95,26 @@ def _counts(found: "tuple[Any, ...]") -> dict[str, int]:
     for finding in found:
         counts[finding.code] = counts.get(finding.code, 0) + 1
     return counts
+
+
+def _updated_json(report: "UpdateReport") -> dict[str, Any]:
+    return {
+        "event": "updated",
+        "updated": [one.resource for one in (*report.updated, *report.removed)],
+        "conflicts": [store_path(ChunkPath(one["path"])) for one in report.conflicts],
+        "failed": [one.source for one in report.failed],
+    }
+
+
+def _updated_words(report: "UpdateReport") -> str:
+    parts = [f"{one.status} {shown_path(one.resource)}" for one in report if one.status != "failed"]
+    parts += [
+        f"kept {shown_path(store_path(ChunkPath(one['path'])))}: your edit and the new text"
+        " overlap ('filestore repair --ours PATH' or '--theirs PATH')"
+        for one in report.conflicts
+    ]
+    parts += [f"failed {shown_path(one.source)}: {one.error}" for one in report.failed]
+    return "; ".join(parts)
 
 
 def _synced_json(event: "watch.Synced") -> dict[str, Any]:

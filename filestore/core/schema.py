@@ -116,7 +116,8 @@ SHAPES: Final[dict[str, str]] = {
     "git": "folder:text store:text note:text hooks:[Hook]",
     "Hook": "hook=name:text state:text path:text line:text",
     "watch": "event:text applied?:{number} remaining?:{number} embedded?:number reused?:number"
-    " generation?:number for?:text error?:text detail?:text remedy?:text",
+    " generation?:number updated?:[text] conflicts?:[text] failed?:[text] for?:text"
+    " error?:text detail?:text remedy?:text",
     "demo": "root:text clean:flag",
     "error": "error:text detail:text remedy:text",
 }

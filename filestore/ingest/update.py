@@ -88,15 +88,18 @@ class UpdatePlan(JsonObject):
     changes: tuple[SourceChange, ...]
     outside: tuple[str, ...] = ()
     """Originals that the store may not look at."""
+    watched: tuple[str, ...] = ()
+    """Absolute paths of the originals that were looked at, and of the folders they lie in where
+    new ones are taken in."""
     remove_gone: bool = False
 
     def __iter__(self) -> Iterator[SourceChange]:
         return iter(self.changes)
 
     @property
-    def gone(self) -> int:
-        """How many originals are gone."""
-        return sum(len(change.gone) for change in self.changes)
+    def has_work(self) -> bool:
+        """Whether there is anything to be done."""
+        return any(one.has_news or (self.remove_gone and one.gone) for one in self.changes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +178,7 @@ def look(snapshot: StoreSnapshot, wanted: Wanted) -> UpdatePlan:
     return UpdatePlan(
         changes=tuple(one for one in changes if one.has_news or one.gone),
         outside=tuple(work.drift.outside),
+        watched=tuple(work.watched()),
         remove_gone=wanted.remove_gone,
     )
 
@@ -249,6 +253,21 @@ class _Looking:
     def _waiting(self) -> set[tuple[str, str]]:
         """Documents whose text now waits behind a hand edit, with its hash."""
         return {(one.source, one.document) for one in self._catalog.conflicts()}
+
+    def watched(self) -> Iterator[str]:
+        """Where the originals lie, and the folders in which new ones may come."""
+        folders: dict[str, None] = {}
+        sources = {source for _, _, source in self.records}
+        for _, _, document, _ in self._documents:
+            path = self._reachable.path(document)
+            if path is None:
+                continue
+            yield path
+            folder = document.rpartition("/")[0]
+            while folder not in folders and any(is_below(folder, one) for one in sources):
+                folders[folder] = None
+                folder = folder.rpartition("/")[0]
+        yield from filter(None, map(self._reachable.followed, folders))
 
     def change(self, path: ChunkPath, resource: str, source: str) -> SourceChange:
         """How the originals of one resource differ."""
@@ -349,12 +368,15 @@ def run(
     """
     # Records that came with a checkout say what their chunks were made from.
     synced = catch_up(parts, sync, on_progress)
+    found = plan(parts, wanted)
+    # What a person did not ask for waits until git is done.
+    waits = wanted.followed_only and repository.operation(parts.places.root)
+    parts.close()
+    if waits or not found.has_work:
+        return UpdateReport(plan=found, ingested=AddReport(), synced=synced)
     with parts.writing("update", wait_s=sync.wait_s) as (catalog, embeddings, _):
         snapshot = parts.snapshot(catalog, embeddings)
         found = look(snapshot, wanted)
-        if wanted.followed_only and repository.operation(parts.places.root):
-            # What a person did not ask for waits until git is done.
-            return UpdateReport(plan=found, ingested=AddReport(), synced=synced)
         open_commit = partial(parts.commit, catalog, embeddings, embed=sync.embed)
         ingested = apply(snapshot, open_commit, found, clock=parts.clock(), on_progress=on_progress)
     if ingested.outcomes:

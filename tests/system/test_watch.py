@@ -262,3 +262,63 @@ def something(chunked: Path, chance: random.Random) -> None:
         target = chunked / f"moved{chance.randint(1, 3)}"
         if not target.exists():
             chance.choice([path for path in folders if path.parent == chunked]).rename(target)
+
+
+def test_originals_are_followed(workspace: Any, watch: Callable[..., Watching]) -> None:
+    """Saved, made, renamed: chunk files and index follow; what is gone stays, and is told."""
+    workspace.write("wiki/Home.md", "# Home\n\nAmber.\n")
+    workspace.write("wiki/Yard.md", "# Yard\n\nBasalt.\n")
+    workspace("add", "wiki")
+    workspace.write("wiki/Home.md", "# Home\n\nCopper.\n")
+    watching = watch("--json")
+    assert watching.event("updated")["updated"] == ["wiki"]
+    assert workspace.found("copper") == ["wiki/chunk1.md"]
+    workspace.write("wiki/New.md", "# New\n\nDiorite.\n")
+    assert watching.event("updated")["updated"] == ["wiki"]
+    assert len(workspace.found("diorite")) == 1
+    (workspace.folder / "wiki/Yard.md").rename(workspace.folder / "wiki/Garden.md")
+    assert watching.event("updated")["updated"] == ["wiki"]
+    workspace.write("wiki/Garden.md", "# Yard\n\nEmerald.\n")
+    assert watching.event("updated")["updated"] == ["wiki"]
+    assert workspace.found("emerald") == ["wiki/chunk2.md"]
+    before = workspace.truth()
+    (workspace.folder / "wiki/Garden.md").unlink()
+    while watching.event()["remaining"] != {"source-missing": 1}:
+        pass
+    assert workspace.truth() == before
+    assert watching.end() == 0
+
+
+def test_a_conflict_with_an_original_is_told_once(
+    workspace: Any, watch: Callable[..., Watching]
+) -> None:
+    """The hand edit stays, the event names its file, and a person chooses."""
+    workspace.write("memo.md", "# Memo\n\nAmber.\n")
+    workspace("add", "memo.md")
+    path = workspace.chunked / "memo.md/chunk1.md"
+    path.write_text(path.read_text().replace("Amber", "My amber"))
+    watching = watch("--json")
+    watching.until("modified")
+    workspace.write("memo.md", "# Memo\n\nTheir amber.\n")
+    event = watching.event("updated")
+    assert event["conflicts"] == ["chunked/memo.md/chunk1.md"]
+    assert "ingest-conflict" in watching.event()["remaining"]
+    assert "My amber." in path.read_text()
+    write(workspace, "other.md", "Basalt.\n")
+    watching.until("untracked")
+    watching.end()
+    assert [json.loads(line)["event"] for line in watching.lines].count("updated") == 1
+
+
+def test_originals_that_are_not_followed(workspace: Any, watch: Callable[..., Watching]) -> None:
+    """With `follow = false` no chunk file is written, and what changed is told."""
+    workspace.write("memo.md", "# Memo\n\nAmber.\n")
+    workspace("add", "memo.md")
+    settings = workspace.store / "filestore.toml"
+    settings.write_text("follow = false\n" + settings.read_text())
+    workspace.write("memo.md", "# Memo\n\nBasalt.\n")
+    before = workspace.truth()
+    watching = watch("--json")
+    assert watching.event()["remaining"] == {"source-modified": 1}
+    assert workspace.truth() == before
+    assert watching.end() == 0

@@ -132,6 +132,30 @@ def test_merge_amend_and_rebase_are_followed(followed: Any) -> None:
     assert followed.found("tin") == ["late/chunk1.md"]
 
 
+def test_originals_are_followed(followed: Any) -> None:
+    """A checkout that changes an original changes its chunk files, one in a rebase does not."""
+    root = followed.folder
+    run_git(root, "checkout", "--quiet", "main")
+    followed.write("notes.md", "# Notes\n\nAll about copper.\n")
+    run_git(root, *UNHOOKED, "commit", "--quiet", "-am", "original")
+    run_git(root, *UNHOOKED, "checkout", "--quiet", "other")
+    said = run_git(root, "checkout", "main")
+    assert "updated notes.md from its original" in said
+    assert followed.found("copper") == ["notes.md/chunk1.md"]
+    assert set(followed.drift()) <= {"vector-missing"}
+
+
+def test_originals_that_are_not_followed(followed: Any) -> None:
+    """With `follow = false` a hook writes no chunk file, and says what is left."""
+    settings = followed.store / "filestore.toml"
+    settings.write_text("follow = false\n" + settings.read_text())
+    followed.write("notes.md", "# Notes\n\nAll about copper.\n")
+    before = followed.truth()
+    said = run_git(followed.folder, "checkout", "-b", "third")
+    assert "source-modified" in said
+    assert followed.truth() == before
+
+
 def test_new_texts_wait_for_sync(followed: Any) -> None:
     """What was never embedded is found by keyword after a checkout, and the person is told."""
     run_git(followed.folder, *UNHOOKED, "checkout", "main")
