@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from filestore.fulltext import Syntax
     from filestore.history.batch import Group, State
     from filestore.ingest.add import AddReport
+    from filestore.ingest.pipeline import OnCopy
     from filestore.ingest.remove import Removed
     from filestore.ingest.update import UpdatePlan, UpdateReport
     from filestore.ingest.update import Wanted as UpdateWanted
@@ -199,6 +200,8 @@ class Store(OpenStore):
         *paths: StrPath,
         into: str | None = None,
         each: bool = False,
+        copy: bool = True,
+        on_copy: "OnCopy | None" = None,
         wait_s: float = DEFAULT_WAIT_S,
         on_progress: OnProgress = ignore,
     ) -> "AddReport":
@@ -208,6 +211,8 @@ class Store(OpenStore):
             paths: Files and folders; a folder is one resource.
             into: The resource's name; None for that of the file or folder.
             each: Whether every child of a folder is a resource of its own.
+            copy: Whether originals from outside the work tree are copied, or only referenced.
+            on_copy: Called before they are, with their path and the outcome so far.
             wait_s: How long to wait for another writer.
             on_progress: Called with the progress.
 
@@ -226,9 +231,10 @@ class Store(OpenStore):
                 self._parts.snapshot(catalog, embeddings),
                 partial(self._parts.commit, catalog, embeddings, embed=True),
                 self.settings,
-                named.outside(self.root),
+                named.outside(self.root, copy=copy),
                 clock=self._parts.clock(),
                 on_progress=on_progress,
+                on_copy=on_copy,
             )
         report.folders, report.unusable = named.folders, named.unusable
         return report
@@ -255,11 +261,12 @@ class Store(OpenStore):
             on_progress: Called with the progress.
         """
         from filestore.ingest import update
-        from filestore.sync.run import Wanted
 
         wanted = self._wanted(resources, around, followed_only, remove_gone)
         self.close()
-        report = update.run(self._parts, wanted, Wanted(embed=embed, wait_s=wait_s), on_progress)
+        report = update.run(
+            self._parts, wanted, embed=embed, wait_s=wait_s, on_progress=on_progress
+        )
         remaining = marked(report.remaining, self.settings.accepted)
         return replace(report, synced=replace(report.synced, remaining=remaining))
 
@@ -277,12 +284,8 @@ class Store(OpenStore):
 
         with self._reading() if resources else contextlib.nullcontext() as it:
             names = [resource_named(it, name, self.places) for name in resources] if it else []
-        return Wanted(
-            resources=tuple(names),
-            around=os.path.realpath(os.fsdecode(around)) if around else "",
-            followed_only=followed_only,
-            remove_gone=remove_gone,
-        )
+        place = os.path.realpath(os.fsdecode(around)) if around else ""
+        return Wanted(tuple(names), place, followed_only=followed_only, remove_gone=remove_gone)
 
     def remove(self, *resources: str, wait_s: float = DEFAULT_WAIT_S) -> "tuple[Removed, ...]":
         """Remove resources from the tree and from the sidecar: all of them, or none.

@@ -26,6 +26,9 @@ hand edits are kept; the new source text is kept beside them. Choose for each fi
   'filestore repair --ours PATH' keeps the edit, '--theirs PATH' takes the new text"""
 _DELETED_HINT = """\
 files you deleted stay deleted; to restore one: 'filestore repair --path PATH --write-files'"""
+_NOT_COPIED: Final = """\
+originals outside the work tree are looked at by 'status' and 'update' once the store may:
+  'filestore trust' shows what it would reach, and allows it"""
 _SHOWN: Final = 10
 """Lines of one kind printed for one folder; the rest is counted, and listed with ``--json``."""
 _REASONS: Final = 5
@@ -42,6 +45,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--into", metavar="NAME", help="the resource's name (default: the file's)")
     parser.add_argument(
+        "--no-copy",
+        action="store_true",
+        help="only reference originals outside the work tree, which are copied otherwise",
+    )
+    parser.add_argument(
         "--each", action="store_true", help="make each child of a folder its own resource"
     )
 
@@ -52,12 +60,19 @@ def run(options: Any) -> int:
         return _update_here(options)
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         report = store.add(
-            *options.paths, into=options.into, each=options.each, on_progress=on_progress
+            *options.paths,
+            into=options.into,
+            each=options.each,
+            copy=not options.no_copy,
+            on_copy=_say_copies,
+            on_progress=on_progress,
         )
     if options.json:
         _output.write_json(report.to_dict())
     else:
         _words(report, report.folders, report.unusable)
+        if options.no_copy and any(one.is_outside for one in report.outcomes):
+            _diagnostics.say(_NOT_COPIED)
     left = _diagnostics.left_without(report.problem)
     if report.is_partial:
         if not options.json:
@@ -93,6 +108,15 @@ def _reason(path: str, error: FilestoreError) -> str:
     for start in ("…: ", "… ", "is "):
         text = text.removeprefix(start)
     return safe_text(text, keep_newlines=False)
+
+
+def _say_copies(path: str, outcome: "Outcome") -> None:
+    files = _output.count(len(outcome.copied), "file")
+    _diagnostics.say(
+        f"{shown_path(path)} lies outside the work tree: copying {files},"
+        f" {outcome.copied_bytes:,} bytes, to {shown_path(outcome.source)}"
+        " (--no-copy only references it)"
+    )
 
 
 def _update_here(options: Any) -> int:

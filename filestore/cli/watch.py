@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _output
-from filestore.core.paths import ChunkPath, store_path
+from filestore.core.paths import CHUNKS, ChunkPath
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import make
 
@@ -101,7 +101,7 @@ def _updated_json(report: "UpdateReport") -> dict[str, Any]:
     return {
         "event": "updated",
         "updated": [one.resource for one in (*report.updated, *report.removed)],
-        "conflicts": [store_path(ChunkPath(one["path"])) for one in report.conflicts],
+        "conflicts": [CHUNKS.store_path(ChunkPath(one["path"])) for one in report.conflicts],
         "failed": [one.source for one in report.failed],
     }
 
@@ -109,7 +109,7 @@ def _updated_json(report: "UpdateReport") -> dict[str, Any]:
 def _updated_words(report: "UpdateReport") -> str:
     parts = [f"{one.status} {shown_path(one.resource)}" for one in report if one.status != "failed"]
     parts += [
-        f"kept {shown_path(store_path(ChunkPath(one['path'])))}: your edit and the new text"
+        f"kept {shown_path(CHUNKS.store_path(ChunkPath(one['path'])))}: your edit and the new text"
         " overlap ('filestore repair --ours PATH' or '--theirs PATH')"
         for one in report.conflicts
     ]

@@ -36,7 +36,7 @@ SHAPES: Final[dict[str, str]] = {
     " renamed:{text} gone:[text] chunks:number edited:number",
     "Outcome": "source:text resource=named:text|null chunks:number error?=error.message:text"
     " remedy?=error.remedy:text merged?:[below] kept?=kept_details:{text} deleted?:[below]"
-    " ignored?:number other?:number skipped?:[Passed]",
+    " ignored?:number other?:number skipped?:[Passed] copied_bytes?:number",
     "Passed": "path=0:text reason=1:text",
     "Conflict": "path:below detail:text",
     "Problem": _PROBLEM,

@@ -27,7 +27,7 @@ from filestore.history.write import (
     look_at_existing,
 )
 from filestore.ingest.extraction_pool import Extraction
-from filestore.ingest.pipeline import Begun, Ingest, Outcome
+from filestore.ingest.pipeline import Begun, Ingest, OnCopy, Outcome
 from filestore.ingest.provenance import Lineage
 from filestore.ingest.regenerate import Lost
 from filestore.ingest.resource_names import Naming
@@ -157,10 +157,12 @@ def add_all(
     on_progress: OnProgress,
     group: str = "",
     command: str = "add",
+    on_copy: OnCopy | None = None,
 ) -> AddReport:
     """Add sources and index what they wrote, as far as their model can be had.
 
-    What it changes is undone together, and with what `group` names, a batch of originals.
+    What it changes is undone together, and with what `group` names, a batch of originals. Before
+    originals from outside the work tree are copied `on_copy` is called.
 
     Raises:
         GitBusyError: Git is in the middle of an operation.
@@ -190,6 +192,7 @@ def add_all(
         lineage=Lineage(snapshot.places, settings.layout, snapshot.catalog),
         group=group,
         command=command,
+        on_copy=on_copy,
     )
     report = AddReport()
     waiting: list[Outcome] = []

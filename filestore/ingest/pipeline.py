@@ -55,8 +55,7 @@ class Outcome(JsonObject):
     """As recorded: relative to the store root; as given where it never got that far."""
     resource: str
     status: str
-    """``added``, ``updated``, ``unchanged`` or ``failed``; ``removed`` where its source is gone and
-    nothing of it is left."""
+    """``added``, ``updated``, ``unchanged``, ``failed``, or ``removed``: nothing of it is left."""
     chunks: int = 0
     error: FilestoreError | None = None
     record_path: ChunkPath = TOP
@@ -97,6 +96,20 @@ class Outcome(JsonObject):
     original: str | None = None
     """Where the original of a copy lies; remembered in the sidecar, never committed."""
     undo: str | None = None
+    copied: tuple[int, ...] = ()
+    """The size of each original that was copied from outside the work tree."""
+
+    is_outside: bool = False
+    """Whether its source lies outside the work tree and is only referenced."""
+
+    @property
+    def copied_bytes(self) -> int:
+        """The size of all of them."""
+        return sum(self.copied)
+
+
+OnCopy = Callable[[str, Outcome], None]
+"""Called before originals are copied, with the path of the source and what is known by then."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -136,6 +149,7 @@ class Ingest:
         lineage: Lineage,
         group: str = "",
         command: str = "add",
+        on_copy: OnCopy | None = None,
     ) -> None:
         """Prepare.
 
@@ -148,7 +162,9 @@ class Ingest:
             lineage: Knows what the chunk files that are there came from.
             group: The first batch of originals of the same command, if there is one already.
             command: What the list of changes calls it.
+            on_copy: Called before copies are made.
         """
+        self._on_copy = on_copy
         self._group, self._command = group, command
         self._places = places
         self._settings = settings
@@ -174,6 +190,7 @@ class Ingest:
         with _told(begun):
             named = self._naming.name(source)
             outcome.source, outcome.resource = named.reference, named.resource
+            outcome.is_outside = self._naming.is_outside(source)
             outcome.original, outcome.record_path = named.original, named.record_path
             begun.fresh = self._read(source, outcome, named)
             outcome.documents = {path: one.hash for path, one in begun.fresh.items()}
@@ -331,6 +348,9 @@ class Ingest:
         )
         same = record == named.before and not (done.writes or done.deletions)
         copies = self._copies(begun, described, before)
+        outcome.copied = tuple(len(new) for old, new in copies.values() if new and new != old)
+        if outcome.copied and self._on_copy is not None:
+            self._on_copy(begun.source.path, outcome)
         self._apply(outcome, named, done, held, copies, None if same else record)
         outcome.status = UNCHANGED if same else "added" if before is None else "updated"
         if not record.documents:

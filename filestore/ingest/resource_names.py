@@ -124,9 +124,18 @@ class Naming:
 
     def is_copied(self, source: SourcePath) -> bool:
         """Whether the source lies elsewhere, so that the store keeps a copy."""
-        if source.recorded is not None:
+        if source.recorded is not None or not source.is_copied:
             return False
-        return not is_below(os.path.realpath(source.path), os.path.realpath(self._tree))
+        path = os.path.realpath(source.path)
+        if is_below(path, os.path.realpath(self._tree)):
+            return False
+        # What was referenced once stays so.
+        return os.path.relpath(path, os.path.realpath(self._places.root)) not in self._owners
+
+    def is_outside(self, source: SourcePath) -> bool:
+        """Whether a source that a person named lies elsewhere and is only referenced."""
+        path, tree = os.path.realpath(source.path), os.path.realpath(self._tree)
+        return source.recorded is None and not self.is_copied(source) and not is_below(path, tree)
 
     def _check_overlap(self, source: SourcePath, reference: str) -> None:
         """Refuse a document that is, or would be at the next update, part of another resource."""

@@ -6,7 +6,7 @@ says why.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, overload
 
 from filestore.config.layout import MAX_SOURCE_BYTES
@@ -37,6 +37,8 @@ class SourcePath:
     """The folder, absolute, that was named in its stead: its ignore rules hold for it too."""
     recorded: str | None = None
     """Its reference where a record names it; None for a source that a person names."""
+    is_copied: bool = True
+    """Whether the store keeps a copy if it lies outside the work tree."""
     was: str | None = None
     """Its reference in the record, where it was renamed since."""
     gone: Literal["drop", "keep", "all"] = "drop"
@@ -78,11 +80,16 @@ class Given:
     """Each path that can be used, as it was given."""
     unusable: tuple[tuple[str, FilestoreError], ...]
 
-    def outside(self, root: str) -> list[SourcePath]:
-        """The sources, without the store itself where it was found in a folder."""
+    def outside(self, root: str, *, copy: bool = True) -> list[SourcePath]:
+        """The sources, without the store itself where it was found in a folder.
+
+        Args:
+            root: Of the store.
+            copy: Whether those outside the work tree are copied.
+        """
         store = os.path.realpath(root)
         return [
-            source
+            replace(source, is_copied=copy)
             for _, found in self.folders
             for source in found
             if not (source.implied and os.path.realpath(source.path) == store)

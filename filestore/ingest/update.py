@@ -16,6 +16,7 @@ from filestore.core.paths import ChunkPath, is_below
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
+from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.git import repository
 from filestore.ingest.add import AddReport, add_all
 from filestore.ingest.pipeline import Outcome
@@ -33,7 +34,7 @@ from filestore.verify.source_drift import NewFiles
 from filestore.verify.source_moves import where_to
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """What an update is asked for."""
 
@@ -302,7 +303,7 @@ class _Looking:
             new=tuple(new),
             renamed=renamed,
             gone=tuple(gone),
-            is_all_gone=len(gone) == len(documents) and not new,
+            is_all_gone=len(missing) - len(renamed) == len(documents) and not new,
             chunks=len(rows),
             edited=sum(row.edited for row in rows),
         )
@@ -350,14 +351,20 @@ def apply(
 
 
 def run(
-    parts: Parts, wanted: Wanted, sync: SyncWanted, on_progress: OnProgress = ignore
+    parts: Parts,
+    wanted: Wanted,
+    *,
+    embed: bool = True,
+    wait_s: float = DEFAULT_WAIT_S,
+    on_progress: OnProgress = ignore,
 ) -> UpdateReport:
     """Sync the store, re-ingest what changed among originals, and sync what that left.
 
     Args:
         parts: The store's.
         wanted: Which resources are meant.
-        sync: How the index follows.
+        embed: Whether texts without embedding are embedded now.
+        wait_s: How long to wait for another writer.
         on_progress: Called with the progress.
 
     Raises:
@@ -366,6 +373,7 @@ def run(
         LockedError: Another writer holds the store.
         WriteFailedError: The disk refused.
     """
+    sync = SyncWanted(embed=embed, wait_s=wait_s)
     # Records that came with a checkout say what their chunks were made from.
     synced = catch_up(parts, sync, on_progress)
     found = plan(parts, wanted)
@@ -374,10 +382,10 @@ def run(
     parts.close()
     if waits or not found.has_work:
         return UpdateReport(plan=found, ingested=AddReport(), synced=synced)
-    with parts.writing("update", wait_s=sync.wait_s) as (catalog, embeddings, _):
+    with parts.writing("update", wait_s=wait_s) as (catalog, embeddings, _):
         snapshot = parts.snapshot(catalog, embeddings)
         found = look(snapshot, wanted)
-        open_commit = partial(parts.commit, catalog, embeddings, embed=sync.embed)
+        open_commit = partial(parts.commit, catalog, embeddings, embed=embed)
         ingested = apply(snapshot, open_commit, found, clock=parts.clock(), on_progress=on_progress)
     if ingested.outcomes:
         parts.close()

@@ -5,6 +5,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from filestore.ingest.pipeline import Outcome
 from filestore.store import Store
 
 
@@ -116,3 +119,49 @@ def test_copies_from_elsewhere(either: Any) -> None:
     (elsewhere / "far.md").write_text("# Far\n\nWords from afar.\n")
     either("add", elsewhere)
     assert "part of the resource 'elsewhere'" in either("add", elsewhere / "far.md", code=4).stderr
+
+
+def test_copies_are_announced_before_they_are_made(either: Any) -> None:
+    """With their number and size; a second add of the same file copies and says nothing."""
+    elsewhere = either.folder.parent / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("one.md", "two.md"):
+        (elsewhere / name).write_text(f"# {name}\n\nWords.\n")
+    done = either("add", elsewhere)
+    assert "copying 2 files, 34 bytes, to source/elsewhere" in done.stderr
+    assert "--no-copy" in done.stderr
+    assert "copying" not in either("add", elsewhere).stderr
+    (elsewhere / "one.md").write_text("# one\n\nOther words.\n")
+    assert either.json("add", elsewhere)["updated"][0]["copied_bytes"] == 20
+
+
+def test_a_refused_copy_is_not_made(either: Any) -> None:
+    """Whoever is told and interrupts has no copy."""
+    far = either.folder.parent / "far.md"
+    far.write_text("# Far\n\nWords from afar.\n")
+
+    def refuse(_: str, __: Outcome) -> None:
+        raise KeyboardInterrupt
+
+    with Store(either.store) as store, pytest.raises(KeyboardInterrupt):
+        store.add(far, on_copy=refuse)
+    assert not (either.store / "source").exists()
+    assert either.truth() == {}
+
+
+def test_originals_that_are_only_referenced(either: Any) -> None:
+    """They stay where they are, also when they are added again, and are looked at once trusted."""
+    far = either.folder.parent / "far.md"
+    far.write_text("# Far\n\nWords from afar.\n")
+    done = either("add", "--no-copy", far)
+    assert "filestore trust" in done.stderr
+    assert not (either.store / "source").exists()
+    assert indexed(either) == ["far.md: ../../far.md"]
+    far.write_text("# Far\n\nOther words.\n")
+    assert either.json("add", far)["updated"][0]["source"] == "../../far.md"
+    assert not (either.store / "source").exists()
+    far.write_text("# Far\n\nMore words.\n")
+    assert either.drift() == {}
+    either("trust", "--yes", code=None)
+    assert either.drift() == {"source-modified": ["../../far.md"]}
+    assert either.json("update")["updated"][0]["resource"] == "far.md"
