@@ -165,7 +165,7 @@ def untracked_findings(found: Iterable[NewFile]) -> list[Finding]:
         Finding(
             code="source-untracked",
             path=StorePath(new.source),
-            detail=f"it lies in the folder that {new.resource} was made from, and was never added"
+            detail=f"it lies in the folder of {new.resource}, and is not in the store"
             if new.resource
             else "no record names it",
             is_note=not new.is_followed,

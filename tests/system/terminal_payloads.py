@@ -311,6 +311,12 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("add", "--each", "."),
             ("add", f"./{some[5]}.md", "--json"),
         ],
+        "update": [
+            ("update", "--plan"),
+            ("update", "--remove-gone"),
+            ("update", mixed),
+            ("update", "--plan", "--json"),
+        ],
         "rm": [("rm", f"{some[0]}.md"), ("rm", mixed), ("rm", f"{some[10]}.md", "--json")],
         "ls": [("ls",), ("ls", resource), ("ls", mixed), ("ls", "--json")],
         "show": [

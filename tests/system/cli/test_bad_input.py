@@ -5,6 +5,7 @@ half-written and the rest done.
 """
 
 import fcntl
+import json
 import os
 import subprocess
 import sys
@@ -114,6 +115,12 @@ def test_bad_documents_in_a_folder(either: Any) -> None:
     for name in ("empty.md", "binary.txt", "link.md"):
         assert f"left out {name}" in done.stderr or f"mixed/{name}" in done.stderr
     assert "Traceback" not in done.stderr
+    failed = ["../mixed/binary.txt", "../mixed/empty.md"]
+    assert either.drift() == {"source-untracked": failed}
+    again = either.json("update", code=3)
+    assert [one["source"] for one in again["failed"]] == failed
+    assert again["undo"] is None
+    either.write("mixed/.filestoreignore", "empty.md\nbinary.txt\n")
     either.assert_settled()
 
 
@@ -327,7 +334,12 @@ def test_unreadable_sources(tmp_path: Path, bound: Any) -> None:
     assert "added good.md" in done.stdout
     assert "added mixed (1 chunk)" in done.stdout
     assert "failed ../mixed/shut.md" in done.stderr
-    assert bound("verify", "--level", "full").code == 0
+    done = bound("verify", "--level", "full", "--json")
+    found = json.loads(done.stdout)["findings"]
+    assert {one["path"] for one in found if one["code"] == "source-untracked"} == {
+        "../mixed/shut.md"
+    }
+    assert {one["code"] for one in found if one["severity"] != "I"} == {"source-untracked"}
 
 
 def test_unreadable_chunks_are_not_missing(tmp_path: Path, bound: Any) -> None:

@@ -328,7 +328,7 @@ TREE: Final[dict[str, Case]] = {
     "duplicate": Case(produce=duplicated, says=("chunked/second.md",)),
     "source-modified": Case(produce=source_changed, says=("a.md", "expected", "found")),
     "source-missing": Case(produce=source_gone, says=("a.md was made from it",)),
-    "source-untracked": Case(produce=source_new, says=("notes", "never added")),
+    "source-untracked": Case(produce=source_new, says=("notes", "not in the store")),
     "hand-edited": Case(produce=edited_and_synced, says=("generated",)),
     "ingest-conflict": Case(produce=both_changed, alone=False),
     "link-dangling": Case(
