@@ -150,7 +150,7 @@ def test_repair_and_undo_give_the_tree_back(work: Work) -> None:
         terminal.press("t", "restore", "--write-files")
         terminal.press("A", "esc cancels")
         assert work.truth() == broken
-        terminal.press("Enter", "applied 1 step", "clean")
+        terminal.press("y", "applied 1 step", "clean")
         assert work.truth() == whole
         terminal.press("u", "type yes")
         terminal.type("y")
@@ -159,7 +159,7 @@ def test_repair_and_undo_give_the_tree_back(work: Work) -> None:
         terminal.press("Enter", "1 file removed", "U redoes it")
         assert work.truth() == broken
         terminal.press("U", "esc cancels")
-        terminal.press("Enter", "clean", gone="U redoes it")
+        terminal.press("y", "clean", gone="U redoes it")
         assert work.truth() == whole
         terminal.type("q")
         assert terminal.ended() == 0
@@ -180,7 +180,7 @@ def test_killed_apply_can_be_undone(tmp_path: Path, restored: int) -> None:
         terminal.press("p", "plan for everything")
         terminal.press("t", "--write-files", f"{STEPS} of {STEPS}")
         terminal.press("A", "esc cancels")
-        terminal.type("Enter")
+        terminal.type("y")
         _wait_for(work, restored)
         _kill_all(terminal.pid())
     assert len(work.truth()) >= len(before) + restored
@@ -233,13 +233,13 @@ def test_resizing_keeps_the_place(work: Work) -> None:
         seen = terminal.until("lakes of the order 3,", "? help", "18 chunks")
         assert cursor_row(seen) == before
         terminal.resize(60, 20)
-        terminal.until(">    chunk3.md", gone="lakes of the order 3,")
+        terminal.until(">     chunk3.md", gone="lakes of the order 3,")
         terminal.resize(40, 10)
         terminal.until("too small")
         terminal.resize(9, 4)
         time.sleep(0.3)
         terminal.resize(200, 60)
-        terminal.until(">    chunk3.md", "lakes of the order 3,", "18 chunks", "? help")
+        terminal.until(">     chunk3.md", "lakes of the order 3,", "18 chunks", "? help")
         terminal.type("q")
         assert terminal.ended() == 0
         assert terminal.has_left()
@@ -250,7 +250,7 @@ def test_place_is_found_again(work: Work) -> None:
     which is told and costs nothing else."""
     with work.inspector() as terminal:
         terminal.until("rivers.md", "clean")
-        terminal.press("j", ">▸ lakes.md")
+        terminal.press("j", "> ▸ lakes.md")
         terminal.press("l", "chunk1.md")
         terminal.type("j", "j")
         left = cursor_row(terminal.until("lakes of the order 2,"))
