@@ -19,7 +19,7 @@ from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
-from filestore.search import freshness
+from filestore.search import freshness, outdated
 from filestore.search.freshness import Freshness, Look
 from filestore.sidecar.session import Parts
 
@@ -269,7 +269,9 @@ def _group(
         if not files:
             before = look.body
         files.append(_with_diff(made, files[0], before, look.body, len(files)) if files else made)
-    return DuplicateGroup(same=len(same) == 1, files=tuple(files)), seen
+    # The notes would name results; what each file is stands beside it.
+    marked, _ = outdated.marked(files, parts.places.tree, catalog, parts.reachable())
+    return DuplicateGroup(same=len(same) == 1, files=tuple(marked)), seen
 
 
 def _with_diff(

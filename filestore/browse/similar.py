@@ -13,7 +13,7 @@ from filestore.catalog import Catalog
 from filestore.core.errors import UsageError
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.schema import JsonObject
-from filestore.search import freshness
+from filestore.search import freshness, outdated
 from filestore.search.freshness import Freshness, Look
 from filestore.sidecar.session import Parts
 
@@ -80,14 +80,15 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
                 break
             wanted *= 4
         gone = [hit for hit in hits if hit.freshness == "gone"]
-        shown = tuple([*there, *gone][:count])
+        tree = parts.places.tree
+        shown, told = outdated.marked([*there, *gone][:count], tree, catalog, parts.reachable())
         return Similar(
-            to=tuple(map(parts.places.tree.store_path, asked.paths)),
+            to=tuple(map(tree.store_path, asked.paths)),
             source=asked.source,
             line=asked.line,
             generation=catalog.generation,
-            hits=shown,
-            notes=(*notes(parts, catalog), *freshness.notes(_told(parts.places.tree, shown, seen))),
+            hits=tuple(shown),
+            notes=(*notes(parts, catalog), *freshness.notes(_told(tree, shown, seen)), *told),
         )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from filestore.cli import _diagnostics, _output
+from filestore.cli import EXIT_PARTIAL, _diagnostics, _output
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import is_clean
 from filestore.core.paths import CHUNKS
@@ -75,13 +75,15 @@ def _list(word: str, originals: Sequence[str]) -> None:
 
 
 def tell(report: "UpdateReport", *, as_json: bool) -> int:
-    """Say what was done, and the exit code: 1 where something is left that needs a person."""
+    """Say what was done, and the exit code: 1 where something is left, 5 where some of it failed."""
     left = _diagnostics.left_without(report.synced.problem)
     if as_json:
         _output.write_json(report.to_dict())
     else:
         _words(report)
     errors = [one.error for one in report.failed if one.error is not None]
+    if errors and any(outcome.error is None for outcome in report):
+        return EXIT_PARTIAL
     clean = is_clean(report.remaining)
     return max((error.exit_code for error in errors), default=left or (0 if clean else 1))
 

@@ -6,13 +6,40 @@ original.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from filestore.catalog import Catalog, queries
-from filestore.core.paths import Tree
+from filestore.core.paths import StorePath, Tree
 from filestore.search.answer import Answer
+from filestore.search.freshness import Freshness
 from filestore.sidecar import originals
 from filestore.sidecar.originals import Document
 from filestore.sidecar.reachable import Reachable
+
+
+class Found(Protocol):
+    """A file of any answer; a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def path(self) -> StorePath:
+        """Relative to the store root."""
+
+    @property
+    def resource(self) -> str:
+        """What it belongs to."""
+
+    @property
+    def source(self) -> str | None:
+        """What it was made from."""
+
+    @property
+    def freshness(self) -> Freshness:
+        """What it is now."""
+
+
+AnyFound = TypeVar("AnyFound", bound=Found)
 
 
 def mark(answer: Answer, tree: Tree, catalog: Catalog, reachable: Reachable) -> Answer:
@@ -24,18 +51,26 @@ def mark(answer: Answer, tree: Tree, catalog: Catalog, reachable: Reachable) -> 
         catalog: Inside a snapshot.
         reachable: Where the store may look.
     """
+    hits, notes = marked(answer.hits, tree, catalog, reachable)
+    return replace(answer, hits=tuple(hits), notes=(*answer.notes, *notes))
+
+
+def marked(
+    found: Sequence[AnyFound], tree: Tree, catalog: Catalog, reachable: Reachable
+) -> tuple[list[AnyFound], list[str]]:
+    """Such hits, and what is to be known of them; see `mark`."""
     fresh = {
-        tree.chunk_path(hit.path): hit for hit in answer if hit.freshness == "fresh" and hit.source
+        tree.chunk_path(hit.path): hit for hit in found if hit.freshness == "fresh" and hit.source
     }
     rows = catalog.files(list(fresh))
     made = {row.path: fresh[row.path].source or "" for row in rows.values() if row.origin}
     if not made:
-        return answer
+        return list(found), []
     documents = queries.documents_from(catalog, sorted(set(made.values())))
     seen = originals.look(catalog, reachable, documents=documents).seen
     gone, changed = 0, 0
     hits = []
-    for hit in answer:
+    for hit in found:
         path = tree.chunk_path(hit.path)
         source = made.get(path, "")
         if source in seen and _differs(seen[source], _recorded(documents, source, hit.resource)):
@@ -43,7 +78,7 @@ def mark(answer: Answer, tree: Tree, catalog: Catalog, reachable: Reachable) -> 
             gone += not seen[source].found
             hit = replace(hit, freshness="outdated")
         hits.append(hit)
-    return replace(answer, hits=tuple(hits), notes=(*answer.notes, *_notes(changed, gone)))
+    return hits, _notes(changed, gone)
 
 
 def _recorded(documents: Sequence[Document], source: str, resource: str) -> set[str]:

@@ -118,3 +118,16 @@ def test_an_original_that_may_not_be_looked_at(workspace: Any, tmp_path: Path) -
     workspace.sync()
     done = workspace.json("search", "lantern", "--mode", "keyword")
     assert [hit["freshness"] for hit in done["hits"]] == ["fresh"]
+
+
+def test_other_answers_know_it_too(workspace: Any) -> None:
+    """What is similar, and what stands twice, is marked as the hits of a search are."""
+    workspace.write("one.md", "# Basalt\n\nColumns of basalt.\n")
+    workspace.write("two.md", "# Basalt\n\nColumns of basalt.\n")
+    workspace("add", "one.md", "two.md")
+    workspace.write("two.md", "# Peat\n\nBogs of peat.\n")
+    similar = workspace.json("similar", "one.md")
+    assert [hit["freshness"] for hit in similar["hits"]] == ["outdated"]
+    assert "older version" in " ".join(similar["notes"])
+    (group,) = workspace.json("duplicates", code=None)["groups"]
+    assert [file["freshness"] for file in group["files"]] == ["fresh", "outdated"]
