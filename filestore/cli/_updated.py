@@ -75,7 +75,7 @@ def _list(word: str, originals: Sequence[str]) -> None:
 
 
 def tell(report: "UpdateReport", *, as_json: bool) -> int:
-    """Say what was done, and the exit code: 1 where something is left, 5 where some of it failed."""
+    """Say what was done; the exit code is 1 where something is left, 5 where some of it failed."""
     left = _diagnostics.left_without(report.synced.problem)
     if as_json:
         _output.write_json(report.to_dict())
