@@ -93,7 +93,7 @@ class Naming:
             resource = before.resource
         if before is None:
             if source.recorded is None:
-                self._check_overlap(source, reference)
+                self._check_overlap(source, reference, resource)
             self._check_collision(resource)
         original = self._original(source, reference, is_there=before is not None)
         return Named(
@@ -137,9 +137,12 @@ class Naming:
         path, tree = os.path.realpath(source.path), os.path.realpath(self._tree)
         return source.recorded is None and not self.is_copied(source) and not is_below(path, tree)
 
-    def _check_overlap(self, source: SourcePath, reference: str) -> None:
+    def _check_overlap(self, source: SourcePath, reference: str, resource: str) -> None:
         """Refuse a document that is, or would be at the next update, part of another resource."""
         owner = self._documents.get(reference) or self._owners.get(reference)
+        if owner == resource:
+            # Its record is lost: it is completed.
+            return
         if owner is not None:
             raise _part_of(source.path, owner)
         path = os.path.realpath(source.path)

@@ -47,7 +47,7 @@ OPTIONS: Final[dict[str, frozenset[str]]] = {
 ELSEWHERE: Final = frozenset(
     [
         "demo", "duplicates", "embedder", "evaluate", "git", "init", "links", "open", "reconstruct",
-        "rm", "similar", "trust", "tui", "watch",
+        "rm", "similar", "trust", "tui", "update", "watch",
     ]
 )  # fmt: skip
 """Commands of the program that need a terminal of their own."""

@@ -116,7 +116,6 @@ def test_help_lists_every_command(run: Any) -> None:
     [
         [],
         ["no-such-command"],
-        ["add"],
         ["status", "surplus"],
         ["search"],
         ["search", "x", "-k", "many"],
