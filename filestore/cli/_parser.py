@@ -18,7 +18,7 @@ _DESCRIPTION = "A knowledge store of Markdown files that people edit and an inde
 _EPILOG = """\
 exit codes:
   0 done and clean          1 findings, or nothing found    2 wrong usage
-  3 unusable as asked       4 refused for safety            5 done in part (add)
+  3 unusable as asked       4 refused for safety            5 done in part
   130 interrupted
 
 'filestore COMMAND --help' says more, with an example."""
