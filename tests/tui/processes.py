@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Final
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
+EARLIER: Final[set[int]] = set()
+"""What was there before the test: whatever other tests left behind is none of its own."""
 
 
 def start(program: str, *words: str) -> "subprocess.Popen[str]":
@@ -21,14 +23,17 @@ def start(program: str, *words: str) -> "subprocess.Popen[str]":
 
 
 def children(pid: int | None = None) -> list[int]:
-    """The processes that a process started, in any of its threads, and that are still there."""
+    """The processes that a process started, in any of its threads, and that are still there.
+
+    Of the one that runs the tests, those that were there before the test are left out.
+    """
     tasks = Path(f"/proc/{os.getpid() if pid is None else pid}/task")
     found = []
     for thread in tasks.iterdir():
         # Whoever was started by a thread that ends meanwhile is found with another one.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             found += [int(child) for child in (thread / "children").read_text().split()]
-    return found
+    return [child for child in found if child not in EARLIER]
 
 
 def is_running(pid: int) -> bool:
