@@ -82,7 +82,7 @@ def tell(report: "UpdateReport", *, as_json: bool) -> int:
     else:
         _words(report)
     errors = [one.error for one in report.failed if one.error is not None]
-    if errors and any(outcome.error is None for outcome in report):
+    if report.ingested.is_partial:
         return EXIT_PARTIAL
     clean = is_clean(report.remaining)
     return max((error.exit_code for error in errors), default=left or (0 if clean else 1))

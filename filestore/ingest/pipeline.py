@@ -310,8 +310,9 @@ class Ingest:
         if before is None:
             return False
         known = {document.source: document for document in before.documents}
-        if source.gone == "keep":
-            known = {path: one for path, one in known.items() if path in fresh}
+        if source.gone == "keep" or source.drops is not None:
+            goes = source.may_drop
+            known = {path: one for path, one in known.items() if path in fresh or path in goes}
         return (
             self._cut_alike(before)
             and set(known) == set(fresh)
@@ -391,8 +392,8 @@ class Ingest:
         if not described or (failures and len(begun.fresh) == 1):
             outcome.failures = []
             raise failures[0]
-        if begun.source.gone == "keep":
-            gone = known.keys() - {one.source for one in described}
+        if begun.source.gone == "keep" or begun.source.drops is not None:
+            gone = known.keys() - {one.source for one in described} - begun.source.may_drop
             made += [NewDocument(source=source, chunks=None) for source in gone]
             described += [known[source] for source in gone]
             order = renames_of.in_order([one.source for one in described], before, set(gone))

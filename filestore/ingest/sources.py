@@ -44,6 +44,13 @@ class SourcePath:
     gone: Literal["drop", "keep", "all"] = "drop"
     """What becomes of documents that are gone: their chunks go as well, or stay; ``all`` where
     nothing of the source is there, and all of its chunks are to go."""
+    drops: frozenset[str] | None = None
+    """The only documents whose chunks may go, as recorded; None for all that are not found."""
+
+    @property
+    def may_drop(self) -> frozenset[str]:
+        """What of `drops` is to go."""
+        return self.drops or frozenset() if self.gone == "drop" else frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -248,7 +248,13 @@ class _Looking:
 
     @cached_property
     def _moved_folders(self) -> dict[str, str]:
-        return source_drift.moved_folders(self._went, self._missing, self._new.folders)
+        return source_drift.moved_folders(
+            self._went,
+            self._missing,
+            self._new.folders,
+            documents=[source for _, _, source, _ in self._documents],
+            reachable=self._reachable,
+        )
 
     @cached_property
     def _waiting(self) -> set[tuple[str, str]]:
@@ -425,4 +431,5 @@ def _sources(snapshot: StoreSnapshot, planned: UpdatePlan) -> Iterable[SourcePat
             recorded=change.place,
             was=change.source if change.moved_to else None,
             gone="keep" if not planned.remove_gone else "all" if is_lost else "drop",
+            drops=None if is_lost else frozenset(change.gone),
         )

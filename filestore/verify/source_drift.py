@@ -189,7 +189,13 @@ def with_moves(
     )
     there = set(went.values())
     left = untracked_findings(one for one in new.files if one.source not in there)
-    folders = moved_folders(went, missing, new.folders)
+    folders = moved_folders(
+        went,
+        missing,
+        new.folders,
+        documents=[source for _, _, source, _ in catalog.documents()],
+        reachable=reachable,
+    )
     whole = [_moved_folder(*pair, went) for pair in folders.items()]
     below = {one for folder in folders for one in went if is_below(one, folder)}
     parts = [_led(one, went.get(one.path, "")) for one in found if one.path not in below]
@@ -197,21 +203,37 @@ def with_moves(
 
 
 def moved_folders(
-    went: Mapping[str, str], missing: Collection[str], folders: Iterable[str]
+    went: Mapping[str, str],
+    missing: Collection[str],
+    folders: Collection[str],
+    *,
+    documents: Iterable[str],
+    reachable: Reachable,
 ) -> dict[str, str]:
-    """The folders that went as a whole, all that is missing of them being in one other; pure.
+    """The folders that went as a whole: they are gone, and all they had is in one other.
+
+    Files that left a folder that is still there were moved one by one; it may have others.
 
     Args:
         went: Missing source to where it is now.
         missing: All that are missing.
         folders: The sources that are folders.
+        documents: Every recorded document.
+        reachable: Where the store may look.
     """
     found = {}
+    every = list(documents)
     for folder in folders:
-        below = [one for one in missing if is_below(one, folder)]
+        below = [one for one in every if is_below(one, folder)]
         places = {went.get(one, "").removesuffix(one[len(folder) :]) for one in below}
-        whole = all(went.get(one, "").endswith(one[len(folder) :]) for one in below)
-        if below and whole and len(places) == 1 and (place := places.pop()) != folder:
+        whole = all(
+            one in missing and went.get(one, "").endswith(one[len(folder) :]) for one in below
+        )
+        if not (below and whole and len(places) == 1):
+            continue
+        place, path = places.pop(), reachable.path(folder)
+        taken = any(is_below(place, other) for other in folders)
+        if path is not None and not taken and not os.path.lexists(path):
             found[folder] = place
     return found
 

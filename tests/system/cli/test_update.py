@@ -261,3 +261,45 @@ def test_a_record_of_a_stranger(wiki: Any, tmp_path: Path) -> None:
     done = wiki("update", code=None)
     assert "1 original outside the work tree" in done.stderr
     assert wiki.committed() == before
+
+
+def of_documents(workspace: Any) -> set[str]:
+    """What the chunk files were made from."""
+    heads = (path.read_text() for path in workspace.chunked.rglob("*.md"))
+    return {line for head in heads for line in head.splitlines() if line.startswith("source:")}
+
+
+def folder_of_three(workspace: Any) -> None:
+    for name in ("a", "b", "s/c"):
+        workspace.write(f"h/{name}.md", f"# {name}\n\nWords of {name}.\n")
+    workspace("add", "h")
+
+
+def test_a_file_that_moved_into_a_subfolder_moves_alone(workspace: Any) -> None:
+    """The others stay where they are, also where what is gone is to be removed."""
+    folder_of_three(workspace)
+    (workspace.folder / "h/old").mkdir()
+    (workspace.folder / "h/a.md").rename(workspace.folder / "h/old/a.md")
+    workspace("update", "--remove-gone")
+    names = ("h/old/a.md", "h/b.md", "h/s/c.md")
+    assert of_documents(workspace) == {f'source: "../{name}"' for name in names}
+    assert workspace.drift() == {}
+    workspace.write("h/new.md", "# New\n\nNew words.\n")
+    assert workspace.drift().keys() == {"source-untracked"}
+
+
+def test_only_what_the_plan_names_is_removed(workspace: Any) -> None:
+    """A document that a rule hides, or that cannot be looked at, is not gone."""
+    folder_of_three(workspace)
+    workspace.write("h/.filestoreignore", "s/\n")
+    (workspace.folder / "h/a.md").unlink()
+    assert "gone ../h/a.md" in workspace("update", "--remove-gone").stdout
+    assert of_documents(workspace) == {'source: "../h/b.md"', 'source: "../h/s/c.md"'}
+
+
+def test_nothing_that_could_be_read_is_no_partial_success(workspace: Any) -> None:
+    """Where every document fails the exit code is that of `add`."""
+    folder_of_three(workspace)
+    for path in (workspace.folder / "h").rglob("*.md"):
+        path.write_bytes(b"")
+    workspace("update", code=3)
