@@ -385,6 +385,8 @@ class Store(OpenStore):
         """
         from filestore.search.filters import Filters
 
+        # Bytes of a terminal that are no text are in no document.
+        query = query.encode("utf-8", "replace").decode()
         filters = Filters.of(where or {}, source=source, kind=kind)
         return self._search_session.answer(
             query,

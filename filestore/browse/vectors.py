@@ -6,7 +6,7 @@ on stored vectors works without their model.
 
 import os
 from array import array
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 MOST_POINTS: Final = 20_000
 """Of a map; more would be drawn over each other."""
 MOST_COMPARED: Final = 1_000
+_FEW_ASKED: Final = 64
+"""With more vectors than this all are compared at once, not searched for one by one."""
+_ASKED_AT_ONCE: Final = 1024
 _COMPARED_WITH_ALL: Final = 250_000
 """Up to so many vectors, comparing with every one is quicker than that many searches."""
 _DEEPEST: Final = 5_000
@@ -324,10 +327,10 @@ class Explorer:
         space: _Space,
     ) -> list[tuple[ChunkPath, float]]:
         """Paths and cosines of the files nearest to any of some vectors."""
-        index = self._index(catalog, space)
         wanted = count + len(vectors) + len(without) + _SPARE
+        ask = self._ask(vectors, catalog, space)
         while count:
-            rankings = [index.search(vector, wanted) for vector in vectors]
+            rankings = ask(wanted)
             files = _best_files(catalog, rankings, without)
             reached = (
                 max(ranking[-1][1] for ranking in rankings if ranking) if any(rankings) else -1.0
@@ -339,6 +342,28 @@ class Explorer:
                 return files[:count]
             wanted *= 4
         return []
+
+    def _ask(
+        self, vectors: "NDArray[float32]", catalog: Catalog, space: _Space
+    ) -> Callable[[int], list[list[tuple[int, float]]]]:
+        """What gives so many of the nearest of each vector; of very many, of all together."""
+        import numpy
+
+        if len(vectors) <= _FEW_ASKED:
+            index = self._index(catalog, space)
+            return lambda wanted: [index.search(vector, wanted) for vector in vectors]
+        identifiers, scores = [], []
+        for ids, block in vector_file.StoredVectors(catalog, self._embeddings(), space).blocks():
+            best = numpy.full(len(ids), -numpy.inf, numpy.float32)
+            for start in range(0, len(vectors), _ASKED_AT_ONCE):
+                some = block @ vectors[start : start + _ASKED_AT_ONCE].T
+                best = numpy.maximum(best, some.max(axis=1))
+            identifiers.append(ids)
+            scores.append(best)
+        every, near = numpy.concatenate(identifiers), numpy.concatenate(scores)
+        order = numpy.argsort(-near, kind="stable")
+        ranking = list(zip(every[order].tolist(), near[order].tolist(), strict=True))
+        return lambda wanted: [ranking[:wanted]]
 
     def _sampled(
         self, catalog: Catalog, most: int

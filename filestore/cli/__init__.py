@@ -4,6 +4,7 @@ One file a command; only the one that is asked for is imported. stdout is data, 
 """
 
 import gc
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -55,6 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:
             # Closed by whoever called: what is written goes nowhere.
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            # A terminal of few characters gets the others escaped.
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
     if words in (["--version"], ["-V"]):
         from filestore._version import __version__
 

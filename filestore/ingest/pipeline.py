@@ -311,8 +311,7 @@ class Ingest:
             return False
         known = {document.source: document for document in before.documents}
         if source.gone == "keep" or source.drops is not None:
-            goes = source.may_drop
-            known = {path: one for path, one in known.items() if path in fresh or path in goes}
+            known = {one: had for one, had in known.items() if one in {*fresh, *source.may_drop}}
         return (
             self._cut_alike(before)
             and set(known) == set(fresh)

@@ -12,6 +12,7 @@ from filestore.catalog import Catalog, queries
 from filestore.chunks.chunk_file import KINDS
 from filestore.chunks.metadata import value_text
 from filestore.core.safe_text import brief
+from filestore.core.schema import text
 from filestore.core.spelling import did_you_mean
 
 _NAMED: Final = 8
@@ -40,9 +41,9 @@ class Filters:
             for value in (given if isinstance(given, list | tuple) else [given])
         )
         return cls(
-            where=tuple((key, _compared(value)) for key, value in pairs),
+            where=tuple((text(key), text(_compared(value))) for key, value in pairs),
             source=(source,) if isinstance(source, str) else tuple(source),
-            kind=(kind,) if isinstance(kind, str) else tuple(kind),
+            kind=tuple(map(text, (kind,) if isinstance(kind, str) else kind)),
         )
 
     def __bool__(self) -> bool:

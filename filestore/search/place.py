@@ -38,6 +38,8 @@ _MARKS: Final = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
 )
 _WORD: Final = re.compile(r"\S+")
+_FRONTMATTER: Final = re.compile(r"---[ \t]*\n.*?^---[ \t]*$", re.S | re.M)
+_MARKUP: Final = (".html", ".htm", ".xhtml")
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(.*)$", re.M)
 
 
@@ -178,7 +180,20 @@ def find(text: str, chunk: Chunk, passage: Passage) -> tuple[int, int] | None:
         spans = [(place, place + len(wanted)) for place in _occurrences(text, wanted)]
     if not spans:
         spans = list(_loosely(text, wanted))
+    is_markup = (chunk.source or "").lower().endswith(_MARKUP)
+    spans = [one for one in spans if not _is_markup(text, one[0], tags=is_markup)]
     return _below_heading(text, spans, chunk.headings)
+
+
+def _is_markup(text: str, place: int, *, tags: bool) -> bool:
+    """Whether a place is in the frontmatter, or in a tag or the head of a page."""
+    head = _FRONTMATTER.match(text)
+    if head is not None and place < head.end():
+        return True
+    if not tags:
+        return False
+    begin = text.lower().find("<body")
+    return place < begin or text.rfind("<", 0, place) > text.rfind(">", 0, place)
 
 
 def _occurrences(text: str, wanted: str) -> Iterator[int]:
@@ -186,8 +201,16 @@ def _occurrences(text: str, wanted: str) -> Iterator[int]:
     for _ in range(_MOST_PLACES):
         if start < 0:
             return
-        yield start
+        if _is_whole(text, start, start + len(wanted)):
+            yield start
         start = text.find(wanted, start + 1)
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Whether a slice begins and ends where words do: a short one is a part of many others."""
+    before, after = text[start - 1 : start], text[end : end + 1]
+    begins = not (before.isalnum() and text[start].isalnum() and before.isascii())
+    return begins and not (after.isalnum() and text[end - 1].isalnum() and after.isascii())
 
 
 def _loosely(text: str, wanted: str) -> Iterator[tuple[int, int]]:
@@ -230,7 +253,10 @@ def _decoded(data: bytes) -> str | None:
     except UnicodeError:
         # An older encoding: what is plain in it is found, and the lines are where they are.
         text = data.decode("latin-1")
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    # Where lines end with LF, a CR is a sign within one.
+    return text.replace("\r", "\n") if "\r" in text and "\n" not in text else text
 
 
 def _on_page(chunk: Chunk, passage: Passage, context: int) -> Place:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from filestore import Store
+
 LEASE = """\
 ---
 tags: [rent]
@@ -410,3 +412,28 @@ def test_the_library_gives_what_json_prints(house: Any) -> None:
             (store.links("own/a.md"), ("links", "own/a.md")),
         ):
             assert found.to_dict() == house.json(*words, code=None)
+
+
+def test_a_document_of_very_many_chunks_is_compared_at_once(
+    workspace: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is the one that its chunks give one by one."""
+    from filestore.browse import vectors
+
+    paragraphs = (
+        f"## Part {number}\n\n{'moor heath bog ' * (40 + number)}\n" for number in range(90)
+    )
+    workspace.write("long.md", "\n".join(paragraphs))
+    workspace.write("near.md", "# Moor\n\nA moor, a heath, a bog.\n")
+    workspace.write("far.md", "# Sea\n\nA harbour with ships.\n")
+    workspace("add", "long.md", "near.md", "far.md")
+    many = workspace.json("similar", "long.md", "-k", "2")
+    assert len(many["to"]) > vectors._FEW_ASKED
+    assert [hit["resource"] for hit in many["hits"]] == ["near.md", "far.md"]
+    monkeypatch.setattr(vectors, "_FEW_ASKED", len(many["to"]))
+    with Store(workspace.store) as store:
+        apart = store.similar(workspace.folder / "long.md", k=2)
+    assert [hit.path for hit in apart.hits] == [hit["path"] for hit in many["hits"]]
+    assert [hit.score for hit in apart.hits] == pytest.approx(
+        [hit["score"] for hit in many["hits"]], abs=1e-5
+    )

@@ -249,3 +249,40 @@ def test_without_words_in_common_the_nearest_sentence_is_shown(workspace: Worksp
     workspace("add", "a.md", "b.md")
     (hit,) = hits(workspace, "thermometr", "--mode", "vector", "-k", "1")
     assert hit["excerpt"] == "The thermometer hangs outside."
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "query", "line"),
+    [
+        ("page.html", "<html>\n<body>\n<h1>P</h1>\n<p>wheel</p>\n<p>body</p>\n", "body", 5),
+        ("head.md", "---\nsummary: kangaroo jumps\n---\n\nkangaroo jumps\n", "kangaroo", 5),
+        ("cr.md", "# M\n\n10%\r20%\rdone\n\nmixedcr\n", "mixedcr", 5),
+    ],
+)
+def test_the_line_is_one_of_the_text(
+    workspace: Any, name: str, text: str, query: str, line: int
+) -> None:
+    """Tags, frontmatter and signs within a line are passed over; else no line is named."""
+    workspace.write(name, text)
+    workspace("add", name)
+    (hit,) = workspace.json("search", query, "--mode", "keyword")["hits"]
+    assert not hit["document"].endswith(name) or hit["line"] == line
+
+
+def test_a_part_of_a_word_is_no_place(workspace: Any) -> None:
+    """An edited document is searched for the words, not for their letters."""
+    workspace.write("n.txt", "legends of old\n\nships\n\nend\n\nmore text\n")
+    workspace("add", "n.txt")
+    workspace.write("n.txt", "legends of old\n\nships\n\nend\n\nother text\n")
+    (hit,) = workspace.json("search", "end", "--mode", "keyword")["hits"]
+    assert not hit["document"].endswith("n.txt") or hit["line"] == 5
+
+
+def test_bytes_that_are_no_text_find_nothing(workspace: Any) -> None:
+    """Whatever a terminal sends is a question."""
+    workspace.write("n.md", "# Subword\n\nsubword here\n")
+    workspace("add", "n.md")
+    bad = "tags=\udcff"
+    workspace("search", "subword\udcff", code=None)
+    assert workspace("search", "subword", "--where", bad, code=1)
+    assert workspace("search", "subword", "--kind", "\udcff", code=1)
