@@ -7,6 +7,10 @@ from collections.abc import Iterable
 from typing import Final
 
 _MOST_OFFERED: Final = 3
+_FARTHEST: Final = 2
+"""Edits; what differs more in length is not looked at."""
+_LONGEST: Final = 64
+"""A longer word is a text, and meant for no other."""
 
 
 def edits(word: str, other: str) -> int:

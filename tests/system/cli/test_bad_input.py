@@ -117,7 +117,7 @@ def test_bad_documents_in_a_folder(either: Any) -> None:
     assert "Traceback" not in done.stderr
     failed = ["../mixed/binary.txt", "../mixed/empty.md"]
     assert either.drift() == {"source-untracked": failed}
-    again = either.json("update", code=3)
+    again = either.json("update", code=5)
     assert [one["source"] for one in again["failed"]] == failed
     assert again["undo"] is None
     either.write("mixed/.filestoreignore", "empty.md\nbinary.txt\n")
