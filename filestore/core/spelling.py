@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from typing import Final
 
 _MOST_OFFERED: Final = 3
-_FARTHEST: Final = 2
-"""Edits; what differs more in length is not looked at."""
 _LONGEST: Final = 64
 """A longer word is a text, and meant for no other."""
 
@@ -40,7 +38,7 @@ def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
         known: Words that would have been right, in the order in which equals are given.
     """
     typed = word.strip("-").lower()
-    if not typed:
+    if not typed or len(typed) > _LONGEST:
         return ()
     names = {one: one.strip("-").lower() for one in known}
     begun = [one for one, name in names.items() if len(typed) > 1 and name.startswith(typed)]
