@@ -30,8 +30,11 @@ def show(planned: "UpdatePlan", *, as_json: bool) -> int:
 def _plan(planned: "UpdatePlan") -> None:
     for change in planned:
         _change(change, remove_gone=planned.remove_gone)
-    if not planned.changes:
+    if not planned.changes and not planned.waiting:
         _output.line("originals are as they were added")
+    if planned.waiting:
+        originals = _output.count(len(planned.waiting), "original")
+        _output.line(f"{originals} with new text behind a hand edit: 'filestore status' says where")
     if planned.outside:
         originals = _output.count(len(planned.outside), "original")
         _diagnostics.say(

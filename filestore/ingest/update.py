@@ -93,6 +93,8 @@ class UpdatePlan(JsonObject):
     """Absolute paths of the originals that were looked at, and of the folders they lie in where
     new ones are taken in."""
     remove_gone: bool = False
+    waiting: tuple[str, ...] = ()
+    """Originals whose new text waits behind a hand edit."""
 
     def __iter__(self) -> Iterator[SourceChange]:
         return iter(self.changes)
@@ -181,6 +183,7 @@ def look(snapshot: StoreSnapshot, wanted: Wanted) -> UpdatePlan:
         outside=tuple(work.drift.outside),
         watched=tuple(work.watched()),
         remove_gone=wanted.remove_gone,
+        waiting=tuple(work.waiting()),
     )
 
 
@@ -260,6 +263,10 @@ class _Looking:
     def _waiting(self) -> set[tuple[str, str]]:
         """Documents whose text now waits behind a hand edit, with its hash."""
         return {(one.source, one.document) for one in self._catalog.conflicts()}
+
+    def waiting(self) -> list[str]:
+        """Those of the documents that wait for a choice."""
+        return sorted({source for _, _, source, _ in self._documents} & dict(self._waiting).keys())
 
     def watched(self) -> Iterator[str]:
         """Where the originals lie, and the folders in which new ones may come."""
