@@ -85,7 +85,7 @@ class Store(OpenStore):
         """What git has staged, checked as `verify` checks files."""
         from filestore.verify.staged import check
 
-        found = check(self.places, self.settings.layout)
+        found = check(self.places, self._parts.layout)
         return replace(found, findings=marked(found.findings, self.settings.accepted))
 
     def sync(
@@ -492,7 +492,7 @@ class Store(OpenStore):
 
         with self._reading() as catalog:
             name = file.resource_named(catalog, resource, self.places)
-            return file.reconstruct_resource(self.places, catalog, name, self.settings.layout)
+            return file.reconstruct_resource(self.places, catalog, name, self._parts.layout)
 
     def plan_model(self, word: str, options: ModelOptions) -> "ModelChange":
         """What another model would cost; see `change_model.plan`, which says what is raised."""

@@ -163,7 +163,7 @@ class Listing:
             limit: At most so many; None for all.
         """
         with self._reading() as (_, pages):
-            if limit is None or self._parts.settings.layout == "flat":
+            if limit is None or self._parts.layout.name == "flat":
                 return _all_resources(pages, after, limit)
             # A page of resources in the tree layout, where records lie in the folder of their
             # own.

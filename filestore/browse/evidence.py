@@ -188,7 +188,7 @@ class _File:
             path=self._path, values=(0, 0, 0, 0, 0), state=INDEXED, data=self._now.data
         )
         name = self._path.rpartition("/")[2]
-        observe.interpret(seen, name, layout=self._parts.settings.layout)
+        self._parts.layout.interpret(seen, name)
         return seen
 
     @property

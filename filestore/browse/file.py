@@ -12,17 +12,16 @@ from typing import Any, Final, Literal
 
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow, UnknownResourceError
 from filestore.chunks import chunk_file, resource_record
+from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, RECORD, Observation, why_excluded
 from filestore.chunks.observe import (
     MAX_CHUNK_BYTES,
     interpret_chunk,
-    is_record,
     look_at,
     observe_entry,
 )
 from filestore.chunks.reconstruct import Reconstruction, reconstruct
 from filestore.config.layout import Places
-from filestore.config.settings import Layout
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import codes_where
 from filestore.core.hashing import content_hash
@@ -282,7 +281,7 @@ def _seen(parts: Parts, relative: ChunkPath) -> tuple[Observation, bytes]:
             disk.folder_at(parts.places.chunked) as root,
             disk.folder(root, folder_of(relative)) as handle,
         ):
-            return _seen_at(handle, relative, name, parts.settings.layout)
+            return _seen_at(handle, relative, name, parts.layout)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UnknownPathError(f"no chunk file {relative!r}", remedy=_LIST) from error
     except OSError as error:
@@ -441,7 +440,7 @@ def reconstruct_resource(
 ) -> Reconstruction:
     """The text of a resource from its files on disk, document after document."""
     files = (row.path for row in catalog.files_of(resource))
-    paths = sorted(path for path in files if not is_record(path.rpartition("/")[2], layout))
+    paths = sorted(path for path in files if not layout.is_record(path.rpartition("/")[2]))
     found: list[tuple[StorePath, chunk_file.Chunk]] = []
     problems: list[str] = []
     for look in look_at(places, paths, layout):

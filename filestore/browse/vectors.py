@@ -485,7 +485,7 @@ def _sizes_of(catalog: Catalog, resource: str) -> Iterator[int]:
 def _looked_at(parts: Parts, path: ChunkPath) -> Observation | str:
     """A file as it is, or why it cannot be looked at."""
     try:
-        (look,) = look_at(parts.places, [path], parts.settings.layout)
+        (look,) = look_at(parts.places, [path], parts.layout)
     except OSError as error:
         return error.strerror or str(error)
     return look if isinstance(look, Observation) else look[1].strerror or str(look[1])

@@ -21,7 +21,6 @@ from filestore.catalog._rows import (
     encode_path,
     encode_place,
     in_batches,
-    resource_of,
 )
 from filestore.catalog._schema import (
     METRIC,
@@ -63,7 +62,6 @@ __all__ = [
     "encode_path",
     "encode_place",
     "in_batches",
-    "resource_of",
 ]
 
 

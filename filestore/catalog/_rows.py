@@ -163,18 +163,6 @@ def decode_path(path: bytes) -> ChunkPath:
     return ChunkPath(path.decode("utf-8", "surrogateescape"))
 
 
-def resource_of(path: ChunkPath) -> str:
-    r"""The resource that the first folder of a path names; bytes that are not UTF-8 as ``\xNN``.
-
-    A path is kept as bytes, but a name is compared as text, which has to be Unicode.
-    """
-    return (
-        path.partition("/")[0]
-        .encode("utf-8", "surrogateescape")
-        .decode("utf-8", "backslashreplace")
-    )
-
-
 def in_batches(values: Sequence[Value], size: int = VARIABLES) -> Iterator[Sequence[Value]]:
     """Consecutive slices of at most `size` values."""
     for start in range(0, len(values), size):

@@ -9,17 +9,19 @@ import os
 import re
 import stat
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from filestore.chunks import chunk_file, resource_record
+from filestore.chunks import chunk_file
 from filestore.chunks.frontmatter import MalformedFrontmatter
 from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, Observation
-from filestore.config.layout import RECORD_NAME, Places
-from filestore.config.settings import Layout
+from filestore.config.layout import Places
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash, embedding_key
 from filestore.core.paths import ChunkPath, Tree
 from filestore.fs import disk
+
+if TYPE_CHECKING:
+    from filestore.chunks.layout import Layout
 
 MAX_CHUNK_BYTES: Final = 16 * 1024 * 1024
 
@@ -29,14 +31,14 @@ _CODE_FENCE: Final = re.compile(rb"^ {0,3}(`{3,}|~{3,})([^\r\n]*)", re.MULTILINE
 
 
 def observe(
-    root: int, paths: Iterable[ChunkPath], *, layout: Layout, unmerged: Container[str] = ()
+    root: int, paths: Iterable[ChunkPath], *, layout: "Layout", unmerged: Container[str] = ()
 ) -> Iterator[Observation | tuple[ChunkPath, OSError]]:
     """Look at entries below a directory handle, one after another.
 
     Args:
         root: Directory handle of `chunked/`.
         paths: Relative paths; neighbours of one folder together are read fastest.
-        layout: How records are named.
+        layout: What the files mean.
         unmerged: Paths that git has as unmerged: they are excluded whatever they hold.
 
     Yields:
@@ -68,7 +70,7 @@ def observe(
             os.close(handle)
 
 
-def observe_entry(handle: int, path: ChunkPath, name: str, *, layout: Layout) -> Observation:
+def observe_entry(handle: int, path: ChunkPath, name: str, *, layout: "Layout") -> Observation:
     """Look at one entry of an open folder.
 
     Raises:
@@ -76,13 +78,16 @@ def observe_entry(handle: int, path: ChunkPath, name: str, *, layout: Layout) ->
     """
     status = os.stat(name, dir_fd=handle, follow_symlinks=False)
     values = disk.stat_values(status)
-    if code := unread_code(name, status.st_mode, status.st_size, layout):
+    if code := layout.unread_code(name, status.st_mode, status.st_size):
         target = b""
         with contextlib.suppress(OSError):
             target = os.readlink(os.fsencode(name), dir_fd=handle) if code == "symlink" else b""
-        detail = describe_unread(code, name, status.st_mode, status.st_size, target)
+        most = layout.most_bytes
+        detail = describe_unread(
+            code, name, status.st_mode, status.st_size, target, most_bytes=most
+        )
         return Observation(path=path, values=values, state=code, detail=detail)
-    data, status = disk.read_at(handle, name, most=MAX_CHUNK_BYTES)
+    data, status = disk.read_at(handle, name, most=layout.most_bytes)
     seen = Observation(
         path=path,
         values=disk.stat_values(status),
@@ -90,29 +95,19 @@ def observe_entry(handle: int, path: ChunkPath, name: str, *, layout: Layout) ->
         file_hash=content_hash(data),
         data=data,
     )
-    interpret(seen, name, layout=layout)
+    layout.interpret(seen, name)
     return seen
 
 
-def is_record(name: str, layout: Layout) -> bool:
-    """Whether a file name is that of a record."""
-    return name == RECORD_NAME if layout == "tree" else name.endswith(".json")
-
-
-def unread_code(name: str, mode: int, size: int, layout: Layout) -> str:
-    """The code that keeps an entry from being read at all; "" for one that is to be read."""
-    if stat.S_ISLNK(mode):
-        return "symlink"
-    if not stat.S_ISREG(mode):
-        return "special-file"
-    if name.startswith(disk.TEMPORARY_PREFIX):
-        return "leftovers"
-    if name.startswith(".") or not (name.endswith(".md") or is_record(name, layout)):
-        return "litter"
-    return "oversized" if size > MAX_CHUNK_BYTES else ""
-
-
-def describe_unread(code: str, name: str, mode: int, size: int, target: bytes = b"") -> str:
+def describe_unread(
+    code: str,
+    name: str,
+    mode: int,
+    size: int,
+    target: bytes = b"",
+    *,
+    most_bytes: int = MAX_CHUNK_BYTES,
+) -> str:
     """What stands where a chunk file was expected, in words; pure.
 
     Args:
@@ -121,6 +116,7 @@ def describe_unread(code: str, name: str, mode: int, size: int, target: bytes = 
         mode: Of its stat.
         size: Of its stat, in bytes.
         target: Where a symbolic link leads.
+        most_bytes: The largest file that is read.
     """
     if code == "symlink":
         where = f" to {target.decode('utf-8', 'backslashreplace')}" if target else ""
@@ -128,25 +124,12 @@ def describe_unread(code: str, name: str, mode: int, size: int, target: bytes = 
     if code == "special-file":
         return f"{disk.KINDS.get(stat.S_IFMT(mode), 'no regular file')}; it is never opened"
     if code == "oversized":
-        return f"found {size:,} bytes, expected {MAX_CHUNK_BYTES:,} or smaller"
+        return f"found {size:,} bytes, expected {most_bytes:,} or smaller"
     if code == "leftovers":
         return f"{size:,} bytes left by a filestore process that was killed"
     if name.startswith("."):
         return f"a hidden file of {size:,} bytes"
     return f"a file of {size:,} bytes; the names of chunk files end in .md"
-
-
-def interpret(seen: Observation, name: str, *, layout: Layout) -> None:
-    """Fill in what the bytes of a record or a chunk file mean."""
-    if is_record(name, layout):
-        try:
-            seen.record = resource_record.parse(seen.data)
-            seen.state = RECORD
-        except resource_record.RecordInvalidError as error:
-            seen.line, seen.column = error.line, error.column
-            _refuse(seen, "record-invalid", error.message, conflict_lines(seen.data))
-    else:
-        interpret_chunk(seen)
 
 
 def exclude(seen: Observation) -> None:
@@ -161,10 +144,10 @@ def interpret_chunk(seen: Observation) -> None:
         chunk = chunk_file.parse(seen.data)
     except MalformedFrontmatter as error:
         seen.line, seen.column = error.line, error.column
-        _refuse(seen, "malformed-frontmatter", error.message, _conflict_in_head(seen.data))
+        refuse(seen, "malformed-frontmatter", error.message, _conflict_in_head(seen.data))
     except chunk_file.InvalidMetadata as error:
         seen.line, seen.column = error.line, error.column
-        _refuse(seen, "invalid-metadata", error.message, _conflict_in_head(seen.data))
+        refuse(seen, "invalid-metadata", error.message, _conflict_in_head(seen.data))
     except chunk_file.BadEncoding as error:
         seen.state, seen.detail = "bad-encoding", error.message
         start = seen.data.rfind(b"\n", 0, error.offset) + 1
@@ -175,7 +158,7 @@ def interpret_chunk(seen: Observation) -> None:
         if not chunk.body.strip():
             seen.state, seen.detail = "empty", _what_is_empty(seen.data)
         elif lines is not None:
-            _refuse(seen, "conflict-markers", "", lines)
+            refuse(seen, "conflict-markers", "", lines)
         else:
             seen.chunk = chunk
             seen.texts = chunk_file.texts(chunk)
@@ -188,7 +171,7 @@ def _what_is_empty(data: bytes) -> str:
     return f"found {len(data):,} bytes, of which none is text below the frontmatter"
 
 
-def _refuse(seen: Observation, code: str, reason: str, lines: tuple[int, int, int] | None) -> None:
+def refuse(seen: Observation, code: str, reason: str, lines: tuple[int, int, int] | None) -> None:
     """Say why a file cannot be used; a conflict is the reason for whatever else is wrong."""
     seen.state, seen.detail = code, reason
     if lines is not None:
@@ -286,7 +269,7 @@ def _lines(data: bytes, triple: tuple[int, int, int]) -> tuple[int, int, int]:
 def look_at(
     places: Places,
     paths: Sequence[ChunkPath],
-    layout: Layout,
+    layout: "Layout",
     *,
     unmerged: Set[ChunkPath] = frozenset(),
 ) -> Iterator[Observation | tuple[ChunkPath, OSError]]:

@@ -49,7 +49,7 @@ _EVERY: Final = "*"
 """Stands for every resource that is not named."""
 _DESCRIBED: Final = "FORMAT.md describes every key."
 
-Layout = Literal["tree", "flat"]
+LayoutName = Literal["tree", "flat"]
 
 
 class SettingsError(FilestoreError, ValueError):
@@ -88,7 +88,7 @@ class Follow:
 class Settings:
     """What a store was set to."""
 
-    layout: Layout = "tree"
+    layout: LayoutName = "tree"
     embedder: str = "builtin"
     """Name, or name and model: ``onnx:all-MiniLM-L6-v2``."""
     model: ModelOptions = ModelOptions()
@@ -295,7 +295,7 @@ def _clipped(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def check_layout(layout: str) -> Layout:
+def check_layout(layout: str) -> LayoutName:
     """A layout named on the command line.
 
     Raises:

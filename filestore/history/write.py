@@ -8,10 +8,10 @@ import os
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 
+from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
 from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
-from filestore.config.settings import Layout
 from filestore.core.errors import RefusedError
 from filestore.core.paths import CHUNKED, ChunkPath, StorePath
 from filestore.fs import disk

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from filestore.catalog import Conflict, Deleted, FileRow
+from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
 from filestore.config.layout import Places, folded_path
-from filestore.config.settings import Layout, Settings
+from filestore.config.settings import Settings
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.paths import CHUNKS, ChunkPath, folder_of, inside, is_below
 from filestore.core.progress import OnProgress, Progress
@@ -172,7 +173,7 @@ def add_all(
     collect_leftovers(snapshot.places)
     naming = Naming(
         snapshot.places,
-        settings.layout,
+        snapshot.layout,
         patterns=settings.ignore,
         documents={source: name for _, name, source, _ in snapshot.catalog.documents()},
         originals=snapshot.catalog.originals(),
@@ -187,9 +188,10 @@ def add_all(
         snapshot.places,
         settings,
         snapshot.embedder,
+        layout=snapshot.layout,
         naming=naming,
         extraction=extraction,
-        lineage=Lineage(snapshot.places, settings.layout, snapshot.catalog),
+        lineage=Lineage(snapshot.places, snapshot.layout, snapshot.catalog),
         group=group,
         command=command,
         on_copy=on_copy,

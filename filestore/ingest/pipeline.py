@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from filestore import chunking, extract
 from filestore.chunks import resource_record
+from filestore.chunks.layout import Layout
 from filestore.chunks.resource_record import Record, SourceDocument
 from filestore.config.layout import Places
 from filestore.config.settings import Settings
@@ -144,6 +145,7 @@ class Ingest:
         settings: Settings,
         embedder: "Embedder | None",
         *,
+        layout: Layout,
         naming: Naming,
         extraction: Extraction,
         lineage: Lineage,
@@ -157,6 +159,7 @@ class Ingest:
             places: Where the store lies.
             settings: The store's.
             embedder: Counts tokens; None leaves an estimate.
+            layout: What the files of the store mean.
             naming: Names its sources.
             extraction: Reads them.
             lineage: Knows what the chunk files that are there came from.
@@ -168,6 +171,7 @@ class Ingest:
         self._group, self._command = group, command
         self._places = places
         self._settings = settings
+        self._layout = layout
         self._naming = naming
         self._extraction = extraction
         self._lineage = lineage
@@ -448,7 +452,7 @@ class Ingest:
             return regenerate(
                 there,
                 made,
-                layout=self._settings.layout,
+                layout=self._layout,
                 name_sources=name_sources,
                 merge=merge,
                 past=self._lineage,
@@ -486,7 +490,7 @@ class Ingest:
     ) -> tuple[Regeneration, dict[ChunkPath, bytes]]:
         """A new resource among all others: a file that says just this is taken for its own."""
         first = planned([], [])
-        looks = look_at_existing(self._places, sorted(first.writes), self._settings.layout)
+        looks = look_at_existing(self._places, sorted(first.writes), self._layout)
         held = {look.path: look.data for look in looks}
         taken = [name for name in held if held[name] != first.writes[name]]
         return planned([], taken), held

@@ -12,9 +12,9 @@ from typing import Final
 
 from filestore.catalog import Catalog
 from filestore.chunks import chunk_file
+from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
 from filestore.config.layout import RECORD_NAME, Places
-from filestore.config.settings import Layout
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash, origin_hash
 from filestore.core.paths import TOP, ChunkPath, inside

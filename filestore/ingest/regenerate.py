@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeAlias
 
 from filestore.chunks import chunk_file, frontmatter, order_key
-from filestore.config.settings import Layout
+from filestore.chunks.layout import Layout
 from filestore.core.hashing import embedding_key, origin_hash
 from filestore.core.paths import TOP, ChunkPath
 from filestore.git.merge import Merged, Overlap, with_line_ends
@@ -169,7 +169,7 @@ class _Work:
     ) -> None:
         self.result = Regeneration()
         self._layout = layout
-        self._name_sources = name_sources or layout == "flat"
+        self._name_sources = name_sources or layout.name == "flat"
         self._start = f"{folder}/" if folder else ""
         inside = (file.path for file in existing if file.path.startswith(self._start))
         self._taken = taken | {path.removeprefix(self._start) for path in inside}
@@ -193,7 +193,7 @@ class _Work:
         elif self._first:
             for chunk in document.chunks:
                 self._number += 1
-                order = order_key.number_key(self._number) if self._layout == "flat" else None
+                order = order_key.number_key(self._number) if self._layout.name == "flat" else None
                 name = self._new_name(chunk_file.chunk_name(self._number), document, chunk)
                 self._write(name, document, chunk, order)
         else:
@@ -238,7 +238,7 @@ class _Work:
             self._end = key
 
     def _new_name(self, tree_name: str, document: NewDocument, chunk: NewChunk) -> str:
-        if self._layout == "flat":
+        if self._layout.name == "flat":
             name = chunk_file.flat_name(document.source, chunk.body, self._taken)
         elif tree_name in self._taken:
             number = chunk_file.number_of_name(tree_name) or 0
@@ -307,7 +307,7 @@ class _Work:
 
     def _is_worth_following(self, file: Existing) -> bool:
         """Whether a person did something to it, if only giving it another name or place."""
-        numbered = chunk_file.number_of_name(file.path) is not None or self._layout == "flat"
+        numbered = chunk_file.number_of_name(file.path) is not None or self._layout.name == "flat"
         return _is_a_persons(file) or not numbered or not file.path.startswith(self._start)
 
     def _generated_text(self, file: Existing) -> str:
@@ -417,7 +417,7 @@ class _Work:
             if file is not None:
                 self._replace(document, file, chunk, order=order)
                 continue
-            if self._layout == "flat":
+            if self._layout.name == "flat":
                 name = chunk_file.flat_name(document.source, chunk.body, self._taken)
             else:
                 name = chunk_file.inserted_name(number or 0, chunk.body, self._taken)

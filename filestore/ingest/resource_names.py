@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from filestore.chunks.layout import Layout
 from filestore.chunks.resource_record import Record
 from filestore.config.layout import RECORD_NAME, Places, folded_path
-from filestore.config.settings import Layout
 from filestore.core.errors import RefusedError
 from filestore.core.paths import CHUNKS, TOP, ChunkPath, inside, is_below
 from filestore.extract.folder import documents as list_documents
@@ -218,13 +218,13 @@ class Naming:
     def _resource(self, source: SourcePath, reference: str) -> str:
         """A source whose resource folder was renamed still belongs to that folder."""
         owner = self._owners.get(reference)
-        if source.named or owner is None or self._layout == "flat":
+        if source.named or owner is None or self._layout.name == "flat":
             return source.resource
         there = self._read_record(inside(ChunkPath(owner), RECORD_NAME))
         return owner if there is not None and there.source == reference else source.resource
 
     def _places_of(self, resource: str, reference: str) -> tuple[ChunkPath, ChunkPath]:
-        if self._layout == "tree":
+        if self._layout.name == "tree":
             folder = ChunkPath(resource)
             return folder, inside(folder, RECORD_NAME)
         from filestore.chunks.chunk_file import record_stem
@@ -244,7 +244,7 @@ class Naming:
     def _check_collision(self, resource: str) -> None:
         """Refuse a name that some file systems could not tell from one that is there."""
         other = self._names_in_use().get(folded_path(resource))
-        if other is not None and (other != resource or self._layout == "flat"):
+        if other is not None and (other != resource or self._layout.name == "flat"):
             kind = "is in use" if other == resource else "differs only by case or composition from"
             raise RefusedError(
                 f"the name {resource!r} {kind} {CHUNKS.store_path(ChunkPath(other))}",
@@ -258,7 +258,7 @@ class Naming:
                 names = os.listdir(self._places.chunked)
             except FileNotFoundError:
                 names = []
-            if self._layout == "flat":
+            if self._layout.name == "flat":
                 records_there = [ChunkPath(name) for name in names if name.endswith(".json")]
                 looks = look_at_existing(self._places, records_there, self._layout)
                 names = [look.record.resource or "" for look in looks if look.record]

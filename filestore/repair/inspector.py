@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from filestore.catalog import Catalog, Conflict
 from filestore.chunks import links, resource_record
 from filestore.chunks.observation import INDEXED, Observation
-from filestore.chunks.observe import conflict_lines, interpret
+from filestore.chunks.observe import conflict_lines
 from filestore.chunks.resource_record import Record, RecordInvalidError, SourceDocument
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
@@ -384,7 +384,7 @@ class Inspector:
         seen = Observation(
             path=self._tree.chunk_path(path), values=(0, 0, 0, 0, 0), state=INDEXED, data=data
         )
-        interpret(seen, os.path.basename(path), layout=self._snapshot.layout)
+        self._snapshot.layout.interpret(seen, os.path.basename(path))
         return seen
 
     def _keys(self, path: StorePath, data: bytes) -> tuple[bytes, ...]:

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from filestore.catalog import FileRow
 from filestore.chunks import frontmatter
+from filestore.chunks.layout import TREE
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import MAX_CHUNK_BYTES, observe
 from filestore.config.layout import Places
@@ -99,7 +100,7 @@ class Looker:
                 pages=pages,
             )
         # What holds chunks ends in .md in either layout, and is no record.
-        (seen,) = observe(self._chunked, [row.path], layout="tree", unmerged=self._unmerged)
+        (seen,) = observe(self._chunked, [row.path], layout=TREE, unmerged=self._unmerged)
         if not isinstance(seen, Observation):
             _, error = seen
             is_gone = isinstance(error, FileNotFoundError | NotADirectoryError)

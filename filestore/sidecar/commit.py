@@ -20,14 +20,13 @@ from filestore.catalog import (
     FileRow,
     Forgotten,
     in_batches,
-    resource_of,
 )
 from filestore.chunks import chunk_file
+from filestore.chunks.layout import Layout, resource_of
 from filestore.chunks.links import own_links
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.chunks.observe import interpret_chunk
 from filestore.config.layout import Places
-from filestore.config.settings import Layout
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath, folder_of
@@ -331,8 +330,8 @@ class Commit:
         known = self._catalog.files([old for old, _ in moves])
         self._catalog.delete_rows([row.id for row in known.values()])
         for old, new in moves:
-            resource = resource_of(new) if self._layout == "tree" and "/" in new else ""
-            row = replace(known[old], path=new, resource=resource or known[old].resource)
+            resource = self._layout.resource(new) or known[old].resource
+            row = replace(known[old], path=new, resource=resource)
             self._catalog.update(row)
             self._note_stat(old, None)
         self._catalog.note_moves(moves)
@@ -389,7 +388,7 @@ class Commit:
         """
         self._embedding_feed.settle()
         self._put_stats()
-        if self._layout == "flat":
+        if self._layout.name == "flat":
             self._assign_resources()
         if self._embedder is not None:
             self._catalog.set_meta("fingerprint", self._embedder.fingerprint)

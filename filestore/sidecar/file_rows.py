@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from filestore.catalog import Catalog, FileRow, encode_place, resource_of
+from filestore.catalog import Catalog, FileRow, encode_place
 from filestore.chunks import chunk_file
+from filestore.chunks.layout import Layout
 from filestore.chunks.metadata import metadata_pairs
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.resource_record import Record
-from filestore.config.settings import Layout
 from filestore.core.paths import ChunkPath, folder_of
 from filestore.fs.scan import unpack_stat
 
@@ -25,7 +25,7 @@ def row_of(look: Observation, identifier: int, *, layout: Layout, generation: in
         look.file_hash,
         look.text_key,
         kind if chunk else "",
-        resource_of(folder_of(look.path)) if layout == "tree" else "",
+        layout.resource(look.path),
         chunk.source if chunk else None,
         chunk.order if chunk else None,
         chunk.origin if chunk else None,

@@ -9,8 +9,8 @@ import stat
 from collections.abc import Iterator
 from typing import Final
 
+from filestore.chunks.layout import Layout
 from filestore.config.layout import Places
-from filestore.config.settings import Layout
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath
 from filestore.fs.scan import TreeScan
@@ -37,7 +37,9 @@ def lost(places: Places, layout: Layout, tree: TreeScan) -> Lost:
     def named(added: list[ChunkPath]) -> dict[ChunkPath, bytes]:
         """What git would call those of new files that are ours."""
         like = next(iter(have.values()))
-        return dict(_named(places, [path for path in added if _is_ours(path, layout)], like))
+        return dict(
+            _named(places, layout, [path for path in added if _is_ours(path, layout)], like)
+        )
 
     gone = vanished({path: name.encode() for path, name in have.items()}, tree, named)
     return Lost(gone=tuple(sorted(gone)), known=len(have))
@@ -51,15 +53,13 @@ def findings(places: Places, layout: Layout, tree: TreeScan) -> list[Finding]:
 
 
 def _is_ours(path: ChunkPath, layout: Layout) -> bool:
-    from filestore.chunks.observe import unread_code
-
-    return not unread_code(path.rpartition("/")[2], _MODE, 0, layout)
+    return not layout.unread_code(path.rpartition("/")[2], _MODE, 0)
 
 
-def _named(places: Places, paths: list[ChunkPath], like: str) -> Iterator[tuple[ChunkPath, bytes]]:
+def _named(
+    places: Places, layout: Layout, paths: list[ChunkPath], like: str
+) -> Iterator[tuple[ChunkPath, bytes]]:
     """The name that git would give to each file."""
-    from filestore.chunks.observe import MAX_CHUNK_BYTES
-
     for path in paths:
-        data = state.read_start(os.path.join(places.chunked, path), MAX_CHUNK_BYTES)
+        data = state.read_start(os.path.join(places.chunked, path), layout.most_bytes)
         yield path, repository.blob_name(data, like).encode()

@@ -11,14 +11,13 @@ from filestore.catalog import (
     CatalogMissingError,
     CatalogOutdatedError,
     CatalogWriter,
-    resource_of,
 )
+from filestore.chunks.layout import Layout
 from filestore.chunks.observation import GONE
 from filestore.config.layout import CATALOG, EMBEDDINGS, Places
-from filestore.config.settings import Layout
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
-from filestore.core.paths import ChunkPath, folder_of
+from filestore.core.paths import ChunkPath
 from filestore.embed.base import Embedder
 from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged
 from filestore.fs import disk
@@ -139,8 +138,7 @@ def _knows_losses_alone(catalog: CatalogWriter) -> bool:
 
 
 def _known_to_git(path: ChunkPath, layout: Layout) -> losses.Loss:
-    resource = resource_of(folder_of(path)) if layout == "tree" else ""
-    return losses.Loss(path=path, detail="git's HEAD has it", resource=resource)
+    return losses.Loss(path=path, detail="git's HEAD has it", resource=layout.resource(path))
 
 
 def _has_truth(places: Places) -> bool:

@@ -6,10 +6,10 @@ One rule: it lives as long as one look at the store. Whoever writes reads a file
 from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
+from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
 from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
-from filestore.config.settings import Layout
 from filestore.core.paths import ChunkPath
 
 KEPT_BYTES: Final = 16 * 1024 * 1024

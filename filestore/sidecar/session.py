@@ -24,6 +24,7 @@ from filestore.sidecar.refusals import check_sidecar
 
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
+    from filestore.chunks.layout import Layout
     from filestore.core.findings import Finding
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
@@ -63,6 +64,13 @@ class Parts:
             if part is not None:
                 part.close()
         self._embeddings = self._catalog = None
+
+    @cached_property
+    def layout(self) -> "Layout":
+        """How the files of the store are named, and what they mean."""
+        from filestore.chunks.layout import FLAT, TREE
+
+        return FLAT if self.settings.layout == "flat" else TREE
 
     @cached_property
     def model(self) -> "StoreModel":
@@ -139,13 +147,13 @@ class Parts:
         root, problem = self.places.root, self.model.problem
         return StoreSnapshot(
             places=self.places,
-            layout=self.settings.layout,
+            layout=self.layout,
             catalog=catalog,
             embeddings=embeddings,
             embedder=self.model.embedder,
             no_model="" if self.model.is_unasked or not problem else self.why_no_model(),
             deleted=partial(deleted_paths, root, self.places.tree),
-            lost=partial(git_losses.lost, self.places, self.settings.layout),
+            lost=partial(git_losses.lost, self.places, self.layout),
             processes=self._processes,
             settings=self.settings,
             unmerged=frozenset(unmerged(self.places.chunked) if operation(root) else ()),
@@ -253,7 +261,7 @@ class Parts:
         catalog.require_alone = require_alone
         try:
             with catalog_errors(catalog):
-                recover.note_lost(self.places, self.settings.layout, catalog)
+                recover.note_lost(self.places, self.layout, catalog)
                 yield catalog, embeddings, (*discarded, *repaired)
         finally:
             catalog.close()
@@ -279,7 +287,7 @@ class Parts:
 
         return Commit(
             places=self.places,
-            layout=self.settings.layout,
+            layout=self.layout,
             catalog=catalog,
             embeddings=embeddings,
             embedder=embedder or self.same_model(catalog),

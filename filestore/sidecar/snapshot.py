@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 from filestore.catalog import Catalog, encode_path
+from filestore.chunks.layout import Layout
 from filestore.config.layout import Places
-from filestore.config.settings import Layout, Settings
+from filestore.config.settings import Settings
 from filestore.core.errors import UsageError
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from filestore.catalog import Catalog, resource_of
+from filestore.catalog import Catalog
 from filestore.chunks import chunk_file, resource_record
+from filestore.chunks.layout import resource_of
 from filestore.chunks.links import own_links
 from filestore.chunks.metadata import metadata_pairs
 from filestore.config.layout import CATALOG

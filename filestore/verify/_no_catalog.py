@@ -7,10 +7,10 @@ what git has.
 import os
 from collections.abc import Iterable, Iterator
 
+from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, RECORD, Observation
-from filestore.chunks.observe import describe_unread, look_at, unread_code, unreadable
+from filestore.chunks.observe import describe_unread, look_at, unreadable
 from filestore.config.layout import Places
-from filestore.config.settings import Layout
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, inside
@@ -72,10 +72,11 @@ def _by_stat(
 ) -> Iterator[Finding]:
     for path, (mode, size) in paths.items():
         name = os.path.basename(path)
-        code = unread_code(name, mode, size, layout)
+        code = layout.unread_code(name, mode, size)
         if code:
             target = _target(os.path.join(places.chunked, path)) if code == "symlink" else b""
-            detail = describe_unread(code, name, mode, size, target)
+            most = layout.most_bytes
+            detail = describe_unread(code, name, mode, size, target, most_bytes=most)
             yield Finding(code=code, path=places.tree.store_path(path), detail=detail)
 
 

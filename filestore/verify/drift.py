@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from filestore.catalog import AWAITED, Catalog, FileRow
+from filestore.chunks.layout import Layout
 from filestore.chunks.observation import GONE, INDEXED, RECORD, UNMERGED, Observation, why_excluded
 from filestore.config.layout import Places
-from filestore.config.settings import Layout
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, Tree, folder_of
 from filestore.fs import scan

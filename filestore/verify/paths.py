@@ -139,7 +139,7 @@ def _look(parts: Parts, wanted: Sequence[ChunkPath]) -> _Seen:
         return _Seen(gone=list(wanted))
     unmerged = repository.unmerged(places.chunked) if repository.operation(places.root) else set()
     seen = _Seen()
-    for look in look_at(places, wanted, parts.settings.layout, unmerged=unmerged):
+    for look in look_at(places, wanted, parts.layout, unmerged=unmerged):
         if not isinstance(look, Observation):
             path, error = look
             if isinstance(error, _GONE):
@@ -257,7 +257,7 @@ def _snapshot(parts: Parts, catalog: Catalog) -> StoreSnapshot:
     machine = read_machine(parts.configuration, os.environ)
     return StoreSnapshot(
         places=parts.places,
-        layout=parts.settings.layout,
+        layout=parts.layout,
         catalog=catalog,
         embeddings=None,
         embedder=None,

@@ -152,7 +152,7 @@ def _without_catalog(
 ) -> Checked:
     return verify.without_catalog(
         parts.places,
-        parts.settings.layout,
+        parts.layout,
         error,
         level=level,
         sample=sample,

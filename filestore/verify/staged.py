@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from filestore.chunks import observe
+from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, Observation, why_excluded
 from filestore.config.layout import Places, folded_path
-from filestore.config.settings import Layout
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, is_clean, worst_first
 from filestore.core.paths import ChunkPath, Tree
@@ -132,15 +132,16 @@ def _content_findings(
 def _observed(entry: _Entry, blobs: Blobs, layout: Layout) -> Observation:
     name = entry.path.rpartition("/")[2]
     # Git has no blob for a submodule, and none that is too large is wanted in memory.
-    is_link = observe.unread_code(name, entry.mode, 0, layout) != ""
-    size, data = (0, b"") if is_link else blobs.read(entry.blob, observe.MAX_CHUNK_BYTES)
+    is_link = layout.unread_code(name, entry.mode, 0) != ""
+    size, data = (0, b"") if is_link else blobs.read(entry.blob, layout.most_bytes)
     values = (size, 0, 0, 0, entry.mode)
-    code = observe.unread_code(name, entry.mode, size, layout)
+    code = layout.unread_code(name, entry.mode, size)
     seen = Observation(path=entry.path, values=values, state=code or INDEXED, data=data)
     if code:
-        seen.detail = observe.describe_unread(code, name, entry.mode, size)
+        most = layout.most_bytes
+        seen.detail = observe.describe_unread(code, name, entry.mode, size, most_bytes=most)
     else:
-        observe.interpret(seen, name, layout=layout)
+        layout.interpret(seen, name)
     return seen
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import Catalog
+from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
 from filestore.chunks.observe import unreadable
 from filestore.config.layout import SETTINGS, Places
-from filestore.config.settings import Layout
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, is_clean, worst_first
 from filestore.core.paths import ChunkPath

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import pytest
 
+from filestore.chunks.layout import TREE
 from filestore.config.layout import Places
 from filestore.core.paths import CHUNKS
 from filestore.git import process
@@ -81,7 +82,7 @@ def ask_everything(hostile: HostileGit) -> None:
     list(history(f"{root}/chunked", "own.md"))
     deleted_paths(root, CHUNKS)
     for look in (
-        lambda: staged.check(Places(root=root, sidecar=f"{root}/.sidecar"), "tree"),
+        lambda: staged.check(Places(root=root, sidecar=f"{root}/.sidecar"), TREE),
         lambda: status(repository(root)),
     ):
         try:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from filestore.catalog import Catalog, CatalogWriter, FileRow, _remembered
+from filestore.chunks.layout import TREE
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.config import user_config
 from filestore.config.layout import Places
@@ -135,7 +136,7 @@ class Shelf:
         """What a full look at the vectors finds: code to detail."""
         subject = StoreSnapshot(
             places=self.places,
-            layout="tree",
+            layout=TREE,
             catalog=self.catalog,
             embeddings=self.embeddings,
             embedder=EMBEDDER,

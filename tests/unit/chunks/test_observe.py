@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.chunks import chunk_file
+from filestore.chunks.layout import TREE
 from filestore.chunks.observation import INDEXED, RECORD, Observation
-from filestore.chunks.observe import conflict_lines, describe_unread, interpret, unread_code
+from filestore.chunks.observe import conflict_lines, describe_unread
 
 MARKS = b"<<<<<<< ours\nOne.\n=======\nTwo.\n>>>>>>> theirs\n"
 LINES = st.lists(
@@ -22,7 +23,7 @@ LINES = st.lists(
 def seen(data, name="chunk1.md"):
     """What is made of some bytes."""
     look = Observation(path=f"r/{name}", values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
-    interpret(look, name, layout="tree")
+    TREE.interpret(look, name)
     return look.state, look.detail
 
 
@@ -122,7 +123,7 @@ def test_a_conflict_that_spans_code_is_one():
 )
 def test_what_is_not_read_is_described(code, name, mode, words):
     """A person is told what stands there, with its size or target."""
-    assert unread_code(name, mode, 17_000_000, "tree") == code
+    assert TREE.unread_code(name, mode, 17_000_000) == code
     assert words in describe_unread(code, name, mode, 17_000_000, b"../b\xff.md")
 
 

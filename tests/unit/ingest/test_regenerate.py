@@ -8,11 +8,12 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from filestore.chunks import chunk_file
+from filestore.chunks.layout import FLAT, TREE, Layout
 from filestore.core.hashing import origin_hash
 from filestore.git.merge import Merged, Overlap
 from filestore.ingest.regenerate import Existing, Lost, NewChunk, NewDocument, in_order, regenerate
 
-LAYOUTS = ["tree", "flat"]
+LAYOUTS = [TREE, FLAT]
 WORDS = st.sampled_from(["ash", "birch", "cedar", "elm", "fir", "hazel", "larch", "oak", "yew"])
 BODIES = st.lists(WORDS, min_size=1, max_size=6).map(lambda words: " ".join(words) + "\n\n")
 HEADINGS = st.lists(st.sampled_from(["Trees", "Bushes"]), max_size=2).map(tuple)
@@ -71,7 +72,7 @@ def by_line(base: str, ours: str, theirs: str) -> Merged | Overlap:
     return Merged(text="\n".join(new if mine == old else mine for old, mine, new in lines))
 
 
-def plan(folder: Folder, resource, layout: str, *, several: bool = True, **options):
+def plan(folder: Folder, resource, layout: Layout, *, several: bool = True, **options):
     """The planned changes for a new version of a resource."""
     return regenerate(
         existing_of(folder),
@@ -193,7 +194,7 @@ def test_the_same_source_gives_the_same_files(layout, version):
     """Names and bytes are a function of the source alone."""
     planned = plan({}, single(version), layout, several=False)
     assert planned.writes == plan({}, single(version), layout, several=False).writes
-    if layout == "tree":
+    if layout is TREE:
         assert list(planned.writes) == [f"chunk{n}.md" for n in range(1, len(version) + 1)]
 
 
@@ -290,9 +291,9 @@ def test_an_edited_file_whose_source_changed_too_is_kept_and_told():
     """Both texts are there afterwards: the person's in the file, the generated one by hash."""
     old = NewChunk(body="one two three four five\n", headings=())
     new = NewChunk(body="one two three four six\n", headings=())
-    folder = plan({}, single([old]), "tree").writes
+    folder = plan({}, single([old]), TREE).writes
     folder["chunk1.md"] = folder["chunk1.md"].replace(b"five", b"FIVE")
-    planned = plan(folder, single([new]), "tree")
+    planned = plan(folder, single([new]), TREE)
     assert (planned.writes, planned.deletions) == ({}, [])
     assert "chunk1.md" in planned.kept
     assert planned.generated == {origin_hash(new.body): new.body}
@@ -301,9 +302,9 @@ def test_an_edited_file_whose_source_changed_too_is_kept_and_told():
 def test_an_edited_file_whose_source_text_went_is_kept_and_told():
     """A person's words outlive the text they were made from."""
     chunks = [NewChunk(body=f"{word} alone\n", headings=()) for word in ("ash", "oak")]
-    folder = plan({}, single(chunks), "tree").writes
+    folder = plan({}, single(chunks), TREE).writes
     folder["chunk2.md"] += b"by hand\n"
-    planned = plan(folder, single(chunks[:1]), "tree")
+    planned = plan(folder, single(chunks[:1]), TREE)
     assert planned.deletions == []
     assert "gone" in planned.kept["chunk2.md"].detail
 
@@ -342,16 +343,16 @@ def test_a_file_whose_base_is_unknown_is_kept():
     """Without the text it was made from nobody can tell what a person changed."""
     old = NewChunk(body="one two three four five\n", headings=())
     new = NewChunk(body="one two three four six\n", headings=())
-    folder = plan({}, single([old]), "tree").writes
+    folder = plan({}, single([old]), TREE).writes
     folder["chunk1.md"] += b"by hand\n"
-    planned = plan(folder, single([new]), "tree", merge=by_line)
+    planned = plan(folder, single([new]), TREE, merge=by_line)
     assert (planned.writes, planned.deletions) == ({}, [])
     assert "not kept" in planned.kept["chunk1.md"].detail
 
 
 def test_an_excluded_file_is_never_written():
     """A file that nobody can read keeps its bytes while its text changes, moves or goes."""
-    folder = plan({}, single([ASH, ELM, OAK]), "tree").writes
+    folder = plan({}, single([ASH, ELM, OAK]), TREE).writes
     existing = [
         replace(file, excluded="it is excluded") if file.path == "chunk2.md" else file
         for file in existing_of(folder)
@@ -361,7 +362,7 @@ def test_an_excluded_file_is_never_written():
         planned = regenerate(
             existing,
             documents_of(single(chunks)),
-            layout="tree",
+            layout=TREE,
             name_sources=False,
             merge=by_line,
             past=Past(),
@@ -371,12 +372,12 @@ def test_an_excluded_file_is_never_written():
 
 def test_a_file_moved_out_of_its_folder_names_its_source():
     """Away from its record a chunk that is written says what it comes from."""
-    (data,) = plan({}, single([ASH]), "tree", several=False).writes.values()
+    (data,) = plan({}, single([ASH]), TREE, several=False).writes.values()
     other = NewChunk(body="ash and more\n\n", headings=())
     planned = regenerate(
         existing_of({"aside/x.md": data}),
         documents_of(single([other])),
-        layout="tree",
+        layout=TREE,
         name_sources=False,
         merge=by_line,
         past=Past(),
@@ -467,11 +468,11 @@ def test_documents_that_are_not_looked_at_keep_their_files(layout, first, skippe
 @FEW
 def test_names_in_use_by_others_are_not_taken(version):
     """In one shared folder a resource never writes a name that another one has."""
-    first = plan({}, single(version), "flat")
+    first = plan({}, single(version), FLAT)
     again = regenerate(
         [],
         documents_of(single(version)),
-        layout="flat",
+        layout=FLAT,
         name_sources=True,
         merge=overlap,
         past=Past(),
@@ -516,6 +517,6 @@ def test_deleted_files_are_not_made_again_and_nothing_else_is_left_out(
 def test_a_resource_without_files_is_made_again() -> None:
     """Where nothing is left there is no edit to respect: all of it is made."""
     lost = [Lost(path="chunk1.md", origin=origin_hash(ASH.body), source=None)]
-    planned = plan({}, single([ASH, ELM]), "tree", several=False, lost=lost)
+    planned = plan({}, single([ASH, ELM]), TREE, several=False, lost=lost)
     assert planned.chunks == 2
     assert planned.deleted == {}

@@ -1,0 +1,117 @@
+"""How the files of a tree are named, and what their bytes mean.
+
+Asked by whoever looks at a file. One rule: what a file means hangs on its name and its bytes alone.
+"""
+
+import stat
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar, Final
+
+from filestore.chunks import resource_record
+from filestore.chunks.observation import RECORD, Observation
+from filestore.chunks.observe import MAX_CHUNK_BYTES, conflict_lines, interpret_chunk, refuse
+from filestore.config.layout import RECORD_NAME
+from filestore.config.settings import LayoutName
+from filestore.core.paths import ChunkPath, folder_of
+from filestore.fs import disk
+
+
+class Layout(ABC):
+    """One of the layouts that a store may have."""
+
+    name: LayoutName
+    most_bytes: ClassVar[int]
+    """The largest file that is read."""
+    is_in_place: ClassVar[bool] = False
+    """Whether the tree is a folder of documents, into which nothing is ever written."""
+
+    def is_record(self, name: str) -> bool:
+        """Whether a file name is that of a record."""
+        return False
+
+    def unread_code(self, name: str, mode: int, size: int) -> str:
+        """The code that keeps an entry from being read at all; "" for one that is to be read."""
+        if stat.S_ISLNK(mode):
+            return "symlink"
+        if not stat.S_ISREG(mode):
+            return "special-file"
+        if name.startswith(disk.TEMPORARY_PREFIX):
+            return "leftovers"
+        return "oversized" if size > self.most_bytes else ""
+
+    @abstractmethod
+    def interpret(self, seen: Observation, name: str) -> None:
+        """Fill in what the bytes of a file mean, as far as that costs little."""
+
+    @abstractmethod
+    def settle(self, seen: Observation) -> None:
+        """Fill in what an observation leaves pending, where no process has to be started."""
+
+    @abstractmethod
+    def complete(self, seen: Iterable[Observation]) -> None:
+        """Fill in all that observations leave pending; for whoever writes the sidecar."""
+
+    @abstractmethod
+    def resource(self, path: ChunkPath) -> str:
+        """The resource of a file, as far as its path tells."""
+
+
+class ChunkFiles(Layout):
+    """Chunk files and the records of their resources."""
+
+    most_bytes = MAX_CHUNK_BYTES
+
+    def __init__(self, name: LayoutName) -> None:
+        self.name = name
+
+    def is_record(self, name: str) -> bool:
+        """Whether a file name is that of a record."""
+        return name == RECORD_NAME if self.name == "tree" else name.endswith(".json")
+
+    def unread_code(self, name: str, mode: int, size: int) -> str:
+        """See `Layout.unread_code`."""
+        code = super().unread_code(name, mode, size)
+        if code not in ("", "oversized"):
+            return code
+        if name.startswith(".") or not (name.endswith(".md") or self.is_record(name)):
+            return "litter"
+        return code
+
+    def interpret(self, seen: Observation, name: str) -> None:
+        """Fill in what the bytes of a record or a chunk file mean."""
+        if not self.is_record(name):
+            interpret_chunk(seen)
+            return
+        try:
+            seen.record = resource_record.parse(seen.data)
+            seen.state = RECORD
+        except resource_record.RecordInvalidError as error:
+            seen.line, seen.column = error.line, error.column
+            refuse(seen, "record-invalid", error.message, conflict_lines(seen.data))
+
+    def settle(self, seen: Observation) -> None:
+        """Nothing is ever pending: these files are small."""
+
+    def complete(self, seen: Iterable[Observation]) -> None:
+        """Nothing is ever pending."""
+
+    def resource(self, path: ChunkPath) -> str:
+        """In a tree the top folder; in the flat layout the path does not tell."""
+        return resource_of(folder_of(path)) if self.name == "tree" else ""
+
+
+def resource_of(path: ChunkPath) -> str:
+    r"""The resource that the first folder of a path names; bytes that are not UTF-8 as ``\xNN``.
+
+    A path is kept as bytes, but a name is compared as text, which has to be Unicode.
+    """
+    return (
+        path.partition("/")[0]
+        .encode("utf-8", "surrogateescape")
+        .decode("utf-8", "backslashreplace")
+    )
+
+
+TREE: Final = ChunkFiles("tree")
+FLAT: Final = ChunkFiles("flat")
