@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from filestore import chunking, extract
+from filestore import extract
 from filestore.chunks import resource_record
 from filestore.chunks.layout import Layout
 from filestore.chunks.resource_record import Record, SourceDocument
@@ -39,6 +39,7 @@ from filestore.ingest.regenerate import (
 )
 from filestore.ingest.resource_names import Named, Naming
 from filestore.ingest.sources import Original, SourceError, SourcePath, read_original, unreadable
+from filestore.sidecar.chunker import Chunker
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
@@ -176,13 +177,9 @@ class Ingest:
         self._extraction = extraction
         self._lineage = lineage
         self._embedder = embedder
-        self._count = embedder.count_tokens if embedder is not None else _estimate
-        most = embedder.max_tokens if embedder is not None else None
-        self._budget = chunking.room(settings.budget, most)
-        counter = embedder.tokenizer if embedder is not None else "estimate"
+        self._chunker = Chunker.of(settings.budget, embedder)
         made = (places.root, places.chunked, places.sidecar, places.undo)
         self._own_folders = {os.path.realpath(folder) for folder in made}
-        self._chunker = chunking.label(settings.budget, most=most, counter=counter)
 
     def begin(self, source: SourcePath) -> Begun:
         """Name and read a source, and start to extract what changed.
@@ -324,7 +321,7 @@ class Ingest:
 
     def _cut_alike(self, before: Record) -> bool:
         """Whether the chunks that are there would be cut so today; without a model they stay."""
-        return before.chunker == self._chunker or self._embedder is None
+        return before.chunker == self._chunker.label or self._embedder is None
 
     def _write(self, begun: Begun, named: Named, on_document: Callable[[], None]) -> None:
         outcome = begun.outcome
@@ -405,21 +402,13 @@ class Ingest:
         return made, described
 
     def _chunks(self, document: Document) -> tuple[NewChunk, ...]:
-        pieces = chunking.split(
-            document.text,
-            syntax=document.syntax,
-            budget=self._budget,
-            count_tokens=self._count,
-            title=document.title,
-            outline=document.outline,
-        )
         return tuple(
             NewChunk(
                 body=document.text[piece.start : piece.end],
                 headings=piece.headings,
                 pages=document.pages_between(piece.start, piece.end),
             )
-            for piece in pieces
+            for piece in self._chunker.pieces(document)
         )
 
     def _existing(self, begun: Begun) -> list[Existing]:
@@ -504,7 +493,7 @@ class Ingest:
     def _label(self, before: Record | None, outcome: Outcome, done: Regeneration) -> str:
         """The chunker of the chunks; the old one until every document was chunked again."""
         left = self._embedder is None or bool(outcome.failures or done.pending)
-        return before.chunker if before is not None and left else self._chunker
+        return before.chunker if before is not None and left else self._chunker.label
 
     def _copies(
         self, begun: Begun, described: Sequence[SourceDocument], before: Record | None
@@ -597,8 +586,3 @@ def _described(path: str, original: Original, document: Document) -> SourceDocum
         extractor=document.extractor,
         metadata=document.metadata,
     )
-
-
-def _estimate(text: str) -> int:
-    """For stores whose model is not here: few models have a token to fewer characters."""
-    return (len(text) + 2) // 3
