@@ -12,7 +12,7 @@ from typing import Final, Literal
 from filestore.browse.looks import looks
 from filestore.browse.meant import meant
 from filestore.catalog import Catalog, FileRow, decode_path, encode_path, queries
-from filestore.chunks import chunk_file
+from filestore.chunks import kept
 from filestore.chunks.frontmatter import split
 from filestore.chunks.links import destinations, document_of, target_of
 from filestore.core.paths import ChunkPath, StorePath, Tree
@@ -123,7 +123,7 @@ def _outgoing(
 
 def _written(data: bytes) -> Iterator[tuple[int, str]]:
     """The destinations of the links of a chunk file, each with its line."""
-    body = chunk_file.parse(data).body if data else ""
+    body = kept.read(data).body if data else ""
     first = split(data).head.count(b"\n") + 1
     for start, stop in destinations(body):
         yield first + body.count("\n", 0, start), body[start:stop]

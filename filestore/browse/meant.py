@@ -12,7 +12,7 @@ from typing import Final
 
 from filestore.browse.file import UnknownPathError, below_chunked
 from filestore.catalog import Catalog, FileRow
-from filestore.chunks import chunk_file
+from filestore.chunks import chunk_file, kept
 from filestore.chunks.observation import INDEXED
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, UsageError
@@ -176,7 +176,7 @@ def _generated(catalog: Catalog, row: FileRow) -> str:
     if row.edited:
         return (catalog.generated(row.origin or "") or b"").decode()
     data = catalog.content(row.id)
-    return chunk_file.parse(data).body if data is not None else ""
+    return kept.read(data).body if data is not None else ""
 
 
 def row_at(text: str, bodies: Sequence[str], line: int) -> int | None:

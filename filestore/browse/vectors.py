@@ -18,7 +18,7 @@ from filestore.browse.projection import (
     size_edges,
 )
 from filestore.catalog import Catalog, decode_path, queries
-from filestore.chunks import chunk_file
+from filestore.chunks import kept
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import look_at
 from filestore.core.errors import FilestoreError
@@ -447,7 +447,7 @@ def _neighbours(
     rows = catalog.files([path for path, _ in near])
     for path, cosine in near:
         data = catalog.content(rows[path].id)
-        chunk = chunk_file.parse(data) if data is not None else None
+        chunk = kept.read(data) if data is not None else None
         yield Neighbour(
             path=tree.store_path(path),
             resource=rows[path].resource,

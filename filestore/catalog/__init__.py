@@ -20,7 +20,10 @@ from filestore.catalog._rows import (
     decode_path,
     encode_path,
     encode_place,
+    file_of_text,
     in_batches,
+    part_of_text,
+    text_id,
 )
 from filestore.catalog._schema import (
     METRIC,
@@ -61,7 +64,10 @@ __all__ = [
     "decode_path",
     "encode_path",
     "encode_place",
+    "file_of_text",
     "in_batches",
+    "part_of_text",
+    "text_id",
 ]
 
 

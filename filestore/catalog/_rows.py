@@ -163,6 +163,24 @@ def decode_path(path: bytes) -> ChunkPath:
     return ChunkPath(path.decode("utf-8", "surrogateescape"))
 
 
+_FILE_BITS: Final = 40
+
+
+def text_id(file: int, part: int) -> int:
+    """The full-text id of a part of a file; that of part 0 is the file id."""
+    return part << _FILE_BITS | file
+
+
+def file_of_text(text: int) -> int:
+    """The file of a full-text id."""
+    return text & ((1 << _FILE_BITS) - 1)
+
+
+def part_of_text(text: int) -> int:
+    """The part of a full-text id."""
+    return text >> _FILE_BITS
+
+
 def in_batches(values: Sequence[Value], size: int = VARIABLES) -> Iterator[Sequence[Value]]:
     """Consecutive slices of at most `size` values."""
     for start in range(0, len(values), size):

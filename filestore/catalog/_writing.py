@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from filestore.catalog import _remembered
+from filestore.catalog import _remembered, queries
 from filestore.catalog._damage import written_by_us
 from filestore.catalog._reading import Catalog
 from filestore.catalog._rows import (
@@ -230,13 +230,14 @@ class CatalogWriter(Catalog):
     def _delete_batch(self, ids: Sequence[int]) -> None:
         inside = f"IN ({placeholders(ids)})"
         vectors = self.vectors_of_files(ids)
+        texts = queries.texts_of_files(self, ids)
         self.connection.execute(f"DELETE FROM parts WHERE file {inside}", ids)
         for table in ("contents", "facts", "links"):
             self.connection.execute(f"DELETE FROM {table} WHERE file {inside}", ids)
         self.connection.execute(f"DELETE FROM files WHERE id {inside}", ids)
         self.connection.executemany(
             "INSERT OR REPLACE INTO dead VALUES (?, ?)",
-            [(identifier, self.next_generation) for identifier in ids],
+            [(identifier, self.next_generation) for identifier in texts],
         )
         used = self.files_of_vectors(vectors)
         unused = [vector for vector in vectors if vector not in used]

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from filestore.catalog._reading import FILE_COLUMNS, Catalog
 from filestore.catalog._remembered import LET_GO
-from filestore.catalog._rows import decode_path, in_batches, placeholders
+from filestore.catalog._rows import decode_path, in_batches, placeholders, text_id
+from filestore.chunks.observation import DOCUMENT
 from filestore.core.paths import ChunkPath
 
 _ORIGINAL: Final = "original:"
@@ -224,3 +225,25 @@ def metadata_values(catalog: Catalog, key: str) -> list[str]:
         " WHERE key = ?1 ORDER BY value"
     )
     return [value for (value,) in catalog.rows(statement, (key,))]
+
+
+def texts_of_files(catalog: Catalog, files: Sequence[int]) -> list[int]:
+    """The full-text ids that some files may have: every part of a document has one of its own."""
+    found = set(files)
+    for batch in in_batches(files):
+        parts = catalog.rows(
+            f"SELECT file, part FROM parts WHERE part > 0 AND file IN ({placeholders(batch)})",
+            batch,
+        )
+        found.update(text_id(file, part) for file, part in parts)
+    return sorted(found)
+
+
+def text_ids(catalog: Catalog) -> list[int]:
+    """The full-text ids of all searchable texts, ascending; a chunk file is one text."""
+    parts = catalog.rows(
+        "SELECT file, part FROM parts JOIN files ON files.id = file"
+        " WHERE part > 0 AND state = '' AND kind = ?",
+        (DOCUMENT,),
+    )
+    return sorted([*catalog.indexed_ids(), *(text_id(file, part) for file, part in parts)])

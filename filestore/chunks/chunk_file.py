@@ -33,6 +33,7 @@ __all__ = [
     "InvalidMetadata",
     "MalformedFrontmatter",
     "OurKeys",
+    "Section",
     "chunk_name",
     "embed_text",
     "flat_name",
@@ -43,6 +44,7 @@ __all__ = [
     "number_of_name",
     "parse",
     "record_stem",
+    "section_text",
     "sort_key",
     "texts",
     "update",
@@ -110,6 +112,24 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One part of a document that is a file of an in-place store."""
+
+    start: int
+    """Of its text in the body, in characters."""
+    end: int
+    """Not included."""
+    headings: tuple[str, ...]
+    """From the outermost in."""
+    line: int
+    """The first line of the file that it stands on, from 1; 0 where the file has no such lines."""
+    end_line: int
+    """The last one."""
+    page: int
+    """The page that it starts on, from 1; 0 where there are none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
     """A chunk file as read. A key that is absent or null has its default."""
 
@@ -134,6 +154,10 @@ class Chunk:
     body: str
     frontmatter: Mapping[str, Value]
     """Every key, as parsed."""
+    sections: tuple[Section, ...] = ()
+    """Of a document in place; none of a chunk file."""
+    names: str = ""
+    """What else a document in place is found under."""
 
 
 class OurKeys(TypedDict, total=False):
@@ -255,8 +279,18 @@ def embed_text(headings: Iterable[str], body: str) -> str:
 
 
 def texts(chunk: Chunk) -> tuple[str, ...]:
-    """The texts of a chunk that are embedded: part 0 is headings and body, part n question n."""
+    """The texts that are embedded.
+
+    Of a chunk file part 0 is headings and body, part n question n; of a document each section.
+    """
+    if chunk.sections:
+        return tuple(section_text(chunk, section) for section in chunk.sections)
     return (embed_text(chunk.headings, chunk.body), *chunk.questions)
+
+
+def section_text(chunk: Chunk, section: Section) -> str:
+    """What is embedded of a section."""
+    return embed_text(section.headings, chunk.body[section.start : section.end])
 
 
 def _chunk(values: Mapping[str, Value], body: str) -> Chunk:

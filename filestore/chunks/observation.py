@@ -18,6 +18,8 @@ INDEXED: Final = ""
 """The state of a chunk file that is searchable."""
 RECORD: Final = "record"
 """The state of a resource's record."""
+DOCUMENT: Final = "document"
+"""The kind of a file of an in-place store."""
 GONE: Final = "missing"
 """The state of a file that only git knew when the catalog was made: it was gone then."""
 UNMERGED: Final = "unmerged"
@@ -56,6 +58,8 @@ class Observation:
     keys: tuple[bytes, ...] = ()
     """Embedding keys of the texts: 32 bytes each."""
     record: "Record | None" = None
+    pending: bool = False
+    """Whether its text was not taken out yet: only its bytes are known, and the state is not."""
 
     @property
     def text_key(self) -> bytes:

@@ -202,7 +202,7 @@ def _conflict_in_body(data: bytes, chunk: chunk_file.Chunk) -> tuple[int, int, i
     head = len(data) - len(chunk.body.encode())
     if chunk_file.hand_edited(chunk):
         return conflict_lines(data, head)
-    if chunk.origin is None and (found := _outside_code(data, head)) is not None:
+    if chunk.origin is None and (found := conflict_outside_code(data, head)) is not None:
         return found
     # One that begins before the frontmatter leaves none to tell what was generated.
     has_fence = _FENCE.search(data) is not None
@@ -219,7 +219,7 @@ def conflict_lines(data: bytes, start: int = 0) -> tuple[int, int, int] | None:
     return next((_lines(data, triple) for triple in _triples(data, start)), None)
 
 
-def _outside_code(data: bytes, start: int) -> tuple[int, int, int] | None:
+def conflict_outside_code(data: bytes, start: int) -> tuple[int, int, int] | None:
     """As `conflict_lines`, of a conflict that does not stand in one fenced block of code whole."""
     blocks = list(fenced(data, start))
     for triple in _triples(data, start):

@@ -49,7 +49,7 @@ _EVERY: Final = "*"
 """Stands for every resource that is not named."""
 _DESCRIBED: Final = "FORMAT.md describes every key."
 
-LayoutName = Literal["tree", "flat"]
+LayoutName = Literal["tree", "flat", "in-place"]
 
 
 class SettingsError(FilestoreError, ValueError):

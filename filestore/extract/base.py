@@ -29,6 +29,10 @@ class ExtractionError(FilestoreError, ValueError):
     """A file cannot be read as the document its name promises."""
 
 
+class EmptyDocumentError(ExtractionError):
+    """A file without any text in it."""
+
+
 class DepthError(ExtractionError):
     """Metadata nested deeper than `MAX_DEPTH`."""
 
@@ -124,9 +128,9 @@ def document_text(text: str, *, name: str) -> str:
     return text
 
 
-def empty_error(name: str, found: str = "found nothing but white space") -> ExtractionError:
+def empty_error(name: str, found: str = "found nothing but white space") -> EmptyDocumentError:
     """The error for a file without any text in it."""
-    return ExtractionError(
+    return EmptyDocumentError(
         f"{name} is empty: expected text, {found}",
         remedy="write something into the file, or leave it out",
     )

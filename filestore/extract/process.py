@@ -15,7 +15,7 @@ import orjson
 
 from filestore.chunking import Section
 from filestore.extract import for_name
-from filestore.extract.base import Document, ExtractionError, Page
+from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
 from filestore.fs.subprocess_worker import Child, parent_line
 
 _HEAD_BYTES: Final = 8
@@ -64,7 +64,8 @@ class ExtractionProcess:
                 detail=f"exit status {self.kill()}",
             ) from error
         if "error" in answer:
-            raise ExtractionError(**answer["error"])
+            kind = EmptyDocumentError if answer["empty"] else ExtractionError
+            raise kind(**answer["error"])
         return Document(
             text=answer["text"],
             syntax=answer["syntax"],
@@ -109,7 +110,7 @@ def _answer(request: bytes) -> bytes:
 def _refusal(error: ExtractionError) -> bytes:
     fields = {"message": error.message, "remedy": error.remedy, "detail": error.detail}
     safe = {key: text.encode("utf-8", "backslashreplace").decode() for key, text in fields.items()}
-    return orjson.dumps({"error": safe})
+    return orjson.dumps({"error": safe, "empty": isinstance(error, EmptyDocumentError)})
 
 
 def serve(memory_bytes: int) -> None:

@@ -18,6 +18,7 @@ from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.paths import CHUNKS, ChunkPath, folder_of, inside, is_below
 from filestore.core.progress import OnProgress, Progress
 from filestore.core.schema import make
+from filestore.extract.pool import Extraction
 from filestore.fs.disk import FileSystemClock, make_folders
 from filestore.git import repository
 from filestore.history.write import (
@@ -27,7 +28,6 @@ from filestore.history.write import (
     is_gone,
     look_at_existing,
 )
-from filestore.ingest.extraction_pool import Extraction
 from filestore.ingest.pipeline import Begun, Ingest, OnCopy, Outcome
 from filestore.ingest.provenance import Lineage
 from filestore.ingest.regenerate import Lost

@@ -22,11 +22,11 @@ from filestore.core.paths import CHUNKS, TOP, ChunkPath, StorePath, inside
 from filestore.core.schema import JsonObject
 from filestore.extract.base import Document
 from filestore.extract.folder import documents
+from filestore.extract.pool import Extraction, Pending
 from filestore.fs import disk
 from filestore.git.merge import merge
 from filestore.history.write import change, look_at_existing
 from filestore.ingest import renames as renames_of
-from filestore.ingest.extraction_pool import Extraction, Pending
 from filestore.ingest.provenance import Lineage
 from filestore.ingest.regenerate import (
     Existing,

@@ -8,6 +8,7 @@ later. Within the transaction a file's rows and vector ids come before its embed
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, Self
 
 from filestore.catalog import (
@@ -20,12 +21,12 @@ from filestore.catalog import (
     FileRow,
     Forgotten,
     in_batches,
+    queries,
 )
-from filestore.chunks import chunk_file
+from filestore.chunks import chunk_file, kept
 from filestore.chunks.layout import Layout, resource_of
 from filestore.chunks.links import own_links
-from filestore.chunks.observation import INDEXED, RECORD, Observation
-from filestore.chunks.observe import interpret_chunk
+from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD, Observation
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
@@ -44,7 +45,7 @@ from filestore.sidecar.file_rows import (
     row_of,
     texts_of,
 )
-from filestore.sidecar.fulltext_feed import FulltextFeed, entry
+from filestore.sidecar.fulltext_feed import FulltextFeed, entries, stem_of
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
@@ -126,12 +127,13 @@ class Commit:
             read_from_ns: A reading of the file system's clock from before they were read.
             on_share: Called with the share that is embedded, which may take long.
         """
+        self._layout.complete(seen)
         known = self._catalog.files([look.path for look in seen])
         fresh: list[Observation] = []
         replaced: list[FileRow] = []
         for look in seen:
             row = known.get(look.path)
-            if row is not None and has_same_text(row, look):
+            if row is not None and has_same_text(row, look) and self._has_same_words(row, look):
                 self._update(row, look)
             else:
                 fresh.append(look)
@@ -143,6 +145,18 @@ class Commit:
         self._catalog.no_longer_forgotten(look.path for look in fresh)
         self._keep_last_good(fresh, kept)
         self.refresh(seen, read_from_ns)
+
+    def _has_same_words(self, row: FileRow, look: Observation) -> bool:
+        """Whether the full-text entries of a document stay: its names are in them, too."""
+        if row.kind != DOCUMENT or look.chunk is None:
+            return True
+        data = self._catalog.content(row.id)
+        try:
+            before = kept.read(data or b"")
+        except ValueError:
+            return False
+        made = zip_longest(entries(0, row.path, before), entries(0, look.path, look.chunk))
+        return all(one == other for one, other in made)
 
     def _before_replacing(self, rows: Iterable[FileRow]) -> dict[ChunkPath, bytes]:
         """The last good bytes by path; a generated body is kept before an edit hides it."""
@@ -204,8 +218,12 @@ class Commit:
         texts = {key: text for look, _ in indexed for key, text in texts_of(look)}
         self._embedding_feed.take(texts, on_share=on_share)
         if indexed:
-            entries = (entry(row.id, look.chunk) for look, row in indexed if look.chunk)
-            self._fulltext_feed.add(entries)
+            self._fulltext_feed.add(
+                one
+                for look, row in indexed
+                if look.chunk
+                for one in entries(row.id, look.path, look.chunk)
+            )
 
     def _put_links(self, look: Observation, identifier: int) -> None:
         """Remember where a person's own links lead; those of the source are not ours to judge."""
@@ -213,7 +231,9 @@ class Commit:
         if chunk is None:
             return
         targets = [child.path for child in chunk.children]
-        if chunk.origin is None:
+        if chunk.kind == DOCUMENT:
+            targets = []
+        elif chunk.origin is None:
             targets += own_links(look.path, chunk.body, None)
         elif chunk_file.hand_edited(chunk):
             generated = self._catalog.generated(chunk.origin)
@@ -250,7 +270,7 @@ class Commit:
             data = self._catalog.content(row.id)
             if data is not None:
                 look = Observation(path=row.path, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
-                interpret_chunk(look)
+                kept.interpret(look)
                 texts |= dict(texts_of(look))
         wanted = {key for _, key in self._catalog.vector_keys(embedded=False)}
         wanted_texts = {key: text for key, text in texts.items() if key in wanted}
@@ -302,13 +322,19 @@ class Commit:
             if row.state == RECORD:
                 self._records_changed = True
                 self._catalog.delete_record(row.path)
+        indexed = [row.id for row in rows if row.state == INDEXED]
+        texts = queries.texts_of_files(self._catalog, indexed)
         self._catalog.delete([row.id for row in rows])
-        self._fulltext_feed.delete([row.id for row in rows if row.state == INDEXED])
+        self._fulltext_feed.delete(texts)
 
     def move(self, moves: Sequence[tuple[ChunkPath, Observation]], read_from_ns: int) -> None:
         """Point files to new names: old path, and the observation at the new one."""
         known = self._catalog.files([old for old, _ in moves])
-        self._catalog.delete_rows([row.id for row in known.values()])
+        renamed = [(old, look) for old, look in moves if self._is_renamed(old, look)]
+        moves = [(old, look) for old, look in moves if not self._is_renamed(old, look)]
+        self._rename(renamed, known, read_from_ns)
+        self._layout.complete(look for _, look in moves)
+        self._catalog.delete_rows([known[old].id for old, _ in moves])
         for old, look in moves:
             row = known[old]
             made = row_of(look, row.id, layout=self._layout, generation=row.generation)
@@ -320,6 +346,25 @@ class Commit:
             self._note_stat(old, None)
         self._catalog.note_moves((old, look.path) for old, look in moves)
         self.refresh([look for _, look in moves], read_from_ns)
+
+    def _is_renamed(self, old: ChunkPath, look: Observation) -> bool:
+        """Whether a document is called otherwise: its name is among the words it is found by."""
+        return self._layout.is_in_place and stem_of(old) != stem_of(look.path)
+
+    def _rename(
+        self,
+        moves: Sequence[tuple[ChunkPath, Observation]],
+        known: Mapping[ChunkPath, FileRow],
+        read_from_ns: int,
+    ) -> None:
+        """Take documents under new names; their texts are embedded already."""
+        for start in range(0, len(moves), BATCH):
+            some = moves[start : start + BATCH]
+            self.put([look for _, look in some], read_from_ns)
+            self._delete([known[old] for old, _ in some])
+            for old, _ in some:
+                self._note_stat(old, None)
+            self._catalog.note_moves((old, look.path) for old, look in some)
 
     def repoint(self, moves: Sequence[tuple[ChunkPath, ChunkPath]]) -> None:
         """Point files to new names, and leave what they held for `put`: they were edited, too.

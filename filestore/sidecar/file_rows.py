@@ -6,7 +6,7 @@ from filestore.catalog import Catalog, FileRow, encode_place
 from filestore.chunks import chunk_file
 from filestore.chunks.layout import Layout
 from filestore.chunks.metadata import metadata_pairs
-from filestore.chunks.observation import INDEXED, Observation
+from filestore.chunks.observation import DOCUMENT, INDEXED, Observation
 from filestore.chunks.resource_record import Record
 from filestore.core.paths import ChunkPath, folder_of
 from filestore.fs.scan import unpack_stat
@@ -26,13 +26,20 @@ def row_of(look: Observation, identifier: int, *, layout: Layout, generation: in
         look.text_key,
         kind if chunk else "",
         layout.resource(look.path),
-        chunk.source if chunk else None,
+        _source(look),
         chunk.order if chunk else None,
         chunk.origin if chunk else None,
         chunk is not None and chunk_file.hand_edited(chunk),
         generation,
         encode_place(chunk.headings, chunk.pages) if chunk else "",
     )
+
+
+def _source(look: Observation) -> str | None:
+    """The document of a file: a document in place is its own."""
+    if look.chunk is None:
+        return None
+    return look.path if look.chunk.kind == DOCUMENT else look.chunk.source
 
 
 class StatEntries:

@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from filestore.catalog import Catalog
-from filestore.chunks import chunk_file
+from filestore.catalog import Catalog, in_batches, queries, text_id
+from filestore.chunks import kept
+from filestore.chunks.chunk_file import Chunk
 from filestore.config.layout import Places
+from filestore.core.paths import ChunkPath
 from filestore.fulltext import (
     Entry,
     FulltextDamaged,
@@ -31,10 +33,33 @@ EXACT_UP_TO: Final = 500
 the scores until its segment is merged away, and answers shall not depend on a store's past."""
 
 
-def entry(identifier: int, chunk: chunk_file.Chunk) -> Entry:
-    """What is indexed of a chunk: its headings as title, its body and questions as text."""
-    text = "\n\n".join((chunk.body, *chunk.questions))
-    return Entry(id=identifier, title=" > ".join(chunk.headings), text=text)
+def entries(identifier: int, path: ChunkPath, chunk: Chunk) -> Iterator[Entry]:
+    """What is indexed of a file.
+
+    Of a chunk file its headings as title, its body and questions as text; of a document each
+    section, which is found by the document's name as well, and the first by its other names.
+    """
+    if not chunk.sections:
+        text = "\n\n".join((chunk.body, *chunk.questions))
+        yield Entry(id=identifier, title=" > ".join(chunk.headings), text=text)
+        return
+    stem = stem_of(path)
+    for part, section in enumerate(chunk.sections):
+        trail = " > ".join(section.headings)
+        words = [trail, *([] if stem.casefold() in trail.casefold() else [stem])]
+        if part == 0:
+            words += [chunk.names] if chunk.names else []
+        yield Entry(
+            id=text_id(identifier, part),
+            title=" > ".join(filter(None, words)),
+            text=chunk.body[section.start : section.end],
+        )
+
+
+def stem_of(path: ChunkPath) -> str:
+    """The name of a file without its suffix, as words; bytes that are not UTF-8 as gaps."""
+    stem = os.path.splitext(path.rpartition("/")[2])[0]
+    return stem.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 MOST_REPLAYED: Final = 5_000
@@ -159,15 +184,18 @@ class FulltextFeed:
                 deleted, added = self._catalog.full_text_changes(since, until)
                 if since >= 0:
                     # Adding again what a crash hid behind an old stamp must not double it.
-                    self._writer.delete(deleted + added)
+                    again = queries.texts_of_files(self._catalog, added)
+                    self._writer.delete(deleted + again)
                 self._writer.add(self._kept_entries(added))
         return self._writer
 
     def _kept_entries(self, ids: Iterable[int]) -> Iterator[Entry]:
-        for identifier in ids:
-            data = self._catalog.content(identifier)
-            if data is not None:
-                yield entry(identifier, chunk_file.parse(data))
+        for batch in in_batches(list(ids)):
+            paths = self._catalog.indexed_paths(batch)
+            for identifier in batch:
+                data = self._catalog.content(identifier)
+                if data is not None and identifier in paths:
+                    yield from entries(identifier, paths[identifier], kept.read(data))
 
     def commit(self, generation: int) -> None:
         """Make the index reflect a generation of the catalog that was just committed."""

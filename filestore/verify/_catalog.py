@@ -9,10 +9,11 @@ from functools import partial
 from typing import Final
 
 from filestore.catalog import Catalog
-from filestore.chunks import chunk_file, resource_record
+from filestore.chunks import chunk_file, kept, resource_record
 from filestore.chunks.layout import resource_of
 from filestore.chunks.links import own_links
 from filestore.chunks.metadata import metadata_pairs
+from filestore.chunks.observation import DOCUMENT
 from filestore.config.layout import CATALOG
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
@@ -109,7 +110,7 @@ def _taken_from_files(
 
 def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
     try:
-        chunk = chunk_file.parse(catalog.content(identifier) or b"")
+        chunk = kept.read(catalog.content(identifier) or b"")
     except ValueError:
         # Of bytes that are damaged themselves the rows tell.
         return ""
@@ -119,7 +120,7 @@ def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
         # Which links are a person's own depends on what was generated, as it was known then.
         return ""
     targets = {child.path for child in chunk.children}
-    if chunk.origin is None:
+    if chunk.origin is None and chunk.kind != DOCUMENT:
         targets.update(own_links(path, chunk.body, None))
     return "" if catalog.links_of(identifier) == targets else "its links are not those of its text"
 

@@ -6,13 +6,13 @@ One rule: nothing of it is parsed before every byte matched the stamp.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from filestore.catalog import Catalog
-from filestore.chunks import chunk_file
+from filestore.catalog import Catalog, file_of_text, part_of_text, queries
+from filestore.chunks import kept
 from filestore.config.layout import FULLTEXT
 from filestore.core.findings import Finding
 from filestore.core.paths import Tree
 from filestore.sidecar import fulltext_file
-from filestore.sidecar.fulltext_feed import entry
+from filestore.sidecar.fulltext_feed import entries
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _check_entries(
     report: VerificationReport,
 ) -> None:
     catalog, tree = snapshot.catalog, snapshot.places.tree
-    ids, held = catalog.indexed_ids(), reader.ids()
+    ids, held = queries.text_ids(catalog), reader.ids()
     if lacking := [one for one in ids if one not in held]:
         report.add(_told(tree, catalog, lacking, "it is not in the index"))
     if foreign := held.difference(ids):
@@ -67,8 +67,8 @@ def _check_entries(
     report.checked.append("every full-text id")
     looked_up = [one for one in ids if one in held]
     if not sample.is_all:
-        paths = catalog.indexed_paths(looked_up)
-        looked_up = [one for one in looked_up if sample.has_path(paths[one])]
+        paths = catalog.indexed_paths([file_of_text(one) for one in looked_up])
+        looked_up = [one for one in looked_up if sample.has_path(paths[file_of_text(one)])]
     if level != "deep":
         looked_up = looked_up[:: -(-len(looked_up) // MOST_FILES) or 1]
     silent = [one for one in looked_up if not _answers(catalog, reader, one)]
@@ -79,19 +79,19 @@ def _check_entries(
         report.not_checked.append(f"the words of {len(ids) - number:,} of {among}")
 
 
-def _answers(catalog: Catalog, reader: "Reader", file: int) -> bool:
-    """Whether the index holds a file under its own words; damaged words are reported."""
-    data = catalog.content(file)
+def _answers(catalog: Catalog, reader: "Reader", text: int) -> bool:
+    """Whether the index holds a text under its own words; damaged words are reported."""
+    file = file_of_text(text)
+    data, path = catalog.content(file), catalog.indexed_paths([file])[file]
     try:
-        chunk = chunk_file.parse(data or b"")
-    except ValueError:
+        made = list(entries(file, path, kept.read(data or b"")))[part_of_text(text)]
+    except (ValueError, IndexError):
         return True
-    made = entry(file, chunk)
     return reader.holds(made.id, (made.title, made.text))
 
 
 def _told(tree: Tree, catalog: Catalog, files: Sequence[int], detail: str) -> Iterator[Finding]:
-    paths = sorted(catalog.indexed_paths(files).values())
+    paths = sorted(catalog.indexed_paths([file_of_text(one) for one in files]).values())
     if len(paths) > _NAMED:
         some = ", ".join(map(tree.store_path, paths[:3]))
         counted = f"{len(paths):,} files ({some}, …): {detail}"

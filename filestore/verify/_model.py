@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import Catalog, in_batches, queries
+from filestore.chunks import kept
 from filestore.chunks.observation import INDEXED, Observation
-from filestore.chunks.observe import interpret_chunk
 from filestore.config.layout import EMBEDDINGS, SETTINGS
 from filestore.core.findings import Finding, codes_where
 from filestore.core.paths import TOP
@@ -137,7 +137,7 @@ def _texts(catalog: Catalog, ids: Sequence[int]) -> Iterator[tuple[list[int], li
 
 def _seen(data: bytes) -> Observation:
     look = Observation(path=TOP, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
-    interpret_chunk(look)
+    kept.interpret(look)
     return look
 
 

@@ -171,7 +171,7 @@ class _Arrivals:
         return [
             (old, self._seen[new])
             for old, new in pairs
-            if self._gone[old].state == self._seen[new].state
+            if self._seen[new].pending or self._gone[old].state == self._seen[new].state
         ]
 
     def edited_moves(
@@ -259,7 +259,7 @@ def excluded_moves(drift: Drift) -> list[Finding]:
 
 def is_as_recorded(row: FileRow, look: Observation) -> bool:
     """Whether only stamps differ between a row and what was seen."""
-    return row.file_hash == look.file_hash and row.state == look.state
+    return row.file_hash == look.file_hash and (look.pending or row.state == look.state)
 
 
 def classify(tree: Tree, row: FileRow | None, look: Observation) -> Finding | None:
@@ -271,6 +271,10 @@ def classify(tree: Tree, row: FileRow | None, look: Observation) -> Finding | No
         look: What was seen.
     """
     path = tree.store_path(look.path)
+    if look.pending and row is not None and is_as_recorded(row, look):
+        excluded = row.state not in (INDEXED, RECORD, GONE)
+        detail = why_excluded(row.state, row.detail) if excluded else ""
+        return Finding(code=row.state, path=path, detail=detail) if excluded else None
     if look.state not in (INDEXED, RECORD):
         return Finding(code=look.state, path=path, detail=why_excluded(look.state, look.detail))
     if row is None or row.state == GONE:
@@ -287,6 +291,12 @@ def classify(tree: Tree, row: FileRow | None, look: Observation) -> Finding | No
     if look.state == RECORD and row.state == RECORD:
         return Finding(code="metadata-modified", path=path, detail="the record differs")
     return Finding(code="modified", path=path, detail="its text differs from what was indexed")
+
+
+def settle(layout: Layout, row: FileRow | None, look: Observation) -> None:
+    """Read the text of a document that changed, to tell how; where that is cheap."""
+    if look.pending and row is not None and row.state == INDEXED and not is_as_recorded(row, look):
+        layout.settle(look)
 
 
 def standing_findings(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from filestore.catalog import Catalog, CatalogPages, FileRow
+from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import look_at, unreadable
 from filestore.config.layout import Places
@@ -72,7 +73,7 @@ def check(parts: Parts, paths: Sequence[str]) -> list[Finding]:
         wanted = _files(parts.places, CatalogPages(catalog), paths)
         rows = catalog.files(wanted)
         snapshot = _snapshot(parts, catalog)
-        found = [*_drift(tree, rows, _look(parts, wanted)), *_names(tree, rows)]
+        found = [*_drift(tree, parts.layout, rows, _look(parts, wanted)), *_names(tree, rows)]
         found += recorded_state.hand_edited(
             tree, (path for path, row in rows.items() if row.edited and row.state == INDEXED)
         )
@@ -161,7 +162,9 @@ def _closed_folder(places: Places, path: ChunkPath) -> Iterator[Finding]:
         )
 
 
-def _drift(tree: Tree, rows: Mapping[ChunkPath, FileRow], seen: _Seen) -> Iterator[Finding]:
+def _drift(
+    tree: Tree, layout: Layout, rows: Mapping[ChunkPath, FileRow], seen: _Seen
+) -> Iterator[Finding]:
     """What the files say against the catalog; a file that went and came is one that moved."""
     gone = {path: rows[path] for path in seen.gone if path in rows}
     added = {path: look for path, look in seen.looks.items() if path not in rows}
@@ -187,7 +190,9 @@ def _drift(tree: Tree, rows: Mapping[ChunkPath, FileRow], seen: _Seen) -> Iterat
     for path, look in seen.looks.items():
         finding = None
         if path not in taken:
-            finding = drift.classify(tree, rows.get(before.get(path, path)), look)
+            row = rows.get(before.get(path, path))
+            drift.settle(layout, row, look)
+            finding = drift.classify(tree, row, look)
         if finding is not None:
             yield finding
 
@@ -200,7 +205,11 @@ def _moves(
         {path: row.file_hash for path, row in gone.items() if row.file_hash},
         {path: look.file_hash for path, look in added.items() if look.file_hash},
     )
-    return [(old, new) for old, new in pairs if gone[old].state == added[new].state]
+    return [
+        (old, new)
+        for old, new in pairs
+        if added[new].pending or gone[old].state == added[new].state
+    ]
 
 
 def _edited_moves(

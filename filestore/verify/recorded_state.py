@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from filestore.catalog import METRIC, Catalog, Conflict, LinkRow, decode_path, queries
-from filestore.chunks import chunk_file
+from filestore.chunks import kept
 from filestore.chunks.observation import INDEXED
 from filestore.config.layout import SETTINGS
 from filestore.config.settings import Settings
@@ -96,7 +96,7 @@ def _of_files(snapshot: StoreSnapshot) -> Iterator[tuple[Conflict, str | None]]:
 def _is_of_file(catalog: Catalog, conflict: Conflict) -> bool:
     row = catalog.files([conflict.path])[conflict.path]
     data = catalog.content(row.id) if row.state == INDEXED else None
-    return ingest_conflict.is_of_file(conflict, None if data is None else chunk_file.parse(data))
+    return ingest_conflict.is_of_file(conflict, None if data is None else kept.read(data))
 
 
 def _is_as_recorded(catalog: Catalog, conflict: Conflict, found: str | None) -> bool:

@@ -241,7 +241,9 @@ def changed_findings(
     places, layout, unmerged = snapshot.places, snapshot.layout, snapshot.unmerged
     for look in snapshot.seen.look_at(places, paths, layout, unmerged=unmerged):
         if isinstance(look, Observation):
-            finding = drift.classify(places.tree, known.get(moved.get(look.path, look.path)), look)
+            row = known.get(moved.get(look.path, look.path))
+            drift.settle(layout, row, look)
+            finding = drift.classify(places.tree, row, look)
             if finding is not None:
                 yield finding
         else:

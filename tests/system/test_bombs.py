@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from filestore.extract.pool import Extraction
 from filestore.extract.process import Limits
-from filestore.ingest.extraction_pool import Extraction
 from tests.system.bombs import BOMBS, CANARY, Lure
 
 LIMITS = Limits(timeout_s=4, memory_bytes=1 << 30)

@@ -8,12 +8,11 @@ import queue
 from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from filestore import extract
-from filestore.extract.base import Document
+from filestore.extract.base import Document, ExtractionError
 from filestore.extract.process import ExtractionProcess, Limits
-from filestore.ingest.sources import Original, SourceError
 
 USUAL_LIMITS: Final = Limits()
 
@@ -22,6 +21,24 @@ HARMLESS_BYTES: Final = 1_000_000
 
 Pending = Callable[[], Document]
 """Gives the document, waiting for it, or raises what is wrong with it."""
+
+
+class Readable(Protocol):
+    """What an original is here."""
+
+    @property
+    def path(self) -> str:
+        """Its path; the end of it says what it is."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """How large it is."""
+        ...
+
+    def data(self) -> bytes:
+        """Its bytes."""
+        ...
 
 
 class Extraction:
@@ -41,21 +58,20 @@ class Extraction:
         self._all: list[ExtractionProcess] = []
         self._is_closed = False
 
-    def begin(self, original: Original) -> Pending:
+    def begin(self, original: Readable) -> Pending:
         """Start to extract one original; the end of its name says what it is.
 
         Returns:
             A call for the document; what costs little is read only then.
         """
         name = original.path.rpartition("/")[2]
-        extractor = extract.for_name(name)
-        if extractor is None or not (extractor.isolated or original.size_bytes > HARMLESS_BYTES):
+        if not needs_child(name, original.size_bytes):
             return partial(_extract_here, original, name)
         if self._threads is None:
             self._threads = ThreadPoolExecutor(self._workers, "extraction")
         return self._threads.submit(self._in_child, original, name).result
 
-    def _in_child(self, original: Original, name: str) -> Document:
+    def _in_child(self, original: Readable, name: str) -> Document:
         data = original.data()
         try:
             process = self._idle.get_nowait()
@@ -81,10 +97,16 @@ class Extraction:
         self._threads.shutdown()
 
 
-def _extract_here(original: Original, name: str) -> Document:
+def needs_child(name: str, size_bytes: int) -> bool:
+    """Whether a file is read in a process of its own."""
+    extractor = extract.for_name(name)
+    return extractor is not None and (extractor.isolated or size_bytes > HARMLESS_BYTES)
+
+
+def _extract_here(original: Readable, name: str) -> Document:
     extractor = extract.for_name(name)
     if extractor is None:
-        raise SourceError(
+        raise ExtractionError(
             f"{name}: no extractor reads this kind of file",
             remedy="convert it to text, Markdown, HTML, PDF, DOCX or PPTX",
         )

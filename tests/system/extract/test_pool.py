@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from filestore.extract.base import ExtractionError
+from filestore.extract.pool import Extraction
 from filestore.extract.process import ExtractionProcess, Limits
-from filestore.ingest.extraction_pool import Extraction
 from filestore.ingest.sources import Original
 
 ROOMY = Limits()

@@ -1,0 +1,130 @@
+"""Documents that were read and cut before, so that no bytes are extracted twice.
+
+A cache: whatever is wrong with it costs time and nothing else. One rule: rows are only looked up by
+the hash of the bytes that they were made from, and each carries its own checksum (see
+`chunks.document`), so that a file from a stranger can make a lookup fail, not lie.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from typing import Final, Self
+from urllib.parse import quote
+
+from filestore.catalog._rows import in_batches, placeholders
+from filestore.core.hashing import content_hash
+from filestore.fs import disk
+
+NAME: Final = "documents.sqlite"
+_APPLICATION_ID: Final = 0x66736465  # "fsde"
+_SCHEMA: Final = (
+    "CREATE TABLE documents(id INTEGER PRIMARY KEY, key BLOB NOT NULL, data BLOB NOT NULL)",
+    "CREATE UNIQUE INDEX documents_by_key ON documents(key)",
+)
+_FAILURES: Final = (sqlite3.Error, disk.NotAFileError, UnicodeDecodeError)
+
+
+def key_of(file_hash: bytes, label: str) -> bytes:
+    """The key of a document: 16 bytes.
+
+    Args:
+        file_hash: The xxh3_128 of the bytes it was made from.
+        label: What read them, and all that this hangs on beside them.
+    """
+    return content_hash(file_hash + label.encode("utf-8", "surrogateescape"))
+
+
+class DocumentCache:
+    """Documents by key, in SQLite; one that cannot be used is empty."""
+
+    def __init__(self, connection: sqlite3.Connection | None) -> None:
+        self._connection = connection
+
+    @classmethod
+    def open_to_read(cls, path: str) -> Self:
+        """Open what is there."""
+        if not os.path.lexists(path):
+            return cls(None)
+        address = f"file:{quote(os.fsencode(path))}?mode=ro"
+        with suppress(*_FAILURES):
+            disk.check_database(path)
+            return cls(_opened(address))
+        return cls(None)
+
+    @classmethod
+    def open_to_write(cls, path: str) -> Self:
+        """Open or make it; a damaged one is made anew. The caller holds the store's lock.
+
+        Raises:
+            OSError: It cannot be removed.
+        """
+        address = f"file:{quote(os.fsencode(path))}?mode=rwc"
+        for _ in range(2):
+            try:
+                if os.path.lexists(path):
+                    disk.check_database(path)
+                connection = _opened(address)
+                connection.execute("PRAGMA synchronous = NORMAL")
+                return cls(connection)
+            except _FAILURES as error:
+                disk.pass_hidden_limits(error)
+                for name in (path, f"{path}-journal"):
+                    with suppress(FileNotFoundError):
+                        os.unlink(name)
+        return cls(None)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
+        """Those of some documents that are there."""
+        found: dict[bytes, bytes] = {}
+        if self._connection is not None:
+            with suppress(*_FAILURES):
+                for batch in in_batches(list(keys)):
+                    found.update(
+                        self._connection.execute(
+                            f"SELECT key, data FROM documents WHERE key IN ({placeholders(batch)})",
+                            batch,
+                        )
+                    )
+        return found
+
+    def put(self, documents: Mapping[bytes, bytes]) -> None:
+        """Keep documents by key."""
+        if self._connection is None or not documents:
+            return
+        with suppress(*_FAILURES), closing(self._connection.cursor()) as cursor:
+            cursor.execute("BEGIN")
+            try:
+                statement = "INSERT OR REPLACE INTO documents(key, data) VALUES (?, ?)"
+                cursor.executemany(statement, list(documents.items()))
+                cursor.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    cursor.execute("ROLLBACK")
+                raise
+
+
+def _opened(address: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+    try:
+        # A file from a stranger may hold code: views and triggers are not to call functions.
+        connection.executescript("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        if application == 0 and "mode=rwc" in address:
+            statements = "; ".join(_SCHEMA)
+            connection.executescript(
+                f"BEGIN; {statements}; PRAGMA application_id = {_APPLICATION_ID}; COMMIT;"
+            )
+        found = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
+        if found != set(_SCHEMA):
+            raise sqlite3.DatabaseError("its tables are not those that were made")
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -1,0 +1,222 @@
+"""An in-place store's files: documents, read and cut into sections in the sidecar alone.
+
+What a reader of the store sees first is the hash of a file's bytes; what they say is taken out of
+them when the sidecar is written, and kept. One rule: the same bytes are never extracted twice.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+from filestore import extract
+from filestore.catalog.extracted import NAME, DocumentCache, key_of
+from filestore.chunks import kept
+from filestore.chunks.chunk_file import Section
+from filestore.chunks.document import DocumentDamagedError, Extracted, decode, encode
+from filestore.chunks.layout import Layout
+from filestore.chunks.observation import Observation
+from filestore.chunks.observe import conflict_outside_code, refuse
+from filestore.config.layout import MAX_SOURCE_BYTES, Places
+from filestore.config.settings import LayoutName
+from filestore.core.errors import FilestoreError
+from filestore.core.paths import ChunkPath
+from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
+from filestore.extract.lines import Lines
+from filestore.extract.pool import Extraction, Pending, needs_child
+from filestore.sidecar.chunker import Chunker
+
+if TYPE_CHECKING:
+    pass
+
+_AT_ONCE: Final = 64
+"""So many documents are read ahead of the one that is cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """A file whose bytes are in memory, for whoever extracts it."""
+
+    path: str
+    held: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        """How large it is."""
+        return len(self.held)
+
+    def data(self) -> bytes:
+        """Its bytes."""
+        return self.held
+
+
+class InPlace(Layout):
+    """A folder of documents as it is."""
+
+    name: LayoutName = "in-place"
+    most_bytes = MAX_SOURCE_BYTES
+    is_in_place = True
+
+    def __init__(self, places: Places, chunker: Callable[[], Chunker], *, processes: int) -> None:
+        """Prepare.
+
+        Args:
+            places: Where the store lies.
+            chunker: Gives what cuts its documents; asked when one is to be cut.
+            processes: At most so many child processes read documents.
+        """
+        self._cache_path = os.path.join(places.sidecar, NAME)
+        self._open_chunker = chunker
+        self._processes = processes
+
+    def interpret(self, seen: Observation, name: str) -> None:
+        """Say what the bytes alone tell: a text without words, or with a conflict in it."""
+        if not seen.data.strip():
+            seen.state = "empty"
+            seen.detail = f"found {len(seen.data):,} bytes, of which none is text"
+            return
+        if extract.is_text(name) and b"<<<<<<<" in seen.data:
+            lines = conflict_outside_code(seen.data, 0)
+            if lines is not None:
+                refuse(seen, "conflict-markers", "", lines)
+                return
+        seen.pending = True
+
+    def settle(self, seen: Observation) -> None:
+        """Read and cut a document, unless that takes a process of its own."""
+        name = os.path.basename(seen.path)
+        if not seen.pending or needs_child(name, len(seen.data)):
+            return
+        self._fill(seen, lambda: _extracted_here(seen.data, name), self._open_chunker())
+
+    def complete(self, seen: Iterable[Observation]) -> None:
+        """Read and cut documents, or take what was kept of the same bytes."""
+        waiting = [look for look in seen if look.pending]
+        if not waiting:
+            return
+        chunker = self._open_chunker()
+        with contextlib.closing(DocumentCache.open_to_write(self._cache_path)) as cache:
+            keys = {look.path: key_of(look.file_hash, _label(look)) for look in waiting}
+            known = cache.get(keys.values())
+            fresh: dict[bytes, bytes] = {}
+            unread: list[Observation] = []
+            for look in waiting:
+                data = self._as_cut(look, known.get(keys[look.path]), chunker)
+                if data is None:
+                    unread.append(look)
+                elif data is not known[keys[look.path]]:
+                    fresh[keys[look.path]] = data
+            for look in self._read(unread, chunker):
+                if look.chunk is not None:
+                    fresh[keys[look.path]] = look.data
+            cache.put(fresh)
+
+    def _as_cut(self, look: Observation, data: bytes | None, chunker: Chunker) -> bytes | None:
+        """Fill in what was kept, cut as it is cut today; None where nothing of use was."""
+        if data is None:
+            return None
+        try:
+            before = decode(data)
+            if before.chunker != chunker.label:
+                document = _document(before)
+                data = encode(_cut(document, look, chunker), look.file_hash)
+            kept.fill(look, data)
+        except DocumentDamagedError:
+            return None
+        return data
+
+    def _read(self, looks: Sequence[Observation], chunker: Chunker) -> Iterator[Observation]:
+        """Extract and cut documents, some ahead of others."""
+        extraction = Extraction(workers=self._processes)
+        try:
+            for start in range(0, len(looks), _AT_ONCE):
+                some = looks[start : start + _AT_ONCE]
+                begun = [extraction.begin(_Held(path=look.path, held=look.data)) for look in some]
+                for look, pending in zip(some, begun, strict=True):
+                    self._fill(look, pending, chunker)
+                    yield look
+        finally:
+            extraction.close()
+
+    def _fill(self, look: Observation, pending: Pending, chunker: Chunker) -> None:
+        """Fill in what a document says, or why it cannot be read."""
+        try:
+            document = pending()
+        except EmptyDocumentError as error:
+            _fail(look, "empty", error)
+        except FilestoreError as error:
+            is_text = extract.is_text(look.path)
+            _fail(look, "bad-encoding" if is_text else "extraction-failed", error)
+        else:
+            kept.fill(look, encode(_cut(document, look, chunker), look.file_hash))
+
+    def resource(self, path: ChunkPath) -> str:
+        """Each document is a resource of its own, called what it is called."""
+        return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _extracted_here(data: bytes, name: str) -> Document:
+    extractor = extract.for_name(name)
+    if extractor is None:
+        raise ExtractionError(f"{name}: no extractor reads this kind of file")
+    return extractor.extract(data, name=name)
+
+
+def _fail(look: Observation, code: str, error: FilestoreError) -> None:
+    look.state, look.detail, look.pending = code, error.message, False
+    look.data = b""
+
+
+def _label(look: Observation) -> str:
+    """What the text of a document hangs on, beside its bytes."""
+    name = os.path.basename(look.path).lower()
+    extractor = extract.for_name(name)
+    suffix = os.path.splitext(name)[1] or name
+    return f"{extractor.label if extractor else ''} {suffix}"
+
+
+def _cut(document: Document, look: Observation, chunker: Chunker) -> Extracted:
+    """A document with its sections."""
+    lines = Lines.of(document, look.data, name=look.path) if extract.is_text(look.path) else None
+    sections = []
+    for piece in chunker.pieces(document):
+        line, end_line = lines.span(piece.start, piece.end) if lines is not None else (0, 0)
+        pages = document.pages_between(piece.start, piece.end)
+        sections.append(
+            Section(
+                start=piece.start,
+                end=piece.end,
+                headings=piece.headings,
+                line=line,
+                end_line=end_line,
+                page=pages[0] if pages else 0,
+            )
+        )
+    return Extracted(
+        text=document.text,
+        syntax=document.syntax,
+        extractor=document.extractor,
+        chunker=chunker.label,
+        sections=sections,
+        heading=document.title,
+        title=str(document.title or document.metadata.get("title") or ""),
+        metadata=document.metadata,
+        pages=[(page.start, page.number) for page in document.pages],
+        outline=[tuple(asdict(symbol).values()) for symbol in document.outline],
+    )
+
+
+def _document(before: Extracted) -> Document:
+    """The document that was cut, to be cut again."""
+    from filestore.chunking import Section as Symbol
+
+    return Document(
+        text=before.text,
+        syntax=before.syntax,
+        metadata=before.metadata,
+        extractor=before.extractor,
+        title=before.heading,
+        outline=tuple(Symbol(start=s, level=v, title=t) for s, v, t in before.outline),
+        pages=tuple(Page(start=start, number=number) for start, number in before.pages),
+    )
