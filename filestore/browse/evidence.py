@@ -16,7 +16,6 @@ from filestore.browse.raw_file import Present, moment
 from filestore.catalog import Catalog, FileRow, encode_path, queries
 from filestore.chunks import frontmatter, links, observe
 from filestore.chunks.observation import INDEXED, RECORD, Observation
-from filestore.config.layout import SIDECAR
 from filestore.core.diff import Difference, unified
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
@@ -79,7 +78,7 @@ def _gathered(parts: Parts, finding: Finding, catalog: Catalog | None) -> Eviden
 def _other_evidence(parts: Parts, finding: Finding, catalog: Catalog | None) -> Evidence:
     """Of a part of the sidecar, an original, the settings, or a whole folder."""
     named = catalog.index_file() if catalog is not None else None
-    is_index = named is not None and finding.path == f"{SIDECAR}/{named.name}"
+    is_index = named is not None and finding.path == parts.places.part(named.name)
     return Evidence(
         finding=finding,
         diff="",
@@ -95,7 +94,7 @@ def _other_evidence(parts: Parts, finding: Finding, catalog: Catalog | None) -> 
 
 
 def _other_notes(parts: Parts, finding: Finding, catalog: Catalog | None) -> Iterator[str]:
-    if finding.path.split("/")[0] == SIDECAR:
+    if finding.path.split("/")[0] == parts.places.sidecar_name:
         embeddings = _embeddings(parts)
         yield from evidence_notes.of_sidecar(finding.path, parts.places, catalog, embeddings)
         return

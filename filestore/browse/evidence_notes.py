@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from filestore.browse.raw_file import moment
 from filestore.catalog import Catalog, queries
-from filestore.config.layout import SIDECAR, Places
+from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import vector_id
 from filestore.fulltext import FulltextUnreadable
@@ -30,12 +30,12 @@ def of_sidecar(
     """Notes on a part of the sidecar.
 
     Args:
-        path: As findings have it, ``.sidecar`` or below.
+        path: As findings have it, the sidecar or below.
         places: Where the store lies.
         catalog: None where it cannot be read.
         embeddings: None where they cannot be read.
     """
-    name = path.removeprefix(SIDECAR).strip("/")
+    name = path.removeprefix(places.sidecar_name).strip("/")
     yield _on_disk(os.path.join(places.sidecar, name) if name else places.sidecar, path)
     if name.endswith(vector_file.SUFFIX) or not name:
         yield from _of_index(catalog)

@@ -6,6 +6,7 @@ from typing import Final
 
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import UPGRADE
+from filestore.core.paths import IN_PLACE_SIDECAR, SIDECAR
 from filestore.fs import disk
 
 SCHEMA_VERSION: Final = 3
@@ -223,7 +224,7 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
     if version > SCHEMA_VERSION:
         raise CatalogNewerError(
             f"the catalog has schema {version}, this filestore knows {SCHEMA_VERSION}",
-            remedy=f"{UPGRADE}, or delete .sidecar/catalog.sqlite and run 'filestore sync'",
+            remedy=f"{UPGRADE}, or delete {_named(connection)} and run 'filestore sync'",
         )
     if version < SCHEMA_VERSION:
         raise CatalogOutdatedError(
@@ -233,6 +234,13 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
     if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != _OUR_TABLES:
         raise sqlite3.DatabaseError("its tables are not those that were made")
     connection.execute("PRAGMA synchronous = FULL")
+
+
+def _named(connection: sqlite3.Connection) -> str:
+    """The catalog as findings name it."""
+    path: str = connection.execute("PRAGMA database_list").fetchone()[2]
+    is_in_place = os.path.basename(os.path.dirname(path)) == IN_PLACE_SIDECAR
+    return f"{IN_PLACE_SIDECAR if is_in_place else SIDECAR}/{os.path.basename(path)}"
 
 
 _OUR_TABLES: Final = {

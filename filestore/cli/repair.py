@@ -63,8 +63,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> int:
     """Plan, ask, apply; 1 where something is left, 4 where no answer was possible."""
-    saved = _saved(options)
+    data = _plan_bytes(options)
     with _context.open_store(options) as store:
+        saved = None if data is None else parse(data, store.places.tree)
         plan, others = _planned(store, options, saved)
         if options.plan:
             return _print_plan(options, plan, store)
@@ -75,7 +76,7 @@ def run(options: Any) -> int:
         return _applied(store, options, plan, others)
 
 
-def _saved(options: Any) -> Saved | None:
+def _plan_bytes(options: Any) -> bytes | None:
     """The plan that is to be applied; None where one is to be made."""
     if options.apply is None:
         return None
@@ -87,9 +88,9 @@ def _saved(options: Any) -> Saved | None:
         )
     try:
         if options.apply == "-":
-            return parse(read_given(sys.stdin.buffer, "standard input"))
+            return read_given(sys.stdin.buffer, "standard input")
         with open(options.apply, "rb") as file:
-            return parse(read_given(file, options.apply))
+            return read_given(file, options.apply)
     except FileTooLargeError:
         raise
     except OSError as error:

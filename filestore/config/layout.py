@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from filestore.core.paths import CHUNKS, StorePath, Tree
+from filestore.core.paths import SETTINGS as SETTINGS
 
 RECORD_NAME: Final = "meta.json"
-SETTINGS: Final = StorePath("filestore.toml")
-SIDECAR: Final = StorePath(".sidecar")
-CATALOG: Final = StorePath(".sidecar/catalog.sqlite")
-EMBEDDINGS: Final = StorePath(".sidecar/embeddings.sqlite")
-FULLTEXT: Final = StorePath(".sidecar/fulltext")
+CATALOG: Final = "catalog.sqlite"
+EMBEDDINGS: Final = "embeddings.sqlite"
+FULLTEXT: Final = "fulltext"
+"""Parts of a sidecar; as findings name them: `Places.part`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Places:
     root: str
     """Absolute path of the folder with `filestore.toml`."""
     sidecar: str
-    """Absolute path of the derived data, `.sidecar` in the root unless the user says else."""
+    """Absolute path of the derived data: in the root unless the user says else."""
     configuration: str = ""
     """The user's configuration folder, which no store brings along; "" for none."""
     tree: Tree = CHUNKS
@@ -36,32 +36,48 @@ class Places:
     @property
     def chunked(self) -> str:
         """The truth."""
-        return os.path.join(self.root, self.tree.folder)
+        return os.path.join(self.root, self.tree.folder) if self.tree.folder else self.root
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the root holds the documents themselves: nothing is ever written into it."""
+        return not self.tree.folder
+
+    @property
+    def sidecar_name(self) -> StorePath:
+        """The folder of the derived data as findings name it, wherever it lies."""
+        return self.tree.sidecar
+
+    def part(self, name: str) -> StorePath:
+        """A derived part, or "" for the folder of all, as findings name it."""
+        return self.tree.part(name)
 
     @property
     def source(self) -> str:
-        """Copies of originals from elsewhere."""
+        """Copies of originals from elsewhere; beside documents there are none."""
         return os.path.join(self.root, "source")
 
     @property
     def undo(self) -> str:
         """Originals kept before a truth file is changed."""
+        if self.is_in_place:
+            return os.path.join(self.sidecar, "undo")
         return os.path.join(self.root, ".undo")
 
     @property
     def catalog(self) -> str:
         """The SQLite catalog."""
-        return os.path.join(self.sidecar, "catalog.sqlite")
+        return os.path.join(self.sidecar, CATALOG)
 
     @property
     def embeddings(self) -> str:
         """The SQLite file of embeddings."""
-        return os.path.join(self.sidecar, "embeddings.sqlite")
+        return os.path.join(self.sidecar, EMBEDDINGS)
 
     @property
     def fulltext(self) -> str:
         """The folder of the tantivy index."""
-        return os.path.join(self.sidecar, "fulltext")
+        return os.path.join(self.sidecar, FULLTEXT)
 
     @property
     def lock(self) -> str:

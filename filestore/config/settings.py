@@ -15,11 +15,11 @@ from typing import Any, Final, Literal
 from filestore.config.layout import SETTINGS
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.packages import UPGRADE
+from filestore.core.paths import CHUNKS, IN_PLACE, Tree
 from filestore.core.safe_text import brief
 from filestore.fs import disk
 
 FORMAT_VERSION: Final = 1
-LAYOUTS: Final = ("tree", "flat")
 METRICS: Final = ("cosine",)
 BACKENDS: Final = ("faiss",)
 DEFAULT_BUDGET: Final = 256
@@ -50,6 +50,7 @@ _EVERY: Final = "*"
 _DESCRIBED: Final = "FORMAT.md describes every key."
 
 LayoutName = Literal["tree", "flat", "in-place"]
+LAYOUTS: Final[dict[str, LayoutName]] = {"tree": "tree", "flat": "flat", "in-place": "in-place"}
 
 
 class SettingsError(FilestoreError, ValueError):
@@ -141,10 +142,10 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
     budget = _value(chunker, "budget", int, DEFAULT_BUDGET, name)
     if not 1 <= budget <= MAX_BUDGET:
         raise _wrong(name, "chunker.budget", f"1 to {MAX_BUDGET}", budget)
-    layout = _choice(table, "layout", LAYOUTS, name)
+    layout = _choice(table, "layout", tuple(LAYOUTS), name)
     _choice(table, "backend", BACKENDS, name)  # the only one; the key is kept as it stands
     return Settings(
-        layout="flat" if layout == "flat" else "tree",
+        layout=LAYOUTS[layout],
         embedder=_value(table, "embedder", str, "builtin", name),
         model=_model(_value(table, "model", dict, {}, name), name),
         ignore=_texts(_value(table, "ignore", list, [], name), "ignore", name),
@@ -303,20 +304,26 @@ def check_layout(layout: str) -> LayoutName:
     """
     if layout not in LAYOUTS:
         raise UsageError(f"no layout {layout!r}", remedy=f"use one of {', '.join(LAYOUTS)}")
-    return "flat" if layout == "flat" else "tree"
+    return LAYOUTS[layout]
 
 
-def sidecar_folder(root: str, configuration: str) -> str:
-    """Where the sidecar of a store lies: `.sidecar` in it, unless the user's own settings say else.
+def tree_of(layout: LayoutName) -> Tree:
+    """Which folder of a store with a layout is its tree."""
+    return IN_PLACE if layout == "in-place" else CHUNKS
+
+
+def sidecar_folder(root: str, configuration: str, tree: Tree = CHUNKS) -> str:
+    """Where the sidecar of a store lies: in its root, unless the user's own settings say else.
 
     Args:
         root: The store root, absolute.
+        tree: Of the store, which tells how the folder is called.
         configuration: The user's configuration folder, such as ``~/.config``.
 
     Raises:
         SettingsError: The user's settings cannot be read.
     """
-    default = os.path.join(root, ".sidecar")
+    default = os.path.join(root, tree.sidecar)
     path = os.path.join(configuration, "filestore", "settings.toml")
     try:
         table = _table(read(path), path, f"fix {path}")

@@ -5,6 +5,7 @@ import shutil
 from typing import Final
 
 from filestore.core.errors import FilestoreError, RefusedError
+from filestore.core.paths import SIDECAR
 
 FOLDER: Final = "example_index"
 _SETTINGS: Final = "filestore.toml"
@@ -33,7 +34,7 @@ def copy_example(target: str) -> None:
     """
     if os.path.lexists(target):
         raise RefusedError(f"{target} already exists", remedy="run it in another directory")
-    derived = shutil.ignore_patterns(".sidecar", ".undo", "__pycache__")
+    derived = shutil.ignore_patterns(SIDECAR, ".undo", "__pycache__")
     try:
         shutil.copytree(example_folder(), target, ignore=derived)
     except (OSError, shutil.Error) as error:

@@ -2,7 +2,7 @@
 
 Both are relative and separated by "/", on every system; bytes that are not UTF-8 are surrogates.
 One rule: nothing else puts `chunked/` before a path or takes it off, so that mypy finds a path of
-one kind where the other is meant.
+one kind where the other is meant. Where documents are indexed in place, the two are the same.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, NewType
 
 ChunkPath = NewType("ChunkPath", str)
-"""Relative to `chunked/`; "" is the folder itself."""
+"""Relative to the folder of the tree, as `chunked/`; "" is the folder itself."""
 StorePath = NewType("StorePath", str)
 """Relative to the store root."""
 
@@ -19,6 +19,15 @@ CHUNKED: Final = StorePath("chunked")
 TOP: Final = ChunkPath("")
 """The same folder."""
 NO_PATH: Final = StorePath("")
+ROOT: Final = StorePath(".")
+"""The store root itself, as findings name it."""
+SETTINGS: Final = StorePath("filestore.toml")
+SIDECAR: Final = StorePath(".sidecar")
+"""The derived parts of a store of chunk files, as findings name it wherever it lies."""
+IN_PLACE_SIDECAR: Final = StorePath(".filestore")
+"""The same beside documents."""
+_NO_DOCUMENTS: Final = frozenset(("", ".", "..", SETTINGS, IN_PLACE_SIDECAR))
+"""First parts of a path that leads to no document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +35,44 @@ class Tree:
     """Which folder of a store holds its files, and so how a path below it is written."""
 
     folder: StorePath = CHUNKED
+    """"" for a root that holds the documents itself."""
+
+    @property
+    def pathspec(self) -> StorePath:
+        """Its folder as git, and a finding about the whole of it, name it."""
+        return self.folder or ROOT
+
+    @property
+    def sidecar(self) -> StorePath:
+        """The folder of the derived parts as findings name it, wherever the user has it lie."""
+        return SIDECAR if self.folder else IN_PLACE_SIDECAR
+
+    def part(self, name: str) -> StorePath:
+        """A derived part as findings name it; "" for their folder."""
+        return StorePath(f"{self.sidecar}/{name}" if name else self.sidecar)
 
     def store_path(self, path: ChunkPath) -> StorePath:
         """A path of the tree as the contract shows it: relative to the store root."""
+        if not self.folder:
+            return StorePath(path or ROOT)
         return StorePath(f"{self.folder}/{path}" if path else self.folder)
 
     def holds(self, path: str) -> bool:
         """Whether a path, relative to the store root, lies in the tree; its folder does not."""
-        return path.startswith(f"{self.folder}/")
+        if self.folder:
+            return path.startswith(f"{self.folder}/")
+        if path.partition("/")[0] in _NO_DOCUMENTS:
+            return False
+        return "/.." not in path or ".." not in path.split("/")
 
     def covers(self, path: str) -> bool:
         """Whether a path, relative to the store root, is the folder of the tree, or in it."""
-        return path == self.folder or self.holds(path)
+        return path == self.pathspec or self.holds(path)
 
     def chunk_path(self, path: StorePath) -> ChunkPath:
         """The inverse of `store_path`; a path that is not of the tree stays as it is."""
+        if not self.folder:
+            return TOP if path == ROOT else ChunkPath(path)
         return ChunkPath("" if path == self.folder else path.removeprefix(f"{self.folder}/"))
 
     def chunk_paths(self, paths: Iterable[StorePath]) -> list[ChunkPath]:
@@ -50,6 +82,8 @@ class Tree:
 
 CHUNKS: Final = Tree()
 """The tree of a store of chunk files."""
+IN_PLACE: Final = Tree(NO_PATH)
+"""The tree of a store whose root holds its documents."""
 
 
 def inside(folder: ChunkPath, name: str) -> ChunkPath:
@@ -68,6 +102,8 @@ def is_below(path: str, folder: str) -> bool:
     Compares texts, case and all, and asks no disk. Whoever must know where a path leads gives
     `os.path.realpath` of both, or a symbolic link in either is taken for what it is called.
     """
+    if folder == ROOT:
+        return not path.startswith("/") and path.partition("/")[0] != ".."
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 

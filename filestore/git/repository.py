@@ -131,10 +131,10 @@ def checked_in(root: str, tree: Tree) -> dict[ChunkPath, str]:
     The folder may be gone itself. Each has the name of its blob in HEAD. What a person took out of
     the index, or excluded by a sparse checkout, is not among them.
     """
-    entries = _names(root, "ls-files", "-z", "-t", "--cached", "--", tree.folder)
+    entries = _names(root, "ls-files", "-z", "-t", "--cached", "--", tree.pathspec)
     wanted = {path for tag, _, path in (entry.partition(" ") for entry in entries) if tag == "H"}
     found = {}
-    for entry in _names(root, "ls-tree", "-r", "-z", "HEAD", "--", tree.folder) if wanted else ():
+    for entry in _names(root, "ls-tree", "-r", "-z", "HEAD", "--", tree.pathspec) if wanted else ():
         words, _, path = entry.partition("\t")
         mode, _, name = words.split(" ")
         if path in wanted and mode.startswith("100"):
@@ -278,10 +278,10 @@ def deleted_paths(root: str, tree: Tree) -> set[ChunkPath]:
     They went on purpose: by a commit, a merge, or a change of branch. Empty where there is no git.
     The folder may be gone itself.
     """
-    commits = _git(root, "rev-list", "--all", "--", tree.folder) or b""
+    commits = _git(root, "rev-list", "--all", "--", tree.pathspec) or b""
     words = ("-r", "--root", "--no-commit-id", "--no-renames", "--name-only", "--relative", "-z")
-    ever = _split(_git(root, "diff-tree", "--stdin", *words, "--", tree.folder, given=commits))
-    head = _names(root, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", tree.folder)
+    ever = _split(_git(root, "diff-tree", "--stdin", *words, "--", tree.pathspec, given=commits))
+    head = _names(root, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", tree.pathspec)
     return set(tree.chunk_paths(map(StorePath, ever - head)))
 
 

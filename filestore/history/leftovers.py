@@ -1,8 +1,8 @@
 """What a writer that died left outside of `chunked/` and the sidecar: found, and collected.
 
 Temporary files in the root, below `source/` and below `.undo/`, and originals that were never
-recorded. `drift` tells what lies in `chunked/`. One rule: only what bears a name of ours is
-removed, and only by whoever holds the writer's lock.
+recorded; a `source/` among documents is not ours. `drift` tells what lies in `chunked/`. One rule:
+only what bears a name of ours is removed, and only by whoever holds the writer's lock.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ def _temporary(places: Places) -> Iterator[str]:
         return
     try:
         yield from _names_in(root, "")[0]
-        waiting = ["source"]
+        waiting = [] if places.is_in_place else ["source"]
         while waiting:
             found, folders = _names_in(root, waiting.pop())
             yield from found

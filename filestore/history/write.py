@@ -69,6 +69,8 @@ def collect_leftovers(places: Places) -> None:
 
     Only for whoever holds the writer's lock.
     """
+    if places.is_in_place:
+        return
     with disk.folder_at(places.root) as root:
         collect_staged(root, CHUNKED)
 

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from filestore.config.layout import CATALOG, EMBEDDINGS, FULLTEXT, SIDECAR
+from filestore.config.layout import CATALOG, EMBEDDINGS, FULLTEXT
 from filestore.core.findings import Finding
-from filestore.core.paths import NO_PATH, StorePath, is_below
+from filestore.core.paths import NO_PATH, StorePath, Tree, is_below
 from filestore.core.schema import JsonObject
 from filestore.git.attributes import NAME as ATTRIBUTES
 
@@ -27,8 +27,10 @@ class Kind:
     """Whether it is planned only for files that a person names, who gives leave with that."""
     is_part: bool = False
     """Whether it repairs a derived part as a whole, not one file."""
+    part: str = ""
+    """The name of that part in the sidecar; "" for all of it."""
     place: StorePath = NO_PATH
-    """The one path that it is for; "" for the file of its finding."""
+    """The one file at the root that it is for."""
     of_source: bool = False
     """Whether its path is a source, which may lie beside the store."""
     resolves: bool = False
@@ -40,6 +42,10 @@ class Kind:
     def truth(self) -> bool:
         """Whether it writes files of the tree, not only the sidecar."""
         return self.phase != "sidecar"
+
+    def only_path(self, tree: Tree) -> StorePath:
+        """The one path that it is for in a store; "" for the file of its finding."""
+        return tree.part(self.part) if self.is_part else self.place
 
 
 KINDS: Final[dict[str, Kind]] = {
@@ -54,9 +60,9 @@ KINDS: Final[dict[str, Kind]] = {
     "remove-duplicate": Kind("remove the copy", "tree", named=True),
     "reingest": Kind("re-ingest", "source", of_source=True),
     "salvage": Kind(
-        "salvage embeddings of", is_part=True, place=EMBEDDINGS, also=("embed", "rebuild-index")
+        "salvage embeddings of", is_part=True, part=EMBEDDINGS, also=("embed", "rebuild-index")
     ),
-    "rebuild-catalog": Kind("rebuild the catalog from all files", is_part=True, place=CATALOG),
+    "rebuild-catalog": Kind("rebuild the catalog from all files", is_part=True, part=CATALOG),
     "repoint": Kind("update the path of"),
     "forget": Kind("remove from the index"),
     "index": Kind("index"),
@@ -65,12 +71,10 @@ KINDS: Final[dict[str, Kind]] = {
     "withhold": Kind("exclude from search"),
     "collect": Kind("clean up"),
     "embed": Kind(
-        "embed missing vectors", is_part=True, place=EMBEDDINGS, also=("salvage", "rebuild-index")
+        "embed missing vectors", is_part=True, part=EMBEDDINGS, also=("salvage", "rebuild-index")
     ),
-    "rebuild-index": Kind(
-        "rebuild the vector index", is_part=True, place=SIDECAR, also=("salvage", "embed")
-    ),
-    "rebuild-fulltext": Kind("rebuild the full-text index", is_part=True, place=FULLTEXT),
+    "rebuild-index": Kind("rebuild the vector index", is_part=True, also=("salvage", "embed")),
+    "rebuild-fulltext": Kind("rebuild the full-text index", is_part=True, part=FULLTEXT),
 }
 """Every kind of step, in the order in which they are applied."""
 

@@ -13,7 +13,7 @@ import orjson
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import CODES
 from filestore.core.packages import UPGRADE
-from filestore.core.paths import CHUNKS, StorePath, has_plain_names
+from filestore.core.paths import CHUNKS, StorePath, Tree, has_plain_names
 from filestore.core.safe_text import brief
 from filestore.repair.plan import FORMAT, KINDS, Policy, State, Step
 
@@ -50,8 +50,12 @@ class Saved:
     """With what is known of them; paths as they are shown."""
 
 
-def parse(data: bytes) -> Saved:
+def parse(data: bytes, tree: Tree = CHUNKS) -> Saved:
     """Read a plan, alone or in what ``repair --plan --json`` printed.
+
+    Args:
+        data: Its bytes.
+        tree: Of the store that it is for.
 
     Raises:
         PlanInvalidError: It is none, or a newer one.
@@ -70,7 +74,7 @@ def parse(data: bytes) -> Saved:
             )
         if found != FORMAT:
             raise _invalid(f"its format is {brief(found)}")
-        return _saved(table)
+        return _saved(table, tree)
     except FilestoreError:
         raise
     except orjson.JSONDecodeError as error:
@@ -82,7 +86,7 @@ def parse(data: bytes) -> Saved:
         raise _invalid(str(error)) from error
 
 
-def _saved(table: Mapping[str, Any]) -> Saved:
+def _saved(table: Mapping[str, Any], tree: Tree) -> Saved:
     level, only = _text(table["level"]), frozenset(_texts(table["only"]))
     if level not in _LEVELS:
         raise _invalid(f"its level is {brief(level)}")
@@ -101,23 +105,23 @@ def _saved(table: Mapping[str, Any]) -> Saved:
         generation=_number(table["generation"]),
         level=_LEVELS[level],
         policy=policy,
-        steps=tuple(_step(item) for item in _list(table["steps"])),
+        steps=tuple(_step(item, tree) for item in _list(table["steps"])),
     )
 
 
-def _step(item: Mapping[str, Any]) -> Step:
+def _step(item: Mapping[str, Any], tree: Tree) -> Step:
     item = _table(item, "a step")
     kind, path, other = _text(item["kind"]), _path(item["path"]), _path(item["other"])
     if kind not in KINDS:
         raise _invalid(f"{brief(kind)} is no kind of step")
-    if place := KINDS[kind].place:
+    if place := KINDS[kind].only_path(tree):
         if path != place:
             raise PlanOutsideError(
                 f"the plan has {brief(path)} for {kind}, expected {place}", remedy=_AGAIN
             )
     elif not KINDS[kind].of_source:
         for name in (path, other) if other else (path,):
-            _check_inside(name)
+            _check_inside(name, tree)
     seen = {_path(key): _state(value) for key, value in _table(item["seen"], "'seen'").items()}
     return Step(
         kind=kind,
@@ -130,11 +134,10 @@ def _step(item: Mapping[str, Any]) -> Step:
     )
 
 
-def _check_inside(path: str) -> None:
-    if not CHUNKS.holds(path) or not has_plain_names(path):
-        raise PlanOutsideError(
-            f"the plan names {brief(path)}, which is no file below chunked/", remedy=_AGAIN
-        )
+def _check_inside(path: str, tree: Tree) -> None:
+    if not tree.holds(path) or not has_plain_names(path):
+        where = f"no file below {tree.folder}/" if tree.folder else "no document of the store"
+        raise PlanOutsideError(f"the plan names {brief(path)}, which is {where}", remedy=_AGAIN)
 
 
 def _state(value: Mapping[str, Any]) -> State:

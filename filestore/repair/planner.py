@@ -359,7 +359,7 @@ class _Planner:
         codes = tuple(dict.fromkeys(finding.code for finding in found))
         return Step(
             kind=kind,
-            path=KINDS[kind].place,
+            path=KINDS[kind].only_path(self._found.tree),
             codes=codes,
             detail=found[0].detail if len(found) == 1 else f"{len(found)} findings",
             findings=len(found),

@@ -146,7 +146,7 @@ def named(places: Places, path: StrPath) -> StorePath:
         return StorePath(os.path.relpath(absolute, places.root))
     normal = os.path.normpath(path)
     tree = places.tree
-    is_rooted = normal.partition("/")[0] in (tree.folder, "source", "..", ".sidecar")
+    is_rooted = normal.partition("/")[0] in (tree.folder, "source", "..", tree.sidecar)
     return StorePath(normal) if is_rooted else tree.store_path(ChunkPath(normal))
 
 

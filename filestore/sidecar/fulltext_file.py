@@ -34,26 +34,27 @@ def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]
     try:
         return _findings(places, catalog, hashes=hashes)
     except FulltextUnreadable as error:
-        return [Finding(code="unreadable", path=FULLTEXT, detail=error.message)]
+        path = places.part(FULLTEXT)
+        return [Finding(code="unreadable", path=path, detail=error.message)]
 
 
 def _findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]:
-    stamp = own_stamp(places, catalog)
+    path, stamp = places.part(FULLTEXT), own_stamp(places, catalog)
     if stamp is None:
         if _is_garbled(places):
             detail = f"{STAMP_NAME} is there and cannot be read as a stamp"
-            return [Finding(code="fulltext-damaged", path=FULLTEXT, detail=detail)]
+            return [Finding(code="fulltext-damaged", path=path, detail=detail)]
         if catalog.count("vectors") == 0 and catalog.generation == 0:
             return []
-        return [Finding(code="fulltext-missing", path=FULLTEXT, detail="no usable stamp")]
+        return [Finding(code="fulltext-missing", path=path, detail="no usable stamp")]
     if problems := check_files(places.fulltext, stamp, hashes=hashes):
-        return [Finding(code="fulltext-damaged", path=FULLTEXT, detail="; ".join(problems[:3]))]
+        return [Finding(code="fulltext-damaged", path=path, detail="; ".join(problems[:3]))]
     if stamp.generation != catalog.generation:
         detail = (
             f"it reflects generation {stamp.generation}, the catalog is at {catalog.generation}"
         )
-        return [Finding(code="fulltext-behind", path=FULLTEXT, detail=detail)]
+        return [Finding(code="fulltext-behind", path=path, detail=detail)]
     if stamp.documents != catalog.indexed_count():
         detail = f"it holds {stamp.documents} files, the catalog {catalog.indexed_count()}"
-        return [Finding(code="fulltext-mismatch", path=FULLTEXT, detail=detail)]
+        return [Finding(code="fulltext-mismatch", path=path, detail=detail)]
     return []

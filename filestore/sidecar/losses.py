@@ -218,7 +218,7 @@ def gone_findings(
     if is_mass:
         some = ", ".join(tree.store_path(path) for path in gone[:3])
         detail = f"{len(gone)} of {known} files are gone: {some}, …"
-        return [Finding(code="mass-missing", path=tree.folder, detail=detail)]
+        return [Finding(code="mass-missing", path=tree.pathspec, detail=detail)]
     return [
         Finding(code="missing", path=tree.store_path(path), detail="the file is gone")
         for path in gone

@@ -79,12 +79,16 @@ def _open_catalog(places: Places, repaired: list[Finding]) -> CatalogWriter:
         catalog = _whole_catalog(places.catalog)
     except CatalogDamagedError as error:
         quarantine(places, places.catalog)
-        repaired.append(catalog_finding(error))
+        repaired.append(catalog_finding(places, error))
         catalog = CatalogWriter.open(places.catalog, create=True)
     else:
         if missing and _has_truth(places):
             repaired.append(
-                Finding(code="catalog-missing", path=CATALOG, detail="there was no catalog")
+                Finding(
+                    code="catalog-missing",
+                    path=places.part(CATALOG),
+                    detail="there was no catalog",
+                )
             )
     aside = _last_aside(places, places.catalog)
     if catalog.generation == 0 and aside is not None:
@@ -167,7 +171,7 @@ def _salvage(
     known = [embedder.fingerprint] if embedder is not None else []
     kept = embeddings.salvage(put_aside, fingerprints=known)
     detail = f"{reason}; {kept} rows kept"
-    path = EMBEDDINGS
+    path = places.part(EMBEDDINGS)
     return embeddings, Finding(code="embeddings-damaged", path=path, detail=detail)
 
 
@@ -188,7 +192,7 @@ def discard_damaged(
     Returns:
         The findings that the next opening and sync then repair for good.
     """
-    repaired = condemned(found, embedder)
+    repaired = condemned(places, found, embedder)
     discarded = {finding.meaning.discards for finding in repaired}
     if "catalog" in discarded:
         quarantine(places, places.catalog)
@@ -208,7 +212,7 @@ def discard_damaged(
     return repaired
 
 
-def condemned(found: Iterable[Finding], embedder: Embedder | None) -> list[Finding]:
+def condemned(places: Places, found: Iterable[Finding], embedder: Embedder | None) -> list[Finding]:
     """The findings that say that a part cannot be kept as it is."""
     return [
         finding
@@ -217,7 +221,7 @@ def condemned(found: Iterable[Finding], embedder: Embedder | None) -> list[Findi
         # Of a text that was never embedded the FAISS file is not to blame.
         and (
             finding.meaning.discards != "index"
-            or (embedder is not None and finding.other.startswith(".sidecar/"))
+            or (embedder is not None and finding.other.startswith(f"{places.sidecar_name}/"))
         )
     ]
 
@@ -291,18 +295,18 @@ def _collect_leftovers(places: Places) -> None:
                 os.unlink(os.path.join(places.sidecar, name))
 
 
-def catalog_finding(error: FilestoreError) -> Finding:
+def catalog_finding(places: Places, error: FilestoreError) -> Finding:
     """The finding for a catalog that cannot be opened; an outdated one is as good as none."""
     is_missing = isinstance(error, CatalogMissingError | CatalogOutdatedError)
     code = "catalog-missing" if is_missing else "catalog-damaged"
-    return Finding(code=code, path=CATALOG, detail=error.message)
+    return Finding(code=code, path=places.part(CATALOG), detail=error.message)
 
 
-def part_finding(error: FilestoreError) -> Finding:
+def part_finding(places: Places, error: FilestoreError) -> Finding:
     """The finding for damage that showed only when the catalog or the embeddings were used."""
     from filestore.embed.cache import EmbeddingsDamaged
 
     if isinstance(error, EmbeddingsDamaged):
-        path = EMBEDDINGS
+        path = places.part(EMBEDDINGS)
         return Finding(code="embeddings-damaged", path=path, detail=error.detail)
-    return catalog_finding(error)
+    return catalog_finding(places, error)

@@ -7,11 +7,11 @@ import os
 import stat
 
 from filestore.catalog import CatalogNewerError
-from filestore.config.layout import CATALOG, EMBEDDINGS, SETTINGS, SIDECAR
+from filestore.config.layout import CATALOG, EMBEDDINGS, SETTINGS, Places
 from filestore.config.settings import NewerFormatError
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import Finding
-from filestore.core.paths import StorePath
+from filestore.core.paths import CHUNKS, SIDECAR, StorePath, Tree
 
 
 class UnreadableSidecarError(FilestoreError, PermissionError):
@@ -21,14 +21,18 @@ class UnreadableSidecarError(FilestoreError, PermissionError):
 class UnsafeSidecarError(RefusedError):
     """The sidecar could have been planted by somebody else."""
 
+    path: StorePath = SIDECAR
+    """As findings name it."""
 
-def check_sidecar(path: str) -> None:
+
+def check_sidecar(places: Places) -> None:
     """Refuse a sidecar that somebody else could have planted.
 
     Raises:
         UnsafeSidecarError: It is a link, another's, or open to everybody's writing.
         UnreadableSidecarError: What is in it cannot be seen.
     """
+    path = places.sidecar
     try:
         seen = os.lstat(path)
     except FileNotFoundError:
@@ -48,22 +52,24 @@ def check_sidecar(path: str) -> None:
             " [sidecar] in filestore/settings.toml of your configuration folder",
         )
     if reason:
-        raise UnsafeSidecarError(
+        error = UnsafeSidecarError(
             f"the sidecar {path} is not safe to open: {reason}",
             remedy=f"fix its owner and mode, or 'rm -r {path}' and then 'filestore sync'",
         )
+        error.path = places.sidecar_name
+        raise error
 
 
-def refusal(error: FilestoreError) -> Finding | None:
-    """The finding that a refusal is; None for an error that is none."""
+def refusal(error: FilestoreError, tree: Tree = CHUNKS) -> Finding | None:
+    """The finding that a refusal is, in a store with this tree; None for an error that is none."""
     from filestore.embed.cache import EmbeddingsNewer
 
     if isinstance(error, UnsafeSidecarError):
-        return Finding(code="unsafe-sidecar", path=SIDECAR, detail=error.message)
+        return Finding(code="unsafe-sidecar", path=error.path, detail=error.message)
     newer: tuple[tuple[type[FilestoreError], StorePath], ...] = (
         (NewerFormatError, SETTINGS),
-        (CatalogNewerError, CATALOG),
-        (EmbeddingsNewer, EMBEDDINGS),
+        (CatalogNewerError, tree.part(CATALOG)),
+        (EmbeddingsNewer, tree.part(EMBEDDINGS)),
     )
     for kind, path in newer:
         if isinstance(error, kind):

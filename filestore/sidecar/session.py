@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError, catalog_errors
 from filestore.config import settings
 from filestore.config.discovery import NoStoreError
-from filestore.config.layout import Places
+from filestore.config.layout import SETTINGS, Places
 from filestore.core.errors import FilestoreError
 from filestore.fs import disk
 from filestore.fs.lock import DEFAULT_WAIT_S, writer_lock
@@ -40,17 +40,20 @@ class Parts:
     def __init__(self, root: str, *, configuration: str, processes: int = 1) -> None:
         """Read the settings; see `Store`, which says what is raised."""
         root = os.path.abspath(root)
-        self.places = Places(
-            root=root,
-            sidecar=settings.sidecar_folder(root, configuration),
-            configuration=configuration,
-        )
+        path = os.path.join(root, SETTINGS)
         try:
-            data = settings.read(self.places.settings)
+            data = settings.read(path)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise NoStoreError(f"no store in {root}", remedy="filestore init") from error
-        self.settings = settings.parse(data, name=self.places.settings)
-        check_sidecar(self.places.sidecar)
+        self.settings = settings.parse(data, name=path)
+        tree = settings.tree_of(self.settings.layout)
+        self.places = Places(
+            root=root,
+            sidecar=settings.sidecar_folder(root, configuration, tree),
+            configuration=configuration,
+            tree=tree,
+        )
+        check_sidecar(self.places)
         self.configuration = configuration
         self.on_wait: Callable[[str], None] = lambda _: None
         """Called with the holder of the writer's lock, where the lock is waited for."""

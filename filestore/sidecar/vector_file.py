@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from filestore.catalog import Catalog, IndexFile, in_batches, queries
 from filestore.config import user_config
-from filestore.config.layout import EMBEDDINGS, SIDECAR, Places
+from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.findings import Finding
-from filestore.core.paths import StorePath
 from filestore.fs import disk
 from filestore.index import IndexDamagedError, new_index, overlaid, read_index
 from filestore.index.building import (
@@ -385,8 +384,9 @@ def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]
     if named is None:
         if catalog.count("vectors") == 0:
             return []
-        return [Finding(code="index-missing", path=SIDECAR, detail="no FAISS file was written")]
-    path = StorePath(f"{SIDECAR}/{named.name}")
+        path, detail = places.part(""), "no FAISS file was written"
+        return [Finding(code="index-missing", path=path, detail=detail)]
+    path = places.part(named.name)
     if code := problem(places, named, hashes=hashes):
         expected = f"expected {named.size_bytes} bytes with hash {named.hash}"
         detail = f"{_what_is_there(places, named, hashes=hashes)}, {expected}"
@@ -421,7 +421,7 @@ def embeddings_findings(
         catalog: What it counts on.
         opened: The embeddings, where they are open already.
     """
-    path = EMBEDDINGS
+    path = places.part(EMBEDDINGS)
     if not os.path.exists(places.embeddings):
         if not queries.has_embedded(catalog):
             return []

@@ -188,9 +188,14 @@ class _Applying:
 
     def collect(self, finding: Finding) -> None:
         """Remove the temporary file of a dead writer: this writer's lock says that it is dead."""
-        path = self._snapshot.places.tree.chunk_path(finding.path)
+        places = self._snapshot.places
+        if places.is_in_place:
+            # No writer of ours ever wrote there.
+            self.remaining.append(finding)
+            return
+        path = places.tree.chunk_path(finding.path)
         with contextlib.suppress(OSError):
-            os.unlink(os.path.join(self._snapshot.places.chunked, path))
+            os.unlink(os.path.join(places.chunked, path))
         self._commit.forget([path])
         self.applied.append(finding)
         self.written = True

@@ -100,7 +100,9 @@ def plan_parts(
     lost = lost_vectors(snapshot.catalog, snapshot.embeddings, embedder)
     if lost:
         detail = "embeddings were gone"
-        found.append(Finding(code="embeddings-damaged", path=EMBEDDINGS, detail=detail))
+        found.append(
+            Finding(code="embeddings-damaged", path=snapshot.places.part(EMBEDDINGS), detail=detail)
+        )
     can = {"rebuild-index": snapshot.embedder is not None, "embed": embeds}
     steps: dict[str, tuple[Finding, ...]] = {}
     left: list[Finding] = []

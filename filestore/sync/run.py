@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from filestore.catalog import CatalogDamagedError
-from filestore.config.layout import EMBEDDINGS
+from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.findings import Finding
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
@@ -56,16 +56,17 @@ def catch_up(parts: Parts, wanted: Wanted, on_progress: OnProgress = ignore) -> 
         return _follow(parts, wanted, on_progress, found, unsound)
     except (CatalogDamagedError, EmbeddingsDamaged) as error:
         # Damage that opening did not show: set it aside, and sync the files afresh.
-        repaired = condemned(found, parts.model.embedder)
-        report = _follow(parts, wanted, on_progress, [part_finding(error)], ())
-        return replace(report, applied=_once([*repaired, *report.applied]))
+        repaired = condemned(parts.places, found, parts.model.embedder)
+        report = _follow(parts, wanted, on_progress, [part_finding(parts.places, error)], ())
+        return replace(report, applied=_once(parts.places, [*repaired, *report.applied]))
 
 
-def _once(applied: Iterable[Finding]) -> tuple[Finding, ...]:
+def _once(places: Places, applied: Iterable[Finding]) -> tuple[Finding, ...]:
     """What was applied, the embeddings as a whole once: opening them and counting them tell it."""
+    path = places.part(EMBEDDINGS)
     seen: dict[Finding | tuple[str, str], Finding] = {}
     for finding in applied:
-        is_file = finding.code == "embeddings-damaged" and finding.path == EMBEDDINGS
+        is_file = finding.code == "embeddings-damaged" and finding.path == path
         seen.setdefault((finding.code, finding.path) if is_file else finding, finding)
     return tuple(seen.values())
 
@@ -90,4 +91,4 @@ def _follow(
                 forget_missing=wanted.forget_missing,
                 on_progress=on_progress,
             )
-        return replace(report, applied=_once([*repaired, *report.applied]))
+        return replace(report, applied=_once(parts.places, [*repaired, *report.applied]))

@@ -40,20 +40,22 @@ def check(
         Whether the rest of the catalog can be asked.
     """
     if problem:
-        report.add([Finding(code="catalog-damaged", path=CATALOG, detail=problem)])
+        path = snapshot.places.part(CATALOG)
+        report.add([Finding(code="catalog-damaged", path=path, detail=problem)])
         report.not_checked.append("files, vectors and full text against a catalog that is damaged")
         return False
-    report.add(_remembered(snapshot.catalog))
+    report.add(_remembered(snapshot))
     report.add(_records(snapshot))
     report.checked.append("every page and index of the catalog")
     _taken_from_files(snapshot, level, sample, report)
     return True
 
 
-def _remembered(catalog: Catalog) -> Iterator[Finding]:
+def _remembered(snapshot: StoreSnapshot) -> Iterator[Finding]:
+    catalog = snapshot.catalog
     # Whoever opened it held the rest of what it remembers against its checksum.
     if detail := catalog.lost_rows() or catalog.misplaced():
-        yield Finding(code="map-mismatch", path=CATALOG, detail=detail)
+        yield Finding(code="map-mismatch", path=snapshot.places.part(CATALOG), detail=detail)
 
 
 def _records(snapshot: StoreSnapshot) -> Iterator[Finding]:

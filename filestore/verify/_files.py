@@ -98,7 +98,8 @@ def check(
     found = [*_rotten(snapshot, _out_of_sight(tree, held, report)), *_mismatches(tree, wrong)]
     report.add(finding for finding in found if finding.path not in reported)
     ends = judged.loose_ends()
-    report.add(Finding(code="map-mismatch", path=CATALOG, detail=detail) for detail in ends)
+    path = tree.part(CATALOG)
+    report.add(Finding(code="map-mismatch", path=path, detail=detail) for detail in ends)
 
 
 def _out_of_sight(

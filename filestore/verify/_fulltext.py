@@ -32,7 +32,8 @@ def check(
     # What sizes have shown is not reported again by hashes.
     found = fulltext_file.findings(snapshot.places, snapshot.catalog, hashes=True)
     report.add(finding for finding in found if finding.code not in report.codes())
-    reported = {one.code for one in report.findings if one.path == FULLTEXT}
+    path = snapshot.places.part(FULLTEXT)
+    reported = {one.code for one in report.findings if one.path == path}
     stamp = None if reported else fulltext_file.own_stamp(snapshot.places, snapshot.catalog)
     if stamp is None:
         if reported:
@@ -46,7 +47,7 @@ def check(
             reader.close()
     except (FulltextDamaged, FulltextMissing) as error:
         detail = f"{error.message} ({error.detail})" if error.detail else error.message
-        report.add([Finding(code="fulltext-damaged", path=FULLTEXT, detail=detail)])
+        report.add([Finding(code="fulltext-damaged", path=path, detail=detail)])
         report.not_checked.append("full-text entries, since the index cannot be read")
 
 
@@ -63,7 +64,7 @@ def _check_entries(
         report.add(_told(tree, catalog, lacking, "it is not in the index"))
     if foreign := held.difference(ids):
         detail = f"{len(foreign):,} of its ids are no file's, first {min(foreign)}"
-        report.add([Finding(code="fulltext-mismatch", path=FULLTEXT, detail=detail)])
+        report.add([Finding(code="fulltext-mismatch", path=tree.part(FULLTEXT), detail=detail)])
     report.checked.append("every full-text id")
     looked_up = [one for one in ids if one in held]
     if not sample.is_all:
@@ -95,7 +96,7 @@ def _told(tree: Tree, catalog: Catalog, files: Sequence[int], detail: str) -> It
     if len(paths) > _NAMED:
         some = ", ".join(map(tree.store_path, paths[:3]))
         counted = f"{len(paths):,} files ({some}, …): {detail}"
-        yield Finding(code="fulltext-mismatch", path=FULLTEXT, detail=counted)
+        yield Finding(code="fulltext-mismatch", path=tree.part(FULLTEXT), detail=counted)
         return
     for path in map(tree.store_path, paths):
-        yield Finding(code="fulltext-mismatch", path=path, other=FULLTEXT, detail=detail)
+        yield Finding(code="fulltext-mismatch", path=path, other=tree.part(FULLTEXT), detail=detail)

@@ -117,7 +117,7 @@ def _embed_again(
         on_progress(Progress(stage="embedding again", done=done, total=len(keys)))
     # What is no vector was reported as such.
     wrong = {one: detail for one, detail in wrong.items() if keys[one] not in report.unsound}
-    report.add(findings(snapshot, "vector-mismatch", wrong, EMBEDDINGS))
+    report.add(findings(snapshot, "vector-mismatch", wrong, snapshot.places.part(EMBEDDINGS)))
     report.unsound |= {keys[one] for one in wrong}
 
 
@@ -158,10 +158,8 @@ def _look_up(
             if not reported and (detail := astray(index, identifier, vectors[place])):
                 wrong[identifier] = detail
     # A row that differs, or is not there, is not found for that reason.
-    known = {
-        finding.path for finding in report.findings if finding.other == file_of(snapshot.catalog)
-    }
-    lost = findings(snapshot, "vector-mismatch", wrong, file_of(snapshot.catalog))
+    known = {finding.path for finding in report.findings if finding.other == file_of(snapshot)}
+    lost = findings(snapshot, "vector-mismatch", wrong, file_of(snapshot))
     report.add(finding for finding in lost if finding.path not in known)
     report.checked.append(f"whether texts are found by their own vectors: {len(keys):,}")
 

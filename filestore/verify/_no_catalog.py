@@ -35,7 +35,7 @@ def judge(
 ) -> VerificationReport:
     """Say why there is no catalog, and what is wrong with files whatever it would hold."""
     report = VerificationReport(stream=stream)
-    report.add([catalog_finding(error), *environment.findings(places)])
+    report.add([catalog_finding(places, error), *environment.findings(places)])
     tree = walk(places, processes=1)
     report.add(drift.unlisted(places.tree, tree))
     report.add(git_losses.findings(places, layout, tree))

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from filestore.catalog import Catalog, queries
-from filestore.config.layout import EMBEDDINGS, SIDECAR
+from filestore.catalog import queries
+from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.findings import Finding, codes_where
 from filestore.core.hashing import vector_id
 from filestore.core.paths import ChunkPath, StorePath, Tree
@@ -60,7 +60,7 @@ def check(
         wanted = keys if sample.is_all else [one for one in keys if sample.has_vector(one[0])]
         seen = _read(embeddings, fingerprint, wanted, index, level)
     except EmbeddingsDamaged as error:
-        report.add([_damaged(error.detail)])
+        report.add([_damaged(snapshot.places, error.detail)])
         report.not_checked.append(unread)
         return
     if sample.is_all:
@@ -105,7 +105,7 @@ def _index(
     if not unread and not _is_ours(snapshot):
         unread = {"its writer is unknown"}
     elif not unread and (reason := _unreadable(snapshot, embedder)):
-        report.add([Finding(code="index-damaged", path=file_of(snapshot.catalog), detail=reason)])
+        report.add([Finding(code="index-damaged", path=file_of(snapshot), detail=reason)])
         unread = {"index-damaged"}
     if unread:
         report.not_checked.append(f"FAISS rows, since the file is not opened ({', '.join(unread)})")
@@ -131,12 +131,12 @@ def _why_none(snapshot: StoreSnapshot) -> list[Finding]:
     except (EmbeddingsMissing, sqlite3.OperationalError):
         return vector_file.embeddings_findings(snapshot.places, snapshot.catalog)
     except EmbeddingsDamaged as error:
-        return [_damaged(error.detail)]
+        return [_damaged(snapshot.places, error.detail)]
     return []
 
 
-def _damaged(detail: str) -> Finding:
-    return Finding(code="embeddings-damaged", path=EMBEDDINGS, detail=detail)
+def _damaged(places: Places, detail: str) -> Finding:
+    return Finding(code="embeddings-damaged", path=places.part(EMBEDDINGS), detail=detail)
 
 
 def _id_findings(
@@ -148,7 +148,7 @@ def _id_findings(
     ids, held = numpy.array([one for one, _ in keys], numpy.int64), index.ids()
     if numpy.array_equal(ids, held):
         return
-    file = file_of(snapshot.catalog)
+    file = file_of(snapshot)
     distinct, times = numpy.unique(held, return_counts=True)
     orphans = dict.fromkeys(numpy.setdiff1d(distinct, ids).tolist(), "it belongs to no text")
     orphans |= dict.fromkeys(distinct[times > 1].tolist(), "it is there more than once")
@@ -202,8 +202,9 @@ def _tell_embeddings(
         report.not_checked.append(f"embeddings outside slice {sample}")
     detail = "its checksum does not hold, or its row is gone"
     wrong = {vector_id(key): detail for key in seen.lost}
-    report.add(findings(snapshot, "embeddings-damaged", wrong, EMBEDDINGS))
-    report.add(findings(snapshot, "vector-invalid", seen.invalid, EMBEDDINGS))
+    part = snapshot.places.part(EMBEDDINGS)
+    report.add(findings(snapshot, "embeddings-damaged", wrong, part))
+    report.add(findings(snapshot, "vector-invalid", seen.invalid, part))
     report.unsound |= seen.unsound
 
 
@@ -215,7 +216,7 @@ def _tell_rows(
     sample: Sample,
     report: VerificationReport,
 ) -> None:
-    report.add(findings(snapshot, "vector-mismatch", seen.differing, file_of(snapshot.catalog)))
+    report.add(findings(snapshot, "vector-mismatch", seen.differing, file_of(snapshot)))
     rows = "every FAISS row" if sample.is_all else f"FAISS rows of slice {sample}"
     report.checked.append(f"{rows}, bit for bit")
     if index.has_lists:
@@ -286,10 +287,10 @@ def _differing(
     return details
 
 
-def file_of(catalog: Catalog) -> StorePath:
+def file_of(snapshot: StoreSnapshot) -> StorePath:
     """The path of the FAISS file in findings."""
-    named = catalog.index_file()
-    return StorePath(f"{SIDECAR}/{named.name}") if named else SIDECAR
+    named = snapshot.catalog.index_file()
+    return snapshot.places.part(named.name if named else "")
 
 
 def findings(snapshot: StoreSnapshot, code: str, wrong: Wrong, part: StorePath) -> list[Finding]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 from filestore.config.discovery import ancestors
-from filestore.config.layout import SIDECAR, Places
+from filestore.config.layout import Places
 from filestore.core.findings import Finding
 from filestore.core.paths import StorePath, is_below
 from filestore.core.safe_text import brief
@@ -39,7 +39,7 @@ def _locked(places: Places) -> list[Finding]:
     if not lock.held(places.lock):
         return []
     detail = f"held by {lock.holder(places.lock)}"
-    return [Finding(code="locked", path=StorePath(f"{SIDECAR}/lock"), detail=detail)]
+    return [Finding(code="locked", path=places.part("lock"), detail=detail)]
 
 
 def _broken_off(places: Places) -> Iterator[Finding]:

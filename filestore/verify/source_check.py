@@ -5,6 +5,7 @@ What their records expect and where the store may look is `source_drift`.
 
 from filestore.config.layout import CATALOG
 from filestore.core.findings import Finding
+from filestore.core.paths import StorePath
 from filestore.sidecar import originals
 from filestore.sidecar.originals import SourceDrift
 from filestore.sidecar.reachable import Reachable
@@ -55,14 +56,16 @@ def check(snapshot: StoreSnapshot, level: Level, report: VerificationReport) -> 
     ]
     if level != "fast":
         report.add(source_drift.originals_findings(catalog))
-        report.add(map(_mismatch, originals.misremembered(catalog, where, drift)))
+        path = snapshot.places.part(CATALOG)
+        wrong = originals.misremembered(catalog, where, drift)
+        report.add(_mismatch(path, source) for source in wrong)
     elif source_drift.originals(catalog):
         report.not_checked.append("whether originals that were copied have changed")
 
 
-def _mismatch(source: str) -> Finding:
+def _mismatch(path: StorePath, source: str) -> Finding:
     detail = f"{source} does not have the hash that is recorded for its stat"
-    return Finding(code="map-mismatch", path=CATALOG, detail=detail)
+    return Finding(code="map-mismatch", path=path, detail=detail)
 
 
 def _outside(drift: SourceDrift) -> list[str]:

@@ -16,7 +16,7 @@ from filestore.chunks.observe import unreadable
 from filestore.config.layout import SETTINGS, Places
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, is_clean, worst_first
-from filestore.core.paths import ChunkPath
+from filestore.core.paths import CHUNKS, ChunkPath, Tree
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.git import repository
@@ -71,11 +71,11 @@ def result(level: Level, report: VerificationReport) -> Checked:
     )
 
 
-def refused(level: Level, error: FilestoreError) -> Checked | None:
+def refused(level: Level, error: FilestoreError, tree: Tree = CHUNKS) -> Checked | None:
     """The result for a store, or a part of it, that must not be opened; None for other errors."""
     from filestore.sidecar.refusals import refusal
 
-    finding = refusal(error)
+    finding = refusal(error, tree)
     if finding is None:
         return None
     return result(
@@ -94,7 +94,7 @@ def without_catalog(
     stream: FindingStream = NO_LISTENER,
 ) -> Checked:
     """The result where the catalog cannot be read: every file is judged on its own."""
-    if (nothing := refused(level, error)) is not None:
+    if (nothing := refused(level, error, places.tree)) is not None:
         return nothing
     from filestore.verify._no_catalog import judge
 

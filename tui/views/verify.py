@@ -116,7 +116,10 @@ class VerifyView(View):
         under = self._rows.finding(key) if key is not None and len(key) > 1 else None
         path = under.path if under is not None else ""
         # The sidecar and folders are not for editing.
-        is_editable = not path.startswith(".sidecar") and path != "chunked"
+        is_editable = not path.startswith((".sidecar", ".filestore")) and path not in (
+            "chunked",
+            ".",
+        )
         codes, paths = self._meant()
         level = self.host.findings.coverage.level
         return ActionContext(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from filestore.config.settings import (
     FORMAT_VERSION,
+    LAYOUTS,
     MAX_BUDGET,
     ModelOptions,
     NewerFormatError,
@@ -18,6 +19,7 @@ from filestore.config.settings import (
     check_layout,
     parse,
     serialize,
+    tree_of,
     with_model,
 )
 from filestore.core.errors import UsageError
@@ -34,7 +36,7 @@ MODELS = st.builds(
 )
 SETTINGS = st.builds(
     Settings,
-    layout=st.sampled_from(["tree", "flat"]),
+    layout=st.sampled_from(["tree", "flat", "in-place"]),
     embedder=NAMES,
     budget=st.integers(1, MAX_BUDGET),
     model=MODELS,
@@ -179,7 +181,7 @@ def test_damage_is_refused_or_harmless(data, draw):
     start = draw.draw(st.integers(0, len(data)))
     end = draw.draw(st.integers(start, len(data)))
     with suppress(SettingsError, NewerFormatError):
-        assert parse(data[:start] + data[end:]).layout in ("tree", "flat")
+        assert parse(data[:start] + data[end:]).layout in LAYOUTS
 
 
 @given(SETTINGS, NAMES, MODELS)
@@ -231,7 +233,13 @@ def test_another_model_however_the_file_is_written(text):
 
 def test_an_unknown_layout_is_wrong_usage():
     """A layout that is asked for and does not exist is refused with those that do."""
-    assert (check_layout("tree"), check_layout("flat")) == ("tree", "flat")
+    assert [check_layout(name) for name in LAYOUTS] == ["tree", "flat", "in-place"]
     with pytest.raises(UsageError, match="heap") as caught:
         check_layout("heap")
     assert "tree, flat" in caught.value.remedy
+
+
+def test_only_documents_in_place_are_the_tree_themselves():
+    """The other layouts have their files below `chunked/`."""
+    assert [tree_of(name).folder for name in LAYOUTS] == ["chunked", "chunked", ""]
+    assert [tree_of(name).sidecar for name in LAYOUTS] == [".sidecar", ".sidecar", ".filestore"]

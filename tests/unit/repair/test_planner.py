@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.core.findings import CODES, Finding, codes_where
-from filestore.core.paths import is_below
+from filestore.core.paths import CHUNKS, IN_PLACE, is_below
 from filestore.repair.plan import (
     ABSENT,
     KINDS,
@@ -213,7 +213,7 @@ def test_findings_of_a_part_are_one_step() -> None:
     keys = tuple(bytes([number]) for number in range(100))
     plan = planned(*found, unembedded=keys, embedded=frozenset(keys[:30]))
     (step,) = plan.steps
-    assert (step.path, step.findings) == (KINDS["embed"].place, 300)
+    assert (step.path, step.findings) == (".sidecar/embeddings.sqlite", 300)
     assert (plan.texts, plan.known) == (step.texts, step.known) == (70, 30)
 
 
@@ -440,7 +440,9 @@ STATE = st.builds(
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 STEP = st.builds(
     Step,
-    kind=st.sampled_from(sorted(kind for kind, meant in KINDS.items() if not meant.place)),
+    kind=st.sampled_from(
+        sorted(kind for kind, meant in KINDS.items() if not meant.only_path(CHUNKS))
+    ),
     path=PLACE.filter(lambda path: path.startswith("chunked/")),
     other=st.just("") | st.just("chunked/was.md"),
     codes=st.lists(CODE, max_size=2).map(tuple),
@@ -489,6 +491,26 @@ def test_whatever_is_no_plan_is_refused(key: str, value: Any, data: bytes) -> No
     table = planned(Finding(code="modified", path=PATH)).to_dict()
     for candidate in (orjson.dumps(table | {key: value}), data):
         assert _refusal(candidate) != ""
+
+
+@pytest.mark.parametrize("path", ["", ".", "filestore.toml", ".filestore/lock", "../x", "/x"])
+def test_a_plan_of_an_in_place_store_stays_among_its_documents(path: str) -> None:
+    """A step about a document is read; one about what is not a document refuses the whole plan."""
+    table = planned(Finding(code="modified", path="notes/a.md"), tree=IN_PLACE).to_dict()
+    assert parse(orjson.dumps(table), IN_PLACE).steps[0].path == "notes/a.md"
+    table["steps"][0]["path"] = path
+    with pytest.raises(PlanOutsideError):
+        parse(orjson.dumps(table), IN_PLACE)
+
+
+def test_a_part_of_an_in_place_store_is_named_as_it_lies() -> None:
+    """The plan of a derived part leads to `.filestore/`, and is read back for such a store only."""
+    plan = planned(Finding(code="fulltext-missing", path=".filestore/fulltext"), tree=IN_PLACE)
+    assert [step.path for step in plan.steps] == [".filestore/fulltext"]
+    written = orjson.dumps(plan.to_dict())
+    assert parse(written, IN_PLACE).steps[0].path == ".filestore/fulltext"
+    with pytest.raises(PlanOutsideError):
+        parse(written)
 
 
 def _refusal(data: bytes) -> str | None:
