@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from filestore.core.findings import Finding
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
+    from filestore.sidecar.chunker import Chunker
     from filestore.sidecar.commit import Commit
     from filestore.sidecar.model import StoreModel
     from filestore.sidecar.reachable import Reachable
@@ -71,9 +72,18 @@ class Parts:
     @cached_property
     def layout(self) -> "Layout":
         """How the files of the store are named, and what they mean."""
+        if self.settings.layout == "in-place":
+            from filestore.sidecar.documents import InPlace
+
+            return InPlace(self.places, self._chunker, processes=self._processes)
         from filestore.chunks.layout import FLAT, TREE
 
         return FLAT if self.settings.layout == "flat" else TREE
+
+    def _chunker(self) -> "Chunker":
+        from filestore.sidecar.chunker import Chunker
+
+        return Chunker.of(self.settings.budget, self.model.embedder)
 
     @cached_property
     def model(self) -> "StoreModel":
