@@ -4,7 +4,7 @@ An extractor is one private module and one line in `_FAMILY`; it is imported whe
 """
 
 import os
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -20,7 +20,9 @@ __all__ = [
     "Extractor",
     "for_name",
     "is_code",
+    "is_read",
     "is_text",
+    "suffix_tells",
     "unread_document",
 ]
 
@@ -65,6 +67,9 @@ _GENERATED_NAMES: Final = frozenset(
     ["package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "go.sum", "packages.lock.json"]
 )
 _GENERATED_ENDS: Final = (".min.js", ".min.mjs", ".min.css", ".bundle.js")
+_GENERATED_SUFFIXES: Final = frozenset(
+    os.path.splitext(name)[1] for name in (*_GENERATED_NAMES, *_GENERATED_ENDS)
+)
 _BY_SUFFIX: Final = {suffix: target for target, ends in _FAMILY for suffix in ends.split()}
 
 _PACKED_FAMILY: Final = ("_pdf", "_office")
@@ -91,13 +96,26 @@ def for_name(name: str) -> "Extractor | None":
         known; None for a format that is binary or not read yet, and for what a tool generated:
         lock files, source maps, minified code.
     """
-    base = os.path.basename(name).lower()
-    suffix = os.path.splitext(base)[1]
-    if suffix in _UNREAD or base in _GENERATED_NAMES or base.endswith(_GENERATED_ENDS):
+    if not is_read(name):
         return None
+    base = os.path.basename(name).lower()
     if language_of(base):
         return _load(_CODE)
-    return _load(_BY_SUFFIX.get(suffix, _FAMILY[0][0]))
+    return _load(_BY_SUFFIX.get(os.path.splitext(base)[1], _FAMILY[0][0]))
+
+
+def is_read(name: str) -> bool:
+    """Whether there is an extractor for a file, by its name. Loads none."""
+    base = os.path.basename(name).lower()
+    suffix = os.path.splitext(base)[1]
+    return not (suffix in _UNREAD or base in _GENERATED_NAMES or base.endswith(_GENERATED_ENDS))
+
+
+@lru_cache(maxsize=4096)
+def suffix_tells(suffix: str) -> bool:
+    """Whether all names with a suffix, in whatever case, are read; False where it may depend."""
+    folded = suffix.lower()
+    return folded not in _UNREAD and folded not in _GENERATED_SUFFIXES
 
 
 def is_text(name: str) -> bool:

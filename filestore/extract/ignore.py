@@ -30,9 +30,13 @@ class IgnoreRulesError(FilestoreError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class Rule:
+    """One rule."""
+
     place: int
     """In its list."""
+    pattern: bytes
+    """As it is written, without its "!" and the slash at its end."""
     leaves_out: bool
     """False for a rule that takes back what an earlier one said."""
     expression: bytes
@@ -44,9 +48,9 @@ class Rules:
     """One list of rules; the last one that matches a path decides."""
 
     count: int
-    by_name: tuple[_Rule, ...]
+    by_name: tuple[Rule, ...]
     """Matched against the last part of a path; the last rule first."""
-    by_path: tuple[_Rule, ...]
+    by_path: tuple[Rule, ...]
     """Matched against the whole path below the list's folder; the last rule first."""
     some_name: re.Pattern[bytes] | None
     """Whether any rule of `by_name` matches: most paths need no other look."""
@@ -70,9 +74,7 @@ class Rules:
         return None if deciding is None else deciding.leaves_out
 
 
-def _deciding(
-    some: re.Pattern[bytes] | None, rules: tuple[_Rule, ...], text: bytes
-) -> _Rule | None:
+def _deciding(some: re.Pattern[bytes] | None, rules: tuple[Rule, ...], text: bytes) -> Rule | None:
     if some is None or some.fullmatch(text) is None:
         return None
     return next((rule for rule in rules if _compiled(rule.expression).fullmatch(text)), None)
@@ -92,8 +94,8 @@ def parse(data: bytes) -> Rules:
     """
     if len(data) > MAX_BYTES:
         raise _too_long(f"it has more than {MAX_BYTES:,} bytes, the limit")
-    by_name: list[_Rule] = []
-    by_path: list[_Rule] = []
+    by_name: list[Rule] = []
+    by_path: list[Rule] = []
     for place, line in enumerate(data.removeprefix(_BYTE_ORDER_MARK).split(b"\n")):
         line = line.removesuffix(b"\r").partition(b"\0")[0]
         kept = line.rstrip(b" ")
@@ -107,7 +109,7 @@ def parse(data: bytes) -> Rules:
         leaves_out = not pattern.startswith(b"!")
         pattern = pattern.removeprefix(b"!")
         is_anchored = b"/" in pattern.removesuffix(b"/")
-        rule = _Rule(place, leaves_out, _translated(pattern))
+        rule = Rule(place, pattern.removesuffix(b"/"), leaves_out, _translated(pattern))
         (by_path if is_anchored else by_name).append(rule)
     count = len(by_name) + len(by_path)
     if count > MAX_RULES:
@@ -117,7 +119,7 @@ def parse(data: bytes) -> Rules:
     )
 
 
-def _any_of(rules: list[_Rule]) -> re.Pattern[bytes] | None:
+def _any_of(rules: list[Rule]) -> re.Pattern[bytes] | None:
     if not rules:
         return None
     return re.compile(b"|".join(b"(?:%s)" % rule.expression for rule in rules), re.DOTALL)

@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from filestore.extract import for_name
-from filestore.extract.folder import MAX_ACTIVE_RULES, children, documents
+from filestore.extract.folder import children, documents
 from filestore.extract.ignore import MAX_BYTES, MAX_PATTERN_BYTES, MAX_RULES, IgnoreRulesError
+from filestore.extract.ignore_files import MAX_ACTIVE_RULES
 
 GIT_PAGES = "/usr/share/doc/git/html"
 

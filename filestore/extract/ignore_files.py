@@ -1,0 +1,252 @@
+"""Ignore rules as they lie on the disk: which files of rules hold in a folder, read and combined.
+
+What the rules say of a path is `ignore`; who walks is `folder` and `tree_rules`.
+
+The rules of a path, the first that says anything wins: `.filestoreignore` in its folder and those
+above; patterns from the store's settings; `.gitignore` in its folder and those above;
+`.git/info/exclude`. One rule: what is there and cannot be followed is an error, never passed over:
+what it keeps out must not get in. Links are taken as git takes them: a `.gitignore` that is one
+does not hold, and is reported; a `.git/info/exclude` is followed. A `.filestoreignore` that is one
+is an error.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from filestore.extract.ignore import MAX_BYTES, IgnoreRulesError, Rules, parse
+from filestore.extract.ignore_hints import Hints, hints
+from filestore.fs import disk
+from filestore.git.repository import work_tree
+
+OWN_RULES: Final = ".filestoreignore"
+GIT_RULES: Final = ".gitignore"
+GIT: Final = ".git"
+RULE_FILES: Final = (OWN_RULES, GIT_RULES, GIT)
+"""What in a folder may bring rules."""
+MAX_ACTIVE_RULES: Final = 4_000
+"""How many rules are asked about one path."""
+
+_GIT_EXCLUDE: Final = "info/exclude"
+_MAX_PATH_LINE: Final = 8_192
+
+Note = Callable[[str, str], None]
+"""Called with the path of a file of rules that does not hold, and the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A folder whose rules are read."""
+
+    handle: int
+    """Its directory handle."""
+    path: str
+    """As messages name it."""
+    base: bytes
+    """From the top of the work tree, with a slash at the end; empty for the top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A list of rules, and where it applies."""
+
+    base: bytes
+    """Its folder, with a slash at the end; relative to the top, which is the empty path."""
+    rules: Rules
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """The rules of one folder; in each kind the list that is asked first stands first."""
+
+    own: tuple[Scope, ...] = ()
+    given: tuple[Scope, ...] = ()
+    git: tuple[Scope, ...] = ()
+    git_exclude: tuple[Scope, ...] = ()
+
+    @cached_property
+    def lists(self) -> tuple[Scope, ...]:
+        """All of them, in the order in which they are asked."""
+        return (*self.own, *self.given, *self.git, *self.git_exclude)
+
+    @cached_property
+    def hints(self) -> Hints:
+        """Which names any of them may leave out."""
+        return hints([(scope.base, scope.rules) for scope in self.lists])
+
+    def leaves_out(self, path: bytes, *, is_folder: bool) -> bool:
+        """What the rules say of a path from the top, whose folders are not left out."""
+        for scope in self.lists:
+            verdict = scope.rules.leaves_out(path[len(scope.base) :], is_folder=is_folder)
+            if verdict is not None:
+                return verdict
+        return False
+
+
+def start(folder: str, *, named: str, patterns: Sequence[str], note: Note) -> tuple[bytes, Applied]:
+    """The rules that hold when a folder is entered: its own are not among them.
+
+    Args:
+        folder: The folder.
+        named: The folder itself, or one around it that was named in its stead: the patterns are
+            meant from here.
+        patterns: Ignore rules of the store, as lines of a `.gitignore`.
+        note: Told what does not hold.
+
+    Returns:
+        The way from the top of the work tree to the folder, with a slash at the end, and the rules.
+
+    Raises:
+        IgnoreRulesError: Rules are there that cannot be read, or are beyond the limits.
+    """
+    top = os.path.realpath(named)
+    tree = work_tree(top)
+    if not os.path.lexists(os.path.join(tree, GIT)):
+        tree = top
+    parts = _parts(os.path.realpath(folder), tree)
+    given = _given(patterns, path_bytes(_parts(top, tree)))
+    return path_bytes(parts), replace(_above(tree, parts, note), given=given)
+
+
+def _parts(folder: str, tree: str) -> tuple[str, ...]:
+    below = os.path.relpath(folder, tree)
+    return () if below == os.curdir else tuple(below.split(os.sep))
+
+
+def path_bytes(parts: Sequence[str]) -> bytes:
+    """A folder as rules see it: with a slash at the end, empty for the top."""
+    return os.fsencode("".join(f"{part}/" for part in parts))
+
+
+def _given(patterns: Sequence[str], base: bytes) -> tuple[Scope, ...]:
+    if not patterns:
+        return ()
+    try:
+        rules = parse("\n".join(patterns).encode("utf-8", "surrogateescape"))
+    except IgnoreRulesError as error:
+        raise _unusable("'ignore' in the store's settings", error.message, error.remedy) from error
+    return (Scope(base, rules),)
+
+
+def _above(tree: str, parts: Sequence[str], note: Note) -> Applied:
+    """What the work tree says about a folder in it."""
+    applied = Applied()
+    path, base = tree, b""
+    for part in parts:
+        names = [name for name in RULE_FILES if os.path.lexists(os.path.join(path, name))]
+        if names:
+            try:
+                with disk.folder_at(path) as handle:
+                    place = Place(handle=handle, path=path, base=base)
+                    applied = entered(applied, place, names, note)
+            except OSError as error:
+                raise _unreadable(os.path.join(path, names[0]), error) from error
+        if applied.leaves_out(base + os.fsencode(part), is_folder=True):
+            # Whoever names what is ignored means it: the rules that say so do not hold.
+            applied = Applied()
+        path, base = os.path.join(path, part), base + os.fsencode(part) + b"/"
+    return applied
+
+
+def entered(applied: Applied, place: Place, names: Collection[str], note: Note) -> Applied:
+    """The rules inside a folder: those around it, and its own before them.
+
+    Args:
+        applied: Those around it.
+        place: The folder.
+        names: What is in it; others than `RULE_FILES` do not matter.
+        note: Told what does not hold.
+
+    Raises:
+        IgnoreRulesError: Rules are there that cannot be read, or are beyond the limits.
+    """
+    if GIT in names:
+        # Another work tree: what git ignores around it says nothing about it.
+        exclude = _scope(applied, place, _GIT_EXCLUDE)
+        applied = replace(applied, git=(), git_exclude=exclude)
+    if GIT_RULES in names:
+        if _is_link(place, GIT_RULES):
+            reason = "it is a symbolic link, so its rules do not hold, as in git"
+            note(os.path.join(place.path, GIT_RULES), reason)
+        else:
+            found = _scope(applied, place, GIT_RULES)
+            applied = replace(applied, git=(*found, *applied.git))
+    if OWN_RULES in names:
+        found = _scope(applied, place, OWN_RULES)
+        applied = replace(applied, own=(*found, *applied.own))
+    return applied
+
+
+def _is_link(place: Place, name: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.lstat(name, dir_fd=place.handle).st_mode)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _unreadable(os.path.join(place.path, name), error) from error
+
+
+def _scope(applied: Applied, place: Place, name: str) -> tuple[Scope, ...]:
+    """The rules of one file; none where there is none."""
+    path = os.path.join(place.path, name)
+    try:
+        if name == _GIT_EXCLUDE:
+            path = _exclude_file(place.path)
+            data = _read(os.path.dirname(path), os.path.basename(path), MAX_BYTES + 1)
+        else:
+            data = disk.read_at(place.handle, name, limit=MAX_BYTES + 1)[0]
+        rules = parse(data)
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except IgnoreRulesError as error:
+        raise _unusable(path, error.message, error.remedy) from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    active = rules.count + sum(scope.rules.count for scope in applied.lists)
+    if active > MAX_ACTIVE_RULES:
+        reason = f"with it {active:,} rules would hold here, the limit is {MAX_ACTIVE_RULES:,}"
+        raise _unusable(path, reason, "shorten it, or those in the folders above")
+    return (Scope(place.base, rules),) if rules.count else ()
+
+
+def _unreadable(path: str, error: OSError) -> IgnoreRulesError:
+    disk.pass_limits(error)
+    if error.errno == errno.ELOOP:
+        return _unusable(path, "it is a symbolic link", "put the file itself in its place")
+    if isinstance(error, disk.NotAFileError):
+        return _unusable(path, "it is no regular file", "remove it, or make it a file")
+    reason = f"it cannot be read: {error.strerror or error}"
+    return _unusable(path, reason, "make it readable, or remove it")
+
+
+def _unusable(where: str, reason: str, remedy: str) -> IgnoreRulesError:
+    return IgnoreRulesError(f"cannot follow the ignore rules of {where}: {reason}", remedy=remedy)
+
+
+def _exclude_file(place: str) -> str:
+    """Where a work tree has its excludes: linked ones and submodules have them elsewhere."""
+    folder = os.path.join(place, GIT)
+    if not os.path.isdir(folder):
+        pointed_at = _pointed_at(place, GIT).removeprefix("gitdir:").strip()
+        folder = os.path.join(place, pointed_at or GIT)
+    folder = os.path.join(folder, _pointed_at(folder, "commondir"))
+    return os.path.realpath(os.path.join(folder, _GIT_EXCLUDE))
+
+
+def _pointed_at(folder: str, name: str) -> str:
+    """The path in a file of git's; empty where there is no such file."""
+    try:
+        line = _read(folder, name, _MAX_PATH_LINE).partition(b"\n")[0]
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    return os.fsdecode(line.partition(b"\0")[0].strip())
+
+
+def _read(folder: str, name: str, limit: int) -> bytes:
+    """The beginning of a file that is no link."""
+    with disk.folder_at(folder) as handle:
+        return disk.read_at(handle, name, limit=limit)[0]
