@@ -1,7 +1,8 @@
-"""The walk over `chunked/`: names and stats of every entry, packed per folder, no file opened.
+"""The walk over a tree: names and stats of every entry, packed per folder, no file opened.
 
-Knows nothing of chunks or the catalog. One rule: a tree that did not change packs to the same
-bytes, so that comparing 100,000 files is comparing one pair of blobs a folder.
+Knows nothing of chunks or the catalog; what of a folder belongs to the tree, `TreeRules` say where
+not all does. One rule: a tree that did not change packs to the same bytes, so that comparing
+100,000 files is comparing one pair of blobs a folder.
 
 The stat cache follows git's racy rule (its documentation, "racy-git"): a stat is worth remembering
 only if the file was read strictly later than both of its stamps, on the file system's own clock.
@@ -13,8 +14,9 @@ import stat
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
+from filestore.core.errors import FilestoreError
 from filestore.core.paths import TOP, ChunkPath, folder_of, inside, is_below
 from filestore.fs.bulk_stat import STAT_FIELDS, BulkStat, open_bulk_stat
 from filestore.fs.disk import pass_limits, stat_values
@@ -61,6 +63,60 @@ class TreeScan:
     """Folder path to its entries; empty folders are left out."""
     problems: dict[ChunkPath, str] = field(default_factory=dict)
     """Path of what could not be listed or statted, to the reason. Nothing below it is known."""
+    skipped: dict[ChunkPath, str] = field(default_factory=dict)
+    """What rules left out although a person might expect it, to the reason."""
+    ignored: int = 0
+    """How many files and folders ignore rules left out; a folder counts as one."""
+    other: int = 0
+    """How many files were passed over for their format."""
+
+
+class TreeRulesError(FilestoreError):
+    """The rules of a folder are there and cannot be followed, so nothing in it is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What rules say of some entries of a folder."""
+
+    left_out: Sequence[int] = ()
+    """Places among their names, ascending."""
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """Name to reason, of what a person might expect; "" is the folder."""
+    ignored: int = 0
+    other: int = 0
+
+
+class TreeRules(Protocol):
+    """What of a tree belongs to it: asked once for each folder that is walked."""
+
+    def enter(self, handle: int, path: ChunkPath, names: Sequence[str]) -> "FolderRules | str":
+        """The rules inside a folder of the one these are for, or the tree's top itself.
+
+        Args:
+            handle: Its directory handle.
+            path: Its path.
+            names: All that is in it, sorted.
+
+        Returns:
+            The rules; a string where nothing in it belongs to the tree: the reason that a person
+            is told, "" for none.
+
+        Raises:
+            TreeRulesError: They cannot be followed.
+        """
+
+
+class FolderRules(TreeRules, Protocol):
+    """The rules inside one folder."""
+
+    def choose(self, names: Sequence[str], folders: Sequence[int]) -> Choice:
+        """Which of some entries belong to the tree.
+
+        Args:
+            names: Sorted; a part of the folder's names, where several processes walk.
+            folders: Places of those that are folders.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +172,11 @@ def stat_entry(values: Sequence[int], read_from_ns: int) -> bytes:
 
 
 def scan_tree(
-    root: str, *, processes: int = 1, recorded: Mapping[ChunkPath, PackedFolder] | None = None
+    root: str,
+    *,
+    processes: int = 1,
+    recorded: Mapping[ChunkPath, PackedFolder] | None = None,
+    rules: TreeRules | None = None,
 ) -> TreeScan:
     """Walk a folder: names and stats of all that is in it, following no symbolic link.
 
@@ -124,6 +184,7 @@ def scan_tree(
         root: The folder.
         processes: 2 lets a forked child walk part of it; only for a process without threads.
         recorded: What is expected: a child need not send what it found just so.
+        rules: What of it belongs to the tree; None for everything.
 
     Raises:
         OSError: The root itself cannot be listed.
@@ -131,14 +192,40 @@ def scan_tree(
     handle = os.open(root, _FOLDER_FLAGS)
     try:
         names = sorted(os.listdir(handle))
+        tree = TreeScan()
+        is_entered, inner = _enter_rules(tree, rules, handle, TOP, names)
+        if not is_entered:
+            return tree
         if len(names) < _MANY:
-            return _Walk().of(handle, names)
+            return _Walk().of(handle, names, inner)
         bulk = open_bulk_stat(handle)
         if processes < 2:
-            return _Walk(bulk).of(handle, names)
-        return _walk_shared(handle, names, bulk, processes, recorded or {})
+            return _Walk(bulk).of(handle, names, inner)
+        return _walk_shared(handle, names, bulk, processes, recorded or {}, inner)
     finally:
         os.close(handle)
+
+
+def _enter_rules(
+    tree: TreeScan,
+    rules: TreeRules | None,
+    handle: int,
+    path: ChunkPath,
+    names: Sequence[str],
+) -> tuple[bool, FolderRules | None]:
+    """Whether a folder is walked, and its rules; why it is not goes into the tree."""
+    if rules is None:
+        return True, None
+    try:
+        inner = rules.enter(handle, path, names)
+    except TreeRulesError as error:
+        tree.problems[path] = error.message
+        return False, None
+    if not isinstance(inner, str):
+        return True, inner
+    if inner:
+        tree.skipped[path] = inner
+    return False, None
 
 
 class _Walk:
@@ -148,12 +235,19 @@ class _Walk:
         self._tree = TreeScan()
         self._bulk = bulk
 
-    def of(self, handle: int, names: list[str]) -> TreeScan:
+    def of(self, handle: int, names: list[str], rules: FolderRules | None) -> TreeScan:
         """The tree below some names of the top."""
-        self._folder(handle, TOP, names, 0)
+        self._folder(handle, TOP, names, 0, rules)
         return self._tree
 
-    def _folder(self, handle: int, path: ChunkPath, names: list[str], depth: int) -> None:
+    def _folder(
+        self,
+        handle: int,
+        path: ChunkPath,
+        names: list[str],
+        depth: int,
+        rules: FolderRules | None,
+    ) -> None:
         if self._bulk is None and len(names) >= _MANY:
             # A small tree does not pay for what a large folder in it repays.
             self._bulk = open_bulk_stat(handle)
@@ -163,14 +257,33 @@ class _Walk:
             names, entries = self._one_by_one(handle, path, names)
             packed = pack_names(names)
         stats, modes = entries.tobytes(), entries[STAT_FIELDS - 1 :: STAT_FIELDS]
-        folders: list[str] = []
-        if any(mode & _TYPE_BITS == _FOLDER_BITS for mode in set(modes)):
-            folders = [name for name, mode in zip(names, modes, strict=True) if _is_folder(mode)]
-            packed, stats = _without_folders(names, modes, stats)
+        entered: list[int] = []
+        if any(_is_folder(mode) for mode in set(modes)):
+            entered = [place for place, mode in enumerate(modes) if _is_folder(mode)]
+        away: Sequence[int] = entered
+        if rules is not None:
+            entered, away = self._chosen(path, names, entered, rules)
+        if away:
+            packed, stats = _without(away, names, stats)
         if stats:
             self._tree.folders[path] = PackedFolder(packed, stats)
-        for name in folders:
-            self._enter(handle, inside(path, name), name, depth + 1)
+        for place in entered:
+            self._enter(handle, inside(path, names[place]), names[place], depth + 1, rules)
+
+    def _chosen(
+        self, path: ChunkPath, names: list[str], folders: list[int], rules: FolderRules
+    ) -> tuple[list[int], Sequence[int]]:
+        """The folders to be entered, and the places of all that is no entry of this one."""
+        choice = rules.choose(names, folders)
+        tree = self._tree
+        tree.skipped |= {inside(path, name): reason for name, reason in choice.skipped.items()}
+        tree.ignored += choice.ignored
+        tree.other += choice.other
+        if not choice.left_out:
+            return folders, folders
+        left_out = set(choice.left_out)
+        entered = [place for place in folders if place not in left_out]
+        return entered, sorted(left_out.union(entered))
 
     def _one_by_one(
         self, handle: int, path: ChunkPath, names: list[str]
@@ -190,7 +303,9 @@ class _Walk:
             entries.extend(stat_values(seen))
         return found, entries
 
-    def _enter(self, parent: int, path: ChunkPath, name: str, depth: int) -> None:
+    def _enter(
+        self, parent: int, path: ChunkPath, name: str, depth: int, rules: FolderRules | None
+    ) -> None:
         problems = self._tree.problems
         if depth > MAX_DEPTH:
             problems[path] = f"nested deeper than {MAX_DEPTH} folders"
@@ -210,7 +325,9 @@ class _Walk:
             pass_limits(error)
             problems[path] = error.strerror or str(error)
         else:
-            self._folder(handle, path, names, depth)
+            is_entered, inner = _enter_rules(self._tree, rules, handle, path, names)
+            if is_entered:
+                self._folder(handle, path, names, depth, inner)
         finally:
             os.close(handle)
 
@@ -219,10 +336,13 @@ def _is_folder(mode: int) -> bool:
     return mode & _TYPE_BITS == _FOLDER_BITS
 
 
-def _without_folders(names: list[str], modes: "array[int]", stats: bytes) -> tuple[bytes, bytes]:
-    kept = [place for place, mode in enumerate(modes) if not _is_folder(mode)]
-    entries = (stats[STAT_BYTES * place : STAT_BYTES * (place + 1)] for place in kept)
-    return pack_names([names[place] for place in kept]), b"".join(entries)
+def _without(away: Sequence[int], names: list[str], stats: bytes) -> tuple[bytes, bytes]:
+    """Packed names and stats without those at some places, in runs of what stays."""
+    runs = list(zip((0, *(place + 1 for place in away)), (*away, len(names)), strict=True))
+    kept = [name for start, end in runs for name in names[start:end]]
+    return pack_names(kept), b"".join(
+        stats[STAT_BYTES * start : STAT_BYTES * end] for start, end in runs
+    )
 
 
 def _walk_shared(
@@ -231,12 +351,13 @@ def _walk_shared(
     bulk: BulkStat | None,
     processes: int,
     recorded: Mapping[ChunkPath, PackedFolder],
+    rules: FolderRules | None,
 ) -> TreeScan:
     size = -(-len(names) // MOST_BLOCKS)
     blocks = [names[start : start + size] for start in range(0, len(names), size)]
 
     def walk(number: int) -> _Piece:
-        piece = _Walk(bulk).of(handle, blocks[number])
+        piece = _Walk(bulk).of(handle, blocks[number], rules)
         # A block has but its part of the top.
         as_recorded = [
             path for path, packed in piece.folders.items() if path and packed == recorded.get(path)
@@ -244,14 +365,17 @@ def _walk_shared(
         for path in as_recorded:
             del piece.folders[path]
         folders = {path: (packed.names, packed.stats) for path, packed in piece.folders.items()}
-        return folders, as_recorded, piece.problems
+        notes = (piece.problems, piece.skipped, piece.ignored, piece.other)
+        return folders, as_recorded, notes
 
     with shared(len(blocks), walk, processes=processes) as results:
         return _merged(results(), recorded)
 
 
-_Piece = tuple[dict[ChunkPath, tuple[bytes, bytes]], list[ChunkPath], dict[ChunkPath, str]]
-"""Folders of a block of the top, those of it that are as recorded, and its problems."""
+_Notes = tuple[dict[ChunkPath, str], dict[ChunkPath, str], int, int]
+_Piece = tuple[dict[ChunkPath, tuple[bytes, bytes]], list[ChunkPath], _Notes]
+"""Folders of a block of the top, those of it that are as recorded; its problems and what is told
+of what was left out."""
 
 
 def _merged(pieces: Sequence[_Piece], recorded: Mapping[ChunkPath, PackedFolder]) -> TreeScan:
@@ -262,10 +386,13 @@ def _merged(pieces: Sequence[_Piece], recorded: Mapping[ChunkPath, PackedFolder]
     if tops:
         names = b"\0".join(names for names, _ in tops)
         tree.folders[TOP] = PackedFolder(names, b"".join(stats for _, stats in tops))
-    for folders, as_recorded, problems in pieces:
+    for folders, as_recorded, (problems, skipped, ignored, other) in pieces:
         tree.folders |= {path: PackedFolder(*packed) for path, packed in folders.items()}
         tree.folders |= {path: recorded[path] for path in as_recorded}
         tree.problems |= problems
+        tree.skipped |= skipped
+        tree.ignored += ignored
+        tree.other += other
     return tree
 
 

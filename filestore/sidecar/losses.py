@@ -118,11 +118,15 @@ def is_emptied(tree: scan.TreeScan) -> bool:
 
 
 def walk(
-    places: Places, *, processes: int, recorded: Mapping[ChunkPath, scan.PackedFolder] | None = None
+    places: Places,
+    *,
+    processes: int,
+    recorded: Mapping[ChunkPath, scan.PackedFolder] | None = None,
+    rules: scan.TreeRules | None = None,
 ) -> scan.TreeScan:
     """The tree as it is: empty where there is none, a problem where it cannot be read."""
     try:
-        return scan.scan_tree(places.chunked, processes=processes, recorded=recorded)
+        return scan.scan_tree(places.chunked, processes=processes, recorded=recorded, rules=rules)
     except FileNotFoundError:
         return scan.TreeScan()
     except OSError as error:

@@ -1,0 +1,151 @@
+"""What of a tree of documents belongs to it: the rules of `folder.documents`, asked by a walk.
+
+Holds no walk of its own (`fs/scan`) and no rules of its own: `ignore_files`, `by_products` and the
+extractors say what is left out. Where it differs from a listing: a folder with settings of a store
+is left out whatever is in it; links, special files and names that are not UTF-8 stay, because the
+walk's entries are what findings are made of; and scripts and styles beside pages stay, because no
+file may come and go with what others are.
+
+One rule: a folder is asked about as a whole. A name is looked at by itself only if its beginning,
+its end or the rules give a reason to.
+"""
+
+import os
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from filestore.config.layout import SETTINGS
+from filestore.core.paths import TOP, ChunkPath, folder_of
+from filestore.extract import is_read, suffix_tells, unread_document
+from filestore.extract.by_products import (
+    LITTER_ENDS,
+    LITTER_STARTS,
+    TOOL_MARKS,
+    is_litter,
+    is_made_by_tools,
+)
+from filestore.extract.ignore import IgnoreRulesError
+from filestore.extract.ignore_files import RULE_FILES, Applied, Place, entered, path_bytes, start
+from filestore.extract.ignore_hints import Suffixes, starting
+from filestore.fs.scan import Choice, FolderRules, TreeRules, TreeRulesError
+
+STORE: Final = "is a filestore store of its own"
+
+_MARKS: Final = (*RULE_FILES, *TOOL_MARKS, SETTINGS)
+"""What in a folder says something about it."""
+_FEW: Final = 5
+"""So many names cost less one by one."""
+
+
+def tree_rules(
+    root: str, patterns: Sequence[str] = (), *, leave_out: Collection[ChunkPath] = ()
+) -> TreeRules:
+    """The rules of a tree of documents, read anew in each walk.
+
+    Args:
+        root: The folder that is walked.
+        patterns: Ignore rules of the store, as lines of a `.gitignore` in the folder.
+        leave_out: Files and folders that are ours, such as a sidecar that is no dot folder.
+    """
+    own: dict[ChunkPath, set[str]] = {TOP: {SETTINGS}}
+    for path in leave_out:
+        own.setdefault(folder_of(path), set()).add(path.rpartition("/")[2])
+    return _Top(root=os.path.abspath(root), patterns=tuple(patterns), own=own)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Top:
+    root: str
+    patterns: tuple[str, ...]
+    own: dict[ChunkPath, set[str]]
+
+    def enter(self, handle: int, path: ChunkPath, names: Sequence[str]) -> FolderRules | str:
+        notes: dict[str, str] = {}
+
+        def note(where: str, reason: str) -> None:
+            notes[""] = f"{where}: {reason}"
+
+        try:
+            prefix, applied = start(self.root, named=self.root, patterns=self.patterns, note=note)
+        except IgnoreRulesError as error:
+            raise TreeRulesError(error.message, remedy=error.remedy) from error
+        around = _Folder(top=self, base=prefix, applied=applied, notes=notes)
+        return around.enter(handle, path, names)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Folder:
+    """The rules inside a folder, or those around the top."""
+
+    top: _Top
+    base: bytes
+    applied: Applied
+    own: set[str] = field(default_factory=set)
+    notes: dict[str, str] = field(default_factory=dict)
+    """Rules that do not hold, by the name of their file."""
+
+    def enter(self, handle: int, path: ChunkPath, names: Sequence[str]) -> "FolderRules | str":
+        """See `TreeRules`."""
+        marks = [name for name in _MARKS if _has(names, name)]
+        base, notes = self.base, self.notes
+        if path:
+            base, notes = base + path_bytes((path.rpartition("/")[2],)), {}
+            if SETTINGS in marks:
+                return STORE
+            if is_made_by_tools(handle, marks):
+                return ""
+        applied = self.applied
+        if marks:
+            notes = dict(notes)
+
+            def note(where: str, reason: str) -> None:
+                notes[os.path.basename(where)] = reason
+
+            place = Place(handle=handle, path=os.path.join(self.top.root, path), base=base)
+            try:
+                applied = entered(applied, place, marks, note)
+            except IgnoreRulesError as error:
+                raise TreeRulesError(error.message, remedy=error.remedy) from error
+        own = self.top.own.get(path) or set()
+        return _Folder(top=self.top, base=base, applied=applied, own=own, notes=notes)
+
+    def choose(self, names: Sequence[str], folders: Sequence[int]) -> Choice:
+        """See `FolderRules`."""
+        if len(names) < _FEW:
+            return self._judged(names, range(len(names)), set(folders))
+        suffixes = Suffixes(names)
+        odd = {end for end in suffixes.all if not suffix_tells(end) or end.endswith(LITTER_ENDS)}
+        asked = {*suffixes.places(odd), *starting(names, LITTER_STARTS), *folders}
+        if self.applied.lists:
+            asked |= self.applied.hints.find(self.base, names, suffixes)
+        if self.own:
+            asked |= {place for place, name in enumerate(names) if name in self.own}
+        if not asked:
+            return Choice(skipped=self.notes)
+        return self._judged(names, sorted(asked), set(folders))
+
+    def _judged(self, names: Sequence[str], places: Sequence[int], folders: set[int]) -> Choice:
+        left_out: list[int] = []
+        skipped = dict(self.notes)
+        ignored = other = 0
+        for place in places:
+            name, is_folder = names[place], place in folders
+            if is_litter(name, is_folder=is_folder) or name in self.own:
+                pass
+            elif self.applied.leaves_out(self.base + os.fsencode(name), is_folder=is_folder):
+                ignored += 1
+            elif is_folder or is_read(name):
+                continue
+            elif unread := unread_document(name):
+                skipped[name] = f"no extractor reads {unread} files"
+            else:
+                other += 1
+            left_out.append(place)
+        return Choice(left_out=left_out, skipped=skipped, ignored=ignored, other=other)
+
+
+def _has(names: Sequence[str], name: str) -> bool:
+    place = bisect_left(names, name)
+    return place < len(names) and names[place] == name
