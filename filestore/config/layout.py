@@ -3,10 +3,13 @@
 import os
 import unicodedata
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from filestore.core.paths import CHUNKS, StorePath, Tree
 from filestore.core.paths import SETTINGS as SETTINGS
+
+if TYPE_CHECKING:
+    from filestore.fs.scan import TreeRules
 
 RECORD_NAME: Final = "meta.json"
 CATALOG: Final = "catalog.sqlite"
@@ -27,6 +30,8 @@ class Places:
     """The user's configuration folder, which no store brings along; "" for none."""
     tree: Tree = CHUNKS
     """Where the truth lies below the root."""
+    rules: "TreeRules | None" = None
+    """What of a folder of documents belongs to the tree; None where all of it does."""
 
     @property
     def settings(self) -> str:

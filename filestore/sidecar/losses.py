@@ -122,11 +122,12 @@ def walk(
     *,
     processes: int,
     recorded: Mapping[ChunkPath, scan.PackedFolder] | None = None,
-    rules: scan.TreeRules | None = None,
 ) -> scan.TreeScan:
     """The tree as it is: empty where there is none, a problem where it cannot be read."""
     try:
-        return scan.scan_tree(places.chunked, processes=processes, recorded=recorded, rules=rules)
+        return scan.scan_tree(
+            places.chunked, processes=processes, recorded=recorded, rules=places.rules
+        )
     except FileNotFoundError:
         return scan.TreeScan()
     except OSError as error:

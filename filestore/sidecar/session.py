@@ -8,6 +8,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from filestore.config import settings
 from filestore.config.discovery import NoStoreError
 from filestore.config.layout import SETTINGS, Places
 from filestore.core.errors import FilestoreError
+from filestore.core.paths import ChunkPath, is_below
 from filestore.fs import disk
 from filestore.fs.lock import DEFAULT_WAIT_S, writer_lock
 from filestore.git.repository import deleted_paths, operation, unmerged
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from filestore.core.findings import Finding
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
+    from filestore.fs.scan import TreeRules
     from filestore.sidecar.chunker import Chunker
     from filestore.sidecar.commit import Commit
     from filestore.sidecar.model import StoreModel
@@ -54,6 +57,8 @@ class Parts:
             configuration=configuration,
             tree=tree,
         )
+        if self.settings.layout == "in-place":
+            self.places = replace(self.places, rules=self._rules())
         check_sidecar(self.places)
         self.configuration = configuration
         self.on_wait: Callable[[str], None] = lambda _: None
@@ -79,6 +84,15 @@ class Parts:
         from filestore.chunks.layout import FLAT, TREE
 
         return FLAT if self.settings.layout == "flat" else TREE
+
+    def _rules(self) -> "TreeRules":
+        """What of a folder of documents belongs to the store."""
+        from filestore.extract.tree_rules import tree_rules
+
+        sidecar, root = os.path.realpath(self.places.sidecar), os.path.realpath(self.places.root)
+        own = [os.path.relpath(sidecar, root)] if is_below(sidecar, root) else []
+        ours = [ChunkPath(path.replace(os.sep, "/")) for path in own]
+        return tree_rules(self.places.root, self.settings.ignore, leave_out=ours)
 
     def _chunker(self) -> "Chunker":
         from filestore.sidecar.chunker import Chunker
