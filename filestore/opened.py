@@ -79,7 +79,8 @@ class OpenStore:
             path: The folder.
             embedder: ``builtin``, ``onnx``, ``sentence-transformers`` or ``openai``, each with
                 ``:MODEL``, or a model's folder; None for the best whose model is here.
-            layout: ``tree``: one folder a resource; ``flat``: all chunk files in one folder.
+            layout: ``tree``: one folder a resource; ``flat``: all chunk files in one folder;
+                ``in-place``: the folder's own documents, which are never written.
             endpoint: The address of the service of ``openai:MODEL``, which it then may reach.
             configuration: The folder of the user's settings; None for the usual one.
 

@@ -13,6 +13,7 @@ from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.opened import OpenStore, StrPath
+from filestore.sidecar.refusals import refuse_in_place
 
 if TYPE_CHECKING:
     from filestore.browse.duplicates import Duplicates
@@ -223,6 +224,7 @@ class Store(OpenStore):
         from filestore.ingest.add import add_all
         from filestore.ingest.sources import given
 
+        refuse_in_place(self.places, "add")
         names = [os.fsdecode(path) for path in paths]
         named = given(names, into=into, each=each, patterns=self.settings.ignore)
         self.model.ask()
@@ -262,6 +264,8 @@ class Store(OpenStore):
         """
         from filestore.ingest import update
 
+        if not followed_only:
+            refuse_in_place(self.places, "update")
         wanted = self._wanted(resources, around, followed_only, remove_gone)
         self.close()
         report = update.run(
@@ -274,6 +278,7 @@ class Store(OpenStore):
         """What `update` would do; changes nothing."""
         from filestore.ingest import update
 
+        refuse_in_place(self.places, "update")
         return update.plan(self._parts, self._wanted(resources, "", False, remove_gone))
 
     def _wanted(
@@ -297,6 +302,7 @@ class Store(OpenStore):
         from filestore.browse import file
         from filestore.ingest import remove as removal
 
+        refuse_in_place(self.places, "rm")
         with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
             names = dict.fromkeys(
                 file.resource_named(catalog, name, self.places) for name in resources
@@ -490,6 +496,7 @@ class Store(OpenStore):
         """The text of a resource from its chunk files as they are on disk."""
         from filestore.browse import file
 
+        refuse_in_place(self.places, "reconstruct")
         with self._reading() as catalog:
             name = file.resource_named(catalog, resource, self.places)
             return file.reconstruct_resource(self.places, catalog, name, self._parts.layout)

@@ -1,4 +1,4 @@
-"""Create a store: settings, .gitignore, .gitattributes and an empty chunked/."""
+"""Create a store: of chunk files in a new folder, or of the documents of a folder, in place."""
 
 import argparse
 from typing import Any
@@ -16,13 +16,21 @@ EXAMPLE = "filestore init notes_index --layout tree"
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
     parser.add_argument(
-        "folder", nargs="?", metavar="DIR", default=DEFAULT_FOLDER, help="default: file_index"
+        "folder",
+        nargs="?",
+        metavar="DIR",
+        help="default: file_index; with --in-place the working folder",
     )
     parser.add_argument(
         "--layout",
-        default="tree",
-        metavar="tree|flat",
-        help="tree: one folder a resource; flat: all files in one folder (default: tree)",
+        metavar="tree|flat|in-place",
+        help="tree: one folder a resource; flat: all files in one folder; in-place: the documents "
+        "of DIR as they are (default: tree)",
+    )
+    parser.add_argument(
+        "--in-place",
+        action="store_true",
+        help="index the documents of DIR where they lie: --layout in-place",
     )
     parser.add_argument(
         "--embedder",
@@ -43,9 +51,11 @@ def run(options: Any) -> int:
         raise UsageError(
             "--endpoint says where openai:MODEL is", remedy="add --embedder openai:MODEL"
         )
+    layout = _layout(options)
+    is_in_place = layout == "in-place"
     with Store.create(
-        options.folder,
-        layout=options.layout,
+        options.folder or ("." if is_in_place else DEFAULT_FOLDER),
+        layout=layout,
         embedder=options.embedder,
         endpoint=options.endpoint,
     ) as store:
@@ -60,5 +70,16 @@ def run(options: Any) -> int:
             _output.line(f"    {store.chosen_because}")
         if store.embedder is not None and store.embedder.lexical:
             _output.line("the builtin embedder compares words and their parts, not meaning")
-        _output.line("next: filestore add PATH…")
+        _output.line("next: filestore sync" if is_in_place else "next: filestore add PATH…")
     return 0
+
+
+def _layout(options: Any) -> str:
+    if not options.in_place:
+        return options.layout or "tree"
+    if options.layout not in (None, "in-place"):
+        raise UsageError(
+            f"--in-place is a layout itself, and --layout says {options.layout}",
+            remedy="leave one of them out",
+        )
+    return "in-place"

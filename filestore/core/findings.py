@@ -10,7 +10,7 @@ from functools import cache
 from typing import Final, Literal
 
 from filestore.core.packages import UPGRADE
-from filestore.core.paths import NO_PATH, StorePath
+from filestore.core.paths import NO_PATH, StorePath, Tree
 from filestore.core.schema import JsonObject
 
 Severity = Literal["E", "W", "I"]
@@ -37,6 +37,8 @@ class Code:
     """E: results may be wrong or knowledge is hidden. W: out of date. I: worth knowing."""
     repair: str
     """What a person can do, as a sentence."""
+    repair_in_place: str = ""
+    """The same where documents are indexed in place, if it is not the same: we write none."""
     about: Subject
     """What is drifted or damaged."""
     safe: bool = False
@@ -92,6 +94,8 @@ class Finding(JsonObject):
     """Whether it is only worth knowing here, whatever its code says."""
     accepted: bool = field(default=False, compare=False)
     """Whether the settings accept this warning for its path."""
+    in_place: bool = field(default=False, compare=False)
+    """Whether it is of a store whose documents are indexed in place."""
 
     @property
     def meaning(self) -> Code:
@@ -106,7 +110,8 @@ class Finding(JsonObject):
     @property
     def repair(self) -> str:
         """See `Code`."""
-        return CODES[self.code].repair
+        code = CODES[self.code]
+        return (self.in_place and code.repair_in_place) or code.repair
 
     @property
     def safe(self) -> bool:
@@ -160,6 +165,7 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair="'filestore sync' removes it from the index; to restore it:"
         " 'filestore repair --write-files'",
+        repair_in_place="'filestore sync' removes it from the index; git or your backup has it",
         about="file",
         safe=True,
         step="forget",
@@ -177,6 +183,8 @@ CODES: Final[dict[str, Code]] = {
         severity="E",
         repair="'filestore repair --write-files' brings back what is kept; if they are meant to be"
         " gone, 'filestore sync --forget-missing'",
+        repair_in_place="bring them back from git or your backup; if they are meant to be gone,"
+        " 'filestore sync --forget-missing'",
         about="file",
         step="restore",
     ),
@@ -302,6 +310,7 @@ CODES: Final[dict[str, Code]] = {
     "link-dangling": Code(
         severity="W",
         repair="fix the link; 'filestore repair --write-files' does where the file has moved",
+        repair_in_place="fix the link in the document, then 'filestore sync'",
         about="file",
         step="relink",
         remark=True,
@@ -468,6 +477,8 @@ CODES: Final[dict[str, Code]] = {
     "bit-rot": Code(
         severity="E",
         repair="'filestore repair --level full --write-files' restores it; it is not indexed",
+        repair_in_place="restore it from git or your backup; saved anew, 'filestore sync' takes it"
+        " as it is",
         about="file",
         step="restore",
         level="full",
@@ -559,6 +570,13 @@ def marked(
         replace(one, accepted=True) if one.severity != "I" and is_clean([one], accepted) else one
         for one in findings
     )
+
+
+def as_told(findings: Iterable[Finding], tree: Tree) -> tuple[Finding, ...]:
+    """Findings of a store with a tree, which tells what a person can do about them."""
+    if tree.folder:
+        return tuple(findings)
+    return tuple(replace(one, in_place=True) for one in findings)
 
 
 def is_clean(

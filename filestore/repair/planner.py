@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypedDict
 
-from filestore.core.findings import Finding
+from filestore.core.findings import Finding, as_told
 from filestore.core.paths import CHUNKS, NO_PATH, StorePath, Tree
 from filestore.repair.plan import ABSENT, KINDS, Left, Plan, Policy, State, Step
 
@@ -106,8 +106,12 @@ def make(
         policy: What a person wants.
         level: Of the verification.
     """
+    if not found.tree.folder:
+        # The files are documents: a person brings them back, or edits them.
+        found = replace(found, restorable={}, prepared={})
+        policy = replace(policy, truth=False, lost=(), remove=())
     work = _Planner(found, policy)
-    for finding in findings:
+    for finding in as_told(findings, found.tree):
         if policy.concerns(finding):
             work.take(finding)
     for path in policy.lost:
@@ -159,7 +163,9 @@ class _Planner:
         code, path = finding.code, finding.path
         meaning = finding.meaning
         kind = meaning.step
-        if code == "bit-rot" or (code == "missing" and self._policy.truth):
+        if finding.in_place and code in ("bit-rot", "mass-missing"):
+            self._leave(finding)
+        elif code == "bit-rot" or (code == "missing" and self._policy.truth):
             if not self.bring_back(path, (code,)) and code == "missing":
                 self._add_file("forget", finding, "nothing of it is kept to bring it back from")
         elif code == "mass-missing":

@@ -26,6 +26,7 @@ from filestore.repair import planner
 from filestore.repair.inspector import Inspector
 from filestore.repair.plan import ABSENT, CHANGED, Plan, Policy, Step, moved_on, of_steps
 from filestore.repair.plan_json import OtherPlanError, PlanOutsideError, Saved
+from filestore.sidecar.refusals import refuse_in_place
 from filestore.sidecar.seen_files import SeenFiles
 from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import LEVELS
@@ -156,10 +157,13 @@ def plan(
     """Verify, and say what a repair would do; changes nothing.
 
     Raises:
+        InPlaceError: Documents that are indexed in place were to be written.
         ConflictMovedOnError: A choice is about other texts than there are now.
         NoCopyError: A file is to go, and nothing else has its text.
         UnknownRepairPathError: A path of the policy is none of the store.
     """
+    if policy.ours or policy.theirs or policy.remove:
+        refuse_in_place(parts.places, "repair")
     made = _plan(parts, policy, level, on_progress, check=_check_paths)
     for one in made.left:
         if one.finding.code == "duplicate":

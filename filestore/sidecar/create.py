@@ -14,6 +14,7 @@ from filestore.fs import disk
 from filestore.git import attributes
 from filestore.git.attributes import attributes_file
 from filestore.sidecar.model import ask_model, best_installed, chosen_by
+from filestore.sidecar.refusals import check_sidecar
 
 _IGNORED: Final = b".sidecar/\n.undo/\n.filestore-tmp-*\n"
 
@@ -40,11 +41,15 @@ def make(
 
     Raises:
         RefusedError: There is a store already, or the folder lies inside one.
+        UnsafeSidecarError: What is there as its sidecar is not ours.
         FilestoreError: The embedder that was named is unknown, not here, or of no use.
         WriteFailedError: The folder cannot be written.
     """
     chosen_layout = settings.check_layout(layout)
     _refuse_inside_store(root)
+    tree = settings.tree_of(chosen_layout)
+    sidecar = settings.sidecar_folder(root, configuration, tree)
+    check_sidecar(Places(root=root, sidecar=sidecar, tree=tree))
     here = user_config.read_machine(configuration, os.environ)
     if embedder is None:
         chosen = best_installed(here)
@@ -80,6 +85,12 @@ def _refuse_inside_store(root: str) -> None:
 
 
 def _write_first_files(root: str, chosen: settings.Settings) -> None:
+    if chosen.layout == "in-place":
+        # Nothing else is ours there: the sidecar, which comes next, is ignored by a rule in it.
+        with disk.disk_errors(root):
+            disk.make_folders(root)
+            disk.write_path(os.path.join(root, SETTINGS), settings.serialize(chosen))
+        return
     files = {
         ".gitignore": _IGNORED,
         attributes.NAME: attributes.FILE,

@@ -25,6 +25,7 @@ from filestore.fulltext import STAMP_NAME
 from filestore.history import leftovers
 from filestore.sidecar import git_losses, losses, vector_file
 from filestore.sidecar.losses import knows_nothing, walk
+from filestore.sidecar.refusals import NAME_SIDECAR
 from filestore.sidecar.salvage import carry_over
 
 MAX_QUARANTINED = 4
@@ -35,13 +36,21 @@ _CARRIED: Final = "-carried"
 def make_sidecar(places: Places) -> None:
     """Make the sidecar folder, for its owner only.
 
+    Among documents it is for no commit either, and says so itself: their rules are not ours.
+
     Raises:
         WriteFailedError: The disk refused.
     """
     try:
         disk.make_folders(places.sidecar, 0o700)
+        ignored = os.path.join(places.sidecar, ".gitignore")
+        if places.is_in_place and not os.path.lexists(ignored):
+            disk.write_path(ignored, b"*\n")
     except OSError as error:
-        raise disk.write_failed(places.sidecar, error) from error
+        failed = disk.write_failed(places.sidecar, error)
+        if places.is_in_place and error.errno in disk.PERMISSION_ERRORS:
+            failed.remedy = f"make it writable, or {NAME_SIDECAR}"
+        raise failed from error
 
 
 def open_parts(

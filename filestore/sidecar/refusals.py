@@ -5,6 +5,7 @@ Looks at stats only. One rule: what may be a stranger's, or mean what we do not 
 
 import os
 import stat
+from typing import Final
 
 from filestore.catalog import CatalogNewerError
 from filestore.config.layout import CATALOG, EMBEDDINGS, SETTINGS, Places
@@ -12,6 +13,27 @@ from filestore.config.settings import NewerFormatError
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import Finding
 from filestore.core.paths import CHUNKS, SIDECAR, StorePath, Tree
+
+NAME_SIDECAR: Final = (
+    "name a sidecar of your own for this store under [sidecar] in filestore/settings.toml of your"
+    " configuration folder"
+)
+_DOCUMENTS: Final = "the documents of this store are its files"
+_IN_PLACE: Final = {
+    "add": (
+        "so 'add' has nothing to bring in",
+        "put files among them, then 'filestore sync'",
+    ),
+    "rm": ("so 'rm' removes nothing", "delete the files yourself, then 'filestore sync'"),
+    "update": ("so 'update' has no copies to renew", "edit them, then 'filestore sync'"),
+    "repair": ("so 'repair' writes none of them", "edit the file, then 'filestore sync'"),
+    "reconstruct": ("so there is nothing to put together", "open the file itself"),
+}
+"""Command to why it does nothing where documents are indexed in place, and what to do instead."""
+
+
+class InPlaceError(FilestoreError):
+    """A command writes truth files, and the store's are documents that it never writes."""
 
 
 class UnreadableSidecarError(FilestoreError, PermissionError):
@@ -48,8 +70,7 @@ def check_sidecar(places: Places) -> None:
         raise UnreadableSidecarError(
             f"the sidecar {path} cannot be read: it belongs to user {seen.st_uid},"
             f" with mode {stat.S_IMODE(seen.st_mode):03o}",
-            remedy="run it as that user, or name a sidecar of your own for this store under"
-            " [sidecar] in filestore/settings.toml of your configuration folder",
+            remedy=f"run it as that user, or {NAME_SIDECAR}",
         )
     if reason:
         error = UnsafeSidecarError(
@@ -58,6 +79,17 @@ def check_sidecar(places: Places) -> None:
         )
         error.path = places.sidecar_name
         raise error
+
+
+def refuse_in_place(places: Places, command: str) -> None:
+    """Refuse a command that has no meaning where documents are indexed in place.
+
+    Raises:
+        InPlaceError: They are. No force changes that, so it is not refused for safety.
+    """
+    if places.is_in_place:
+        reason, remedy = _IN_PLACE[command]
+        raise InPlaceError(f"{_DOCUMENTS}, {reason}", remedy=remedy)
 
 
 def refusal(error: FilestoreError, tree: Tree = CHUNKS) -> Finding | None:

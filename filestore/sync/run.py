@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from filestore.catalog import CatalogDamagedError
 from filestore.config.layout import EMBEDDINGS, Places
-from filestore.core.findings import Finding
+from filestore.core.findings import Finding, as_told
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.sidecar.recover import condemned, part_finding
@@ -91,4 +91,8 @@ def _follow(
                 forget_missing=wanted.forget_missing,
                 on_progress=on_progress,
             )
-        return replace(report, applied=_once(parts.places, [*repaired, *report.applied]))
+        return replace(
+            report,
+            applied=_once(parts.places, [*repaired, *report.applied]),
+            remaining=as_told(report.remaining, parts.places.tree),
+        )

@@ -99,7 +99,12 @@ def _git_operation(places: Places) -> list[Finding]:
 
 
 def attributes(places: Places) -> Iterator[Finding]:
-    """What has git change line ends in more than text of the store, where a line does."""
+    """What has git change line ends in more than text of the store, where a line does.
+
+    Beside documents nothing is written that git reads, so nothing of it is ours to judge.
+    """
+    if places.is_in_place:
+        return
     tree = repository.git_work_tree(places.root)
     own = attributes_file(places) or b""
     line = old_line(own)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from filestore.catalog import CatalogDamagedError, CatalogMissingError, CatalogNewerError
 from filestore.core.errors import FilestoreError
-from filestore.core.findings import Finding, is_clean, worst_first
+from filestore.core.findings import Finding, as_told, is_clean, worst_first
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.sidecar import vector_file
@@ -80,7 +80,7 @@ def status(parts: Parts) -> Status:
         files=files,
         index=index,
         embedder=_embedder(parts),
-        findings=tuple(worst_first(found)),
+        findings=as_told(worst_first(found), parts.places.tree),
     )
 
 
@@ -115,7 +115,7 @@ def verified(
     stream = FindingStream(on_found)
     checked = _verified(parts, level, sample or verify.ALL, on_progress, stream, seen)
     stream.tell(checked.findings)
-    return checked
+    return replace(checked, findings=as_told(checked.findings, parts.places.tree))
 
 
 def _verified(

@@ -14,7 +14,7 @@ from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, Observation, why_excluded
 from filestore.config.layout import Places, folded_path
 from filestore.core.errors import FilestoreError
-from filestore.core.findings import Finding, is_clean, worst_first
+from filestore.core.findings import Finding, as_told, is_clean, worst_first
 from filestore.core.paths import ChunkPath, Tree
 from filestore.core.schema import make
 from filestore.git import repository
@@ -73,14 +73,15 @@ def check(places: Places, layout: Layout) -> Staged:
             f"{places.root} lies in no git work tree", remedy="'git init', or plain 'verify'"
         )
     index = _Index(work_tree, os.path.relpath(places.chunked, work_tree))
-    entries = index.staged()
+    tree = places.tree
+    entries = [one for one in index.staged() if tree.holds(tree.store_path(one.path))]
     if not entries:
         return Staged(files=0, findings=())
     found = [*_content_findings(places.tree, index, entries, layout)]
     paths = [entry.path for entry in entries]
     found += collisions(places.tree, paths, index.paths())
     found += unportable(places.tree, paths)
-    return Staged(files=len(entries), findings=tuple(worst_first(found)))
+    return Staged(files=len(entries), findings=as_told(worst_first(found), tree))
 
 
 def collisions(
@@ -174,6 +175,8 @@ class _Index:
         return Blobs(self._tree)
 
     def _inside(self, path: str) -> ChunkPath:
+        if self._folder == ".":
+            return ChunkPath(path)
         return ChunkPath(path.removeprefix(self._folder).removeprefix("/"))
 
     def _names(self, *words: str) -> list[str]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.core.findings import CODES, Finding, codes_where
-from filestore.core.paths import CHUNKS, IN_PLACE, is_below
+from filestore.core.paths import CHUNKS, IN_PLACE, StorePath, is_below
 from filestore.repair.plan import (
     ABSENT,
     KINDS,
@@ -511,6 +511,27 @@ def test_a_part_of_an_in_place_store_is_named_as_it_lies() -> None:
     assert parse(written, IN_PLACE).steps[0].path == ".filestore/fulltext"
     with pytest.raises(PlanOutsideError):
         parse(written)
+
+
+@pytest.mark.parametrize("code", sorted(CODES))
+def test_no_step_writes_a_document(code: str) -> None:
+    """Whatever is found in place, and whatever a person allows, no step is planned that writes."""
+    path = StorePath("notes/a.md")
+    kinds_of_truth = {(kind, path): Prepared(seen={}) for kind, meant in KINDS.items()}
+    kept = Restorable(place="git", hash="bb", size_bytes=5, diff="+words")
+    policy = Policy(truth=True, only=frozenset([code]), lost=(path,), remove=(path,))
+    changes: dict[str, Any] = {"prepared": kinds_of_truth, "restorable": {path: kept}}
+    plan = planned(Finding(code=code, path=path), policy=policy, tree=IN_PLACE, **changes)
+    assert [step.kind for step in plan.steps if step.truth] == []
+
+
+@pytest.mark.parametrize("code", ["mass-missing", "bit-rot", "link-dangling"])
+def test_what_only_a_person_repairs_in_place_is_said_so(code: str) -> None:
+    """The way out names no command that would refuse."""
+    policy = Policy(truth=True)
+    (left,) = planned(Finding(code=code, path="a.md"), policy=policy, tree=IN_PLACE).left
+    assert "--write-files" not in left.reason
+    assert "'filestore sync" in left.reason
 
 
 def _refusal(data: bytes) -> str | None:
