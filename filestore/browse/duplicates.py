@@ -249,7 +249,7 @@ def _group(
     files: list[DuplicateFile] = []
     seen, same = [], set()
     before = ""
-    for row, look in looks(parts.places, catalog, list(scores)):
+    for row, look in looks(parts.places, parts.layout, catalog, list(scores)):
         seen.append(look)
         if look.freshness in (None, "gone"):
             continue

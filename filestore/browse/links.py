@@ -197,7 +197,10 @@ def _now(parts: Parts, catalog: Catalog, found: Iterable[Link]) -> dict[StorePat
     tree = parts.places.tree
     ends = {end for link in found for end in (link.path, link.target) if tree.holds(end)}
     paths = [tree.chunk_path(StorePath(end)) for end in sorted(ends)]
-    return {tree.store_path(row.path): look for row, look in looks(parts.places, catalog, paths)}
+    return {
+        tree.store_path(row.path): look
+        for row, look in looks(parts.places, parts.layout, catalog, paths)
+    }
 
 
 def _as_now(found: Iterable[Link], now: dict[StorePath, Look]) -> Iterator[Link]:

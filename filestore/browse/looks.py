@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from filestore.catalog import Catalog, FileRow
+from filestore.chunks.layout import Layout
 from filestore.config.layout import Places
 from filestore.core.paths import ChunkPath
 from filestore.search import freshness
@@ -14,17 +15,18 @@ from filestore.search.freshness import Look, Looker
 
 
 def looks(
-    places: Places, catalog: Catalog, paths: Sequence[ChunkPath]
+    places: Places, layout: Layout, catalog: Catalog, paths: Sequence[ChunkPath]
 ) -> Iterator[tuple[FileRow, Look]]:
     """The row of each indexed file, and what it is now, in the order given.
 
     Args:
         places: The store's.
+        layout: What its files mean.
         catalog: Inside a snapshot.
         paths: Files; those that the catalog does not have are left out.
     """
     rows = catalog.files(paths)
-    with closing(Looker(places)) as looker:
+    with closing(Looker(places, layout, catalog)) as looker:
         looker.begin()
         for path in paths:
             if path in rows:

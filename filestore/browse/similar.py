@@ -98,7 +98,7 @@ def _hits(
     """What is near as it is now; what is excluded from search is seen, and no hit."""
     scores = dict(near)
     hits, seen = [], {}
-    for row, look in looks(parts.places, catalog, list(scores)):
+    for row, look in looks(parts.places, parts.layout, catalog, list(scores)):
         seen[row.path] = look
         if look.freshness is not None:
             hits.append(

@@ -226,6 +226,10 @@ class Catalog:
         """How many files are searchable; counted at each commit."""
         return int(self.meta("indexed", 0))
 
+    def text_count(self) -> int:
+        """How many texts the full-text index has: of a document one a section."""
+        return int(self.meta("texts", self.indexed_count()))
+
     def states(self) -> list[tuple[ChunkPath, str, str]]:
         """Path, state and detail of every file that is not an indexed chunk."""
         # The few lead: asked for them by path, SQLite would walk all files instead.

@@ -140,6 +140,7 @@ _FORMS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "metric": _is_text,
     RESOLVED: _is_list,
     ROWS: _is_count_of_rows,
+    "texts": _is_number,
 }
 
 

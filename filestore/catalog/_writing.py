@@ -80,6 +80,7 @@ class CatalogWriter(Catalog):
             self.set_meta(_remembered.LET_GO, int(not files))
         self.set_meta("files", files)
         self.set_meta("indexed", files - others)
+        self.set_meta("texts", queries.count_of_texts(self, files - others))
         self.set_meta("generation", self.next_generation)
         _remembered.seal(self.connection, self._touched)
         self.require_alone()

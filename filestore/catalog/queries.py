@@ -247,3 +247,9 @@ def text_ids(catalog: Catalog) -> list[int]:
         (DOCUMENT,),
     )
     return sorted([*catalog.indexed_ids(), *(text_id(file, part) for file, part in parts)])
+
+
+def count_of_texts(catalog: Catalog, files: int) -> int:
+    """How many texts so many searchable files are: a store has documents alone, or none."""
+    some = catalog.rows("SELECT kind FROM files WHERE state = '' LIMIT 1")
+    return catalog.count("parts") if some == [(DOCUMENT,)] else files

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from filestore.catalog import FileRow
-from filestore.chunks import frontmatter
-from filestore.chunks.layout import TREE
+from filestore.catalog import Catalog, FileRow
+from filestore.chunks import frontmatter, kept
+from filestore.chunks.chunk_file import Chunk, Section
+from filestore.chunks.layout import TREE, Layout
 from filestore.chunks.observation import INDEXED, Observation
-from filestore.chunks.observe import MAX_CHUNK_BYTES, observe
+from filestore.chunks.observe import observe
 from filestore.config.layout import Places
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
@@ -39,7 +40,7 @@ class Look:
     body: str = ""
     """What it says, where it is shown."""
     body_line: int = 1
-    """The line of the file on which that begins."""
+    """The line of the file on which that begins; 0 where the file has no such lines."""
     headings: tuple[str, ...] = ()
     pages: tuple[int, ...] = ()
     code: str = ""
@@ -50,10 +51,19 @@ _GONE: Final = Look(freshness="gone")
 
 
 class Looker:
-    """Looks at files below `chunked/` for one answer after another."""
+    """Looks at files of the tree for one answer after another."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, layout: Layout, catalog: Catalog) -> None:
+        """Prepare.
+
+        Args:
+            places: Where the store lies.
+            layout: What its files mean.
+            catalog: Inside a snapshot whenever a file is looked at.
+        """
         self._places = places
+        self._layout = layout
+        self._catalog = catalog
         self._chunked: int | None = None
         self._problem: Look | None = None
         self._unmerged: frozenset[ChunkPath] = frozenset()
@@ -83,11 +93,18 @@ class Looker:
         """Whether there is a tree at all, so that looking at more files may find some."""
         return self._problem is None
 
-    def look(self, row: FileRow) -> Look:
-        """Read a file now: what it says, and whether that is what was indexed."""
+    def look(self, row: FileRow, part: int = 0) -> Look:
+        """Read a file now: what it says, and whether that is what was indexed.
+
+        Args:
+            row: The file's.
+            part: Which section of a document is meant.
+        """
         if self._chunked is None:
             return self._problem or _GONE
         data = self._as_indexed(row)
+        if self._layout.is_in_place:
+            return self._section(row, part, is_fresh=data is not None)
         if data is not None:
             # These bytes were parsed when they were indexed.
             headings, pages = row.headings_and_pages()
@@ -100,11 +117,9 @@ class Looker:
                 pages=pages,
             )
         # What holds chunks ends in .md in either layout, and is no record.
-        (seen,) = observe(self._chunked, [row.path], layout=TREE, unmerged=self._unmerged)
-        if not isinstance(seen, Observation):
-            _, error = seen
-            is_gone = isinstance(error, FileNotFoundError | NotADirectoryError)
-            return _GONE if is_gone else Look(freshness=None, code=_UNREADABLE)
+        seen = self._observed(row, TREE)
+        if isinstance(seen, Look):
+            return seen
         if seen.state != INDEXED or seen.chunk is None:
             return Look(freshness=None, code=seen.state)
         chunk = seen.chunk
@@ -117,16 +132,66 @@ class Looker:
             pages=chunk.pages,
         )
 
+    def _observed(self, row: FileRow, layout: Layout) -> Observation | Look:
+        """A file as it is now, or why it cannot be read."""
+        assert self._chunked is not None
+        (seen,) = observe(self._chunked, [row.path], layout=layout, unmerged=self._unmerged)
+        if isinstance(seen, Observation):
+            return seen
+        is_gone = isinstance(seen[1], FileNotFoundError | NotADirectoryError)
+        return _GONE if is_gone else Look(freshness=None, code=_UNREADABLE)
+
+    def _section(self, row: FileRow, part: int, *, is_fresh: bool) -> Look:
+        """A section of a document: as it was indexed, or what became of it since."""
+        try:
+            before = kept.read(self._catalog.content(row.id) or b"")
+            section = before.sections[part]
+        except (ValueError, IndexError):
+            return Look(freshness=None, code=MISMATCH)
+        if is_fresh:
+            return _look_at_section(before, section, "fresh")
+        seen = self._observed(row, self._layout)
+        if isinstance(seen, Look):
+            return seen
+        self._layout.settle(seen)
+        if seen.state != INDEXED:
+            return Look(freshness=None, code=seen.state)
+        if seen.chunk is None:
+            # What it says now takes a process to tell: it is not shown as it was.
+            return Look(freshness="edited", headings=section.headings)
+        return _look_at_section(seen.chunk, _same_section(before, part, seen.chunk), "edited")
+
     def _as_indexed(self, row: FileRow) -> bytes | None:
         """The bytes of a file, read now; None where they are not those that were indexed."""
         if self._chunked is None or row.path in self._unmerged:
             return None
         try:
-            data, _ = disk.read_below(self._chunked, row.path, limit=MAX_CHUNK_BYTES)
+            data, _ = disk.read_below(self._chunked, row.path, limit=self._layout.most_bytes)
         except OSError as error:
             pass_limits(error)
             return None
         return data if content_hash(data) == row.file_hash else None
+
+
+def _look_at_section(chunk: Chunk, section: Section, freshness: Freshness) -> Look:
+    return Look(
+        freshness=freshness,
+        body=chunk.body[section.start : section.end],
+        body_line=section.line,
+        headings=section.headings,
+        pages=(section.page,) if section.page else (),
+    )
+
+
+def _same_section(before: Chunk, part: int, now: Chunk) -> Section:
+    """The section of an edited document that one became: of the same text, else the same place."""
+    was = before.sections[part]
+    text = before.body[was.start : was.end].strip()
+    for section in now.sections:
+        if now.body[section.start : section.end].strip() == text:
+            return section
+    same_path = (section for section in now.sections if section.headings == was.headings)
+    return next(same_path, now.sections[min(part, len(now.sections) - 1)])
 
 
 def notes(looks: Sequence[Look]) -> list[str]:

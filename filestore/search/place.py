@@ -50,7 +50,7 @@ class Chunk:
     path: StorePath
     body: str
     body_line: int
-    """The line of the file on which the body begins."""
+    """The line of the file on which the body begins; 0 where the file has no such lines."""
     source: str | None
     """The reference of its document, as recorded."""
     resource: str
@@ -58,6 +58,8 @@ class Chunk:
     pages: tuple[int, ...]
     edited: bool
     """Whether a person changed the body: it may say what its document does not."""
+    in_place: bool = False
+    """Whether it is a section of the document itself, which was read just now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,8 @@ class Locator:
             passage: A slice of its body.
             context: How many lines around it are wanted.
         """
+        if chunk.in_place:
+            return self._in_document(chunk, passage, context)
         if chunk.source and passage.text:
             if chunk.pages:
                 if not chunk.edited and self._has_its_pages(chunk):
@@ -113,6 +117,23 @@ class Locator:
                     return _with_lines(place, text, span, 1, context)
         span = passage.start, passage.end
         return _with_lines(Place(document=chunk.path), chunk.body, span, chunk.body_line, context)
+
+    def _in_document(self, chunk: Chunk, passage: Passage, context: int) -> Place:
+        """Where a passage of a section stands; the lines around it may be of other sections."""
+        if not chunk.body_line:
+            place = _on_page(chunk, passage, context)
+            return replace(place, document=chunk.path)
+        span = passage.start, passage.end
+        place = _with_lines(Place(document=chunk.path), chunk.body, span, chunk.body_line, 0)
+        text = self._text_of(chunk.path) if context > 0 else None
+        if text is None or place.line is None or place.end_line is None:
+            return place
+        lines = text.removesuffix("\n").split("\n")
+        return replace(
+            place,
+            before=tuple(lines[max(0, place.line - 1 - context) : place.line - 1]),
+            after=tuple(lines[place.end_line : place.end_line + context]),
+        )
 
     def _path_of(self, source: str) -> str | None:
         """Where an original is read; None where there is none, or the store may not look."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from filestore.catalog import Catalog, in_batches, queries
+from filestore.chunks.observation import DOCUMENT
 from filestore.core.paths import StorePath
 from filestore.extract import is_code
 from filestore.fulltext import Marker
@@ -85,6 +86,7 @@ def _chunk(hit: Hit, found: Found) -> Chunk:
         headings=hit.headings,
         pages=hit.pages,
         edited=found.row.edited or hit.freshness == "edited",
+        in_place=found.row.kind == DOCUMENT,
     )
 
 

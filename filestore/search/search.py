@@ -9,9 +9,10 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from filestore.catalog import Catalog, FileRow
+from filestore.catalog import Catalog, FileRow, file_of_text, part_of_text, text_id
+from filestore.chunks.layout import Layout
 from filestore.config.layout import Places
 from filestore.core.errors import UsageError
 from filestore.core.paths import ChunkPath, StorePath
@@ -47,10 +48,13 @@ if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
     from filestore.index.base import VectorIndex
 
-Retrieved = list[tuple[ChunkPath, float]]
-"""Path and score of files, best first."""
-Ranked = tuple[ChunkPath, float, Callable[[], Why]]
-"""Path and score of a file, and what tells why: only those that are shown are explained."""
+Text = tuple[ChunkPath, int]
+"""A text that answers: a file, and in place the section of it; a chunk file is one text."""
+Retrieved = list[tuple[Text, float]]
+"""Texts with their score, best first."""
+Ranked = tuple[Text, float, Callable[[], Why]]
+"""A text, its score, and what tells why: only those that are shown are explained."""
+Item = TypeVar("Item", bound=Any)
 _SPARE: Final = 8
 """Asked for beyond what is wanted, so that a file found twice does not mean asking again."""
 _DEEPEST: Final = 5_000
@@ -80,12 +84,14 @@ class Searcher:
         self,
         *,
         places: Places,
+        layout: Layout,
         catalog: Catalog,
         embeddings: "EmbeddingCache | None",
         embedder: "Embedder | None",
         no_model: str = "",
     ) -> None:
         self._places = places
+        self._layout = layout
         self._catalog = catalog
         self._embeddings = embeddings
         self._embedder = embedder
@@ -96,7 +102,7 @@ class Searcher:
         self._reader: Reader | None = None
         self._sources: dict[str, str] = {}
         self._asked: tuple[str, NDArray[float32]] | None = None
-        self._looker = Looker(places)
+        self._looker = Looker(places, layout, catalog)
         self.found: dict[StorePath, Found] = {}
         """The files of the last answer's hits."""
 
@@ -152,7 +158,7 @@ class Searcher:
         """So many files that are there, and those that are gone; and the mode that answered."""
         self.found = {}
         depth = count if mode != "hybrid" else max(DEPTH, count)
-        looks: dict[ChunkPath, Look] = {}
+        looks: dict[Text, Look] = {}
         self._looker.begin()
         while True:
             rankings = self._rankings(query, mode, depth, allowed, notes)
@@ -181,37 +187,40 @@ class Searcher:
             rankings["keyword"] = self._by_keyword(query, depth, allowed, notes)
         return rankings
 
-    def _present(
-        self, ranked: Sequence[Ranked], count: int, looks: dict[ChunkPath, Look]
-    ) -> list[Hit]:
+    def _present(self, ranked: Sequence[Ranked], count: int, looks: dict[Text, Look]) -> list[Hit]:
         """The best files that are there, and behind them, where there is room, those that are gone.
 
         Args:
-            ranked: Paths, best first.
+            ranked: Texts, best first; a file takes one place, that of its best text.
             count: At most so many.
             looks: What was seen so far of this answer's files; what is looked at is added.
         """
         there: list[Hit] = []
         gone: list[Hit] = []
+        taken: set[ChunkPath] = set()
         for start in range(0, len(ranked), count):
             if len(there) == count:
                 break
             block = ranked[start : start + count]
-            rows = self._catalog.files([path for path, _, _ in block])
-            for path, score, why in block:
+            rows = self._catalog.files([path for (path, _), _, _ in block])
+            for text, score, why in block:
+                path = text[0]
                 if len(there) == count:
                     break
-                look = looks[path] if path in looks else self._look(rows[path])
-                looks[path] = look
+                if path in taken:
+                    continue
+                taken.add(path)
+                look = looks[text] if text in looks else self._look(rows[path], text[1])
+                looks[text] = look
                 if look.freshness is not None:
                     hit = self._hit(rows[path], look, score, why())
                     self.found[hit.path] = Found(row=rows[path], look=look)
                     (gone if look.freshness == "gone" else there).append(hit)
         return [*there, *gone][:count]
 
-    def _look(self, row: FileRow) -> Look:
+    def _look(self, row: FileRow, part: int) -> Look:
         """What a file is now; what is not as it was indexed may have a row of another file."""
-        look = self._looker.look(row)
+        look = self._looker.look(row, part)
         if look.freshness == "fresh" or self._catalog.row_is_sound(row):
             return look
         return Look(freshness=None, code=freshness.MISMATCH)
@@ -246,7 +255,10 @@ class Searcher:
         meant = query.text()
         if self._embedder is None or self._embeddings is None or not meant:
             return []
-        allowed, banned = self._bounds(query, allowed, notes)
+        required, banned = self._bounds(query, notes)
+        if required is not None:
+            holding = set(map(file_of_text, required))
+            allowed = holding if allowed is None else allowed & holding
         if self._index is None:
             self._index = vector_file.load_to_search(
                 self._places, self._catalog, self._embeddings, self._embedder
@@ -261,24 +273,23 @@ class Searcher:
         while True:
             nearest = self._index.search(vector, wanted, allowed=vectors)
             near = [(found, score) for found, score in nearest if score >= floor]
-            files = self._files_of(near, allowed, banned)
-            if len(files) >= depth or len(near) < wanted:
-                return files[:depth]
+            texts = self._texts_of(near, allowed, required, banned)
+            if len(texts) >= depth or len(near) < wanted:
+                return texts[:depth]
             wanted *= 4
 
     def _vectors_per_file(self) -> float:
         """On average: a file is found by each of its questions, and takes one place."""
         if self._per_file is None:
-            files = max(1, self._catalog.indexed_count())
+            files = max(1, self._catalog.text_count())
             self._per_file = max(1.0, self._catalog.count("vectors") / files)
         return self._per_file
 
-    def _bounds(
-        self, query: Query, allowed: set[int] | None, notes: list[str]
-    ) -> tuple[set[int] | None, set[int]]:
-        """What +required and -excluded words leave to vectors: ids allowed, and ids banned."""
+    def _bounds(self, query: Query, notes: list[str]) -> tuple[set[int] | None, set[int]]:
+        """What +required and -excluded words leave to vectors: text ids allowed, and banned."""
         required, excluded = query.of_need(Need.REQUIRED), query.of_need(Need.EXCLUDED)
         reader = self._open_reader(notes) if required or excluded else None
+        allowed: set[int] | None = None
         banned: set[int] = set()
         if reader is not None:
             for clause in required:
@@ -288,16 +299,29 @@ class Searcher:
                 banned |= reader.matching(clause)
         return allowed, banned
 
-    def _files_of(
-        self, nearest: Sequence[tuple[int, float]], allowed: set[int] | None, banned: set[int]
+    def _texts_of(
+        self,
+        nearest: Sequence[tuple[int, float]],
+        allowed: set[int] | None,
+        required: set[int] | None,
+        banned: set[int],
     ) -> Retrieved:
-        """Each file once, with the score of its best text."""
+        """Each text once, with its best score; the questions of a chunk file lead to its text.
+
+        Args:
+            nearest: Vectors and scores, best first.
+            allowed: The files that may answer; None for all.
+            required: The texts that may; None for all.
+            banned: The texts that may not.
+        """
         owners = self._catalog.files_of_vectors([vector for vector, _ in nearest])
         best: dict[int, float] = {}
         for vector, score in nearest:
-            for file, _ in owners.get(vector, ()):
-                if (allowed is None or file in allowed) and file not in banned:
-                    best.setdefault(file, score)
+            for file, part in owners.get(vector, ()):
+                text = text_id(file, part) if self._layout.is_in_place else file
+                may = (allowed is None or file in allowed) and text not in banned
+                if may and (required is None or text in required):
+                    best.setdefault(text, score)
         return self._ordered(list(best.items()))
 
     def _by_keyword(
@@ -309,17 +333,23 @@ class Searcher:
         wanted = depth + _SPARE
         while True:
             found = reader.search(query, wanted)
-            files = self._ordered(
-                [(file, score) for file, score in found if allowed is None or file in allowed]
+            texts = self._ordered(
+                [one for one in found if allowed is None or file_of_text(one[0]) in allowed]
             )
-            if len(files) >= depth or len(found) < wanted:
-                return files[:depth]
+            if len(texts) >= depth or len(found) < wanted:
+                return texts[:depth]
             wanted *= 4
 
     def _ordered(self, scored: Sequence[tuple[int, float]]) -> Retrieved:
-        """File ids as path and score, best first, ties by path; ids of no indexed file go."""
-        paths = self._catalog.indexed_paths([file for file, _ in scored])
-        ranking = [(paths[file], score) for file, score in scored if file in paths]
+        """Text ids as texts, best first, ties by path; ids of no indexed file go."""
+        paths = self._catalog.indexed_paths(
+            list(dict.fromkeys(file_of_text(text) for text, _ in scored))
+        )
+        ranking = [
+            ((paths[file], part_of_text(text)), score)
+            for text, score in scored
+            if (file := file_of_text(text)) in paths
+        ]
         return sorted(ranking, key=lambda pair: (-pair[1], pair[0]))
 
     def marker(self, query: Query) -> Marker:
@@ -374,13 +404,13 @@ class Searcher:
         return self._reader
 
     def _fuse(self, query: Query, rankings: Mapping[str, Retrieved]) -> list[Ranked]:
-        """Paths with their fused score and the part each ranking had in it, best first."""
+        """Texts with their fused score and the part each ranking had in it, best first."""
         if len(rankings) == 1:
             ((name, ranking),) = rankings.items()
             ranked = enumerate(ranking, start=1)
             return [
-                (path, score, partial(_why_of_one, name, rank, score))
-                for rank, (path, score) in ranked
+                (text, score, partial(_why_of_one, name, rank, score))
+                for rank, (text, score) in ranked
             ]
         return _explained(
             fuse_rankings(rankings, lexical=self._is_lexical, known=self._known_share(query))
@@ -432,8 +462,8 @@ def _on_spelling(found: Sequence[Respelling], *, found_nothing: bool) -> list[st
 
 
 def fuse_rankings(
-    rankings: Mapping[str, Retrieved], *, lexical: bool, known: float = 1.0
-) -> list[Fused[ChunkPath]]:
+    rankings: Mapping[str, list[tuple[Item, float]]], *, lexical: bool, known: float = 1.0
+) -> list[Fused[Item]]:
     """The rankings ``keyword`` and ``vector`` as one.
 
     Args:
@@ -453,8 +483,8 @@ def fuse_rankings(
     return fuse(weighted)
 
 
-def _explained(fused: Sequence[Fused[ChunkPath]]) -> list[Ranked]:
-    """Paths, scores, and what each ranking said, with how much it had to say at all."""
+def _explained(fused: Sequence[Fused[Text]]) -> list[Ranked]:
+    """Texts, scores, and what each ranking said, with how much it had to say at all."""
     best: dict[str, float] = {}
     for one in fused:
         for retriever, part in one.parts.items():
@@ -464,7 +494,7 @@ def _explained(fused: Sequence[Fused[ChunkPath]]) -> list[Ranked]:
     return [(one.item, one.score, partial(_why, one, confidence)) for one in fused]
 
 
-def _why(one: Fused[ChunkPath], confidence: Mapping[str, float]) -> Why:
+def _why(one: Fused[Text], confidence: Mapping[str, float]) -> Why:
     return {
         retriever: {
             "rank": part.rank,

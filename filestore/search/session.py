@@ -119,6 +119,7 @@ class SearchSession:
         if self._searcher is None:
             self._searcher = Searcher(
                 places=parts.places,
+                layout=parts.layout,
                 catalog=catalog,
                 embeddings=parts.embeddings(),
                 embedder=parts.same_model(catalog),

@@ -166,7 +166,7 @@ class FulltextFeed:
 
     @property
     def _is_small(self) -> bool:
-        return 0 < self._catalog.indexed_count() <= EXACT_UP_TO
+        return 0 < self._catalog.text_count() <= EXACT_UP_TO
 
     def _open(self) -> Writer:
         if self._writer is None:

@@ -54,7 +54,7 @@ def _findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding
             f"it reflects generation {stamp.generation}, the catalog is at {catalog.generation}"
         )
         return [Finding(code="fulltext-behind", path=path, detail=detail)]
-    if stamp.documents != catalog.indexed_count():
-        detail = f"it holds {stamp.documents} files, the catalog {catalog.indexed_count()}"
+    if stamp.documents != catalog.text_count():
+        detail = f"it holds {stamp.documents} texts, the catalog {catalog.text_count()}"
         return [Finding(code="fulltext-mismatch", path=path, detail=detail)]
     return []
