@@ -163,7 +163,7 @@ class _Planner:
         code, path = finding.code, finding.path
         meaning = finding.meaning
         kind = meaning.step
-        if finding.in_place and code in ("bit-rot", "mass-missing"):
+        if finding.in_place and meaning.step == "restore":
             self._leave(finding)
         elif code == "bit-rot" or (code == "missing" and self._policy.truth):
             if not self.bring_back(path, (code,)) and code == "missing":
