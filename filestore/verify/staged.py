@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from filestore import extract
 from filestore.chunks import observe
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, Observation, why_excluded
@@ -74,7 +75,7 @@ def check(places: Places, layout: Layout) -> Staged:
         )
     index = _Index(work_tree, os.path.relpath(places.chunked, work_tree))
     tree = places.tree
-    entries = [one for one in index.staged() if tree.holds(tree.store_path(one.path))]
+    entries = [one for one in index.staged() if _is_of_tree(tree, one.path)]
     if not entries:
         return Staged(files=0, findings=())
     found = [*_content_findings(places.tree, index, entries, layout)]
@@ -82,6 +83,15 @@ def check(places: Places, layout: Layout) -> Staged:
     found += collisions(places.tree, paths, index.paths())
     found += unportable(places.tree, paths)
     return Staged(files=len(entries), findings=as_told(worst_first(found), tree))
+
+
+def _is_of_tree(tree: Tree, path: ChunkPath) -> bool:
+    """Whether a staged path is one that a walk may find; ignore rules are not asked."""
+    if tree.folder:
+        return True
+    if any(part.startswith(".") for part in path.split("/")):
+        return False
+    return tree.holds(path) and extract.for_name(path.rpartition("/")[2]) is not None
 
 
 def collisions(

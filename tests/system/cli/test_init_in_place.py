@@ -244,13 +244,14 @@ def test_there_is_nothing_to_undo(run: Any, notes: Path, word: str) -> None:
 def test_what_is_staged_is_checked_from_the_root(run: Any, notes: Path) -> None:
     """A document at the top of the work tree is named as it lies; our settings are no document."""
     assert run("init", "--in-place", notes).code == 0
-    (notes / ".begun.md").write_bytes(b"---\n: [\n---\nwords\n")
-    (notes / "broken.md").write_bytes(b"\xff\xfe\xfd words\n")
+    marks = b"<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n"
+    for name in ("broken.md", ".hidden/broken.md", "sub/broken.txt", "broken.png"):
+        (notes / name).parent.mkdir(exist_ok=True)
+        (notes / name).write_bytes(marks)
     _git(notes, "add", "-A")
     done = run("verify", "--staged", "--json", cwd=notes)
-    named = {finding["path"] for finding in done.json["findings"]}
-    assert "broken.md" in named
-    assert not named & {"filestore.toml", "begun.md"}
+    found = {(finding["code"], finding["path"]) for finding in done.json["findings"]}
+    assert found == {("conflict-markers", name) for name in ("broken.md", "sub/broken.txt")}
 
 
 def test_hooks_are_installed_as_ever(run: Any, notes: Path) -> None:
