@@ -10,7 +10,7 @@ at: of most patterns it is a name, or begins or ends with what is no wildcard.
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -60,10 +60,7 @@ class _Names:
         whole = self.whole
         if 16 * len(whole) > len(names):
             whole = whole.intersection(names)
-        for name in whole:
-            place = bisect_left(names, name)
-            if names[place : place + 1] == [name]:
-                found.add(place)
+        found.update(places(names, whole))
         if self.ends:
             found.update(suffixes.ending(tuple(self.ends)))
         if self.expressions:
@@ -128,10 +125,26 @@ def _suffix(name: str) -> str:
     return name[name.rfind(".") :]
 
 
-def starting(names: Sequence[str], starts: Sequence[str] | set[str]) -> list[int]:
-    """The places of sorted names that begin with any of some texts."""
+def places(names: Sequence[str], wanted: Iterable[str]) -> list[int]:
+    """The places of those of some wanted names that are among sorted ones."""
     found: list[int] = []
+    if names:
+        low, high = names[0], names[-1]
+        for name in wanted:
+            if low <= name <= high and names[place := bisect_left(names, name)] == name:
+                found.append(place)
+    return found
+
+
+def starting(names: Sequence[str], starts: Sequence[str] | set[str]) -> list[int]:
+    """The places of sorted names that begin with any of some texts, none of which is empty."""
+    found: list[int] = []
+    if not names:
+        return found
+    low, high = names[0][0], names[-1][0]
     for start in starts:
+        if not low <= start[0] <= high:
+            continue
         place = bisect_left(names, start)
         while place < len(names) and names[place].startswith(start):
             found.append(place)

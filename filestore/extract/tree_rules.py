@@ -11,7 +11,6 @@ its end or the rules give a reason to.
 """
 
 import os
-from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -27,8 +26,8 @@ from filestore.extract.by_products import (
     is_made_by_tools,
 )
 from filestore.extract.ignore import IgnoreRulesError
-from filestore.extract.ignore_files import RULE_FILES, Applied, Place, entered, path_bytes, start
-from filestore.extract.ignore_hints import Suffixes, starting
+from filestore.extract.ignore_files import RULE_FILES, Applied, Place, entered, start
+from filestore.extract.ignore_hints import Suffixes, places, starting
 from filestore.fs.scan import Choice, FolderRules, TreeRules, TreeRulesError
 
 STORE: Final = "is a filestore store of its own"
@@ -88,10 +87,10 @@ class _Folder:
 
     def enter(self, handle: int, path: ChunkPath, names: Sequence[str]) -> "FolderRules | str":
         """See `TreeRules`."""
-        marks = [name for name in _MARKS if _has(names, name)]
+        marks = [names[place] for place in places(names, _MARKS)]
         base, notes = self.base, self.notes
         if path:
-            base, notes = base + path_bytes((path.rpartition("/")[2],)), {}
+            base, notes = base + os.fsencode(path.rpartition("/")[2]) + b"/", {}
             if SETTINGS in marks:
                 return STORE
             if is_made_by_tools(handle, marks):
@@ -121,16 +120,16 @@ class _Folder:
         if self.applied.lists:
             asked |= self.applied.hints.find(self.base, names, suffixes)
         if self.own:
-            asked |= {place for place, name in enumerate(names) if name in self.own}
+            asked.update(places(names, self.own))
         if not asked:
             return Choice(skipped=self.notes)
         return self._judged(names, sorted(asked), set(folders))
 
-    def _judged(self, names: Sequence[str], places: Sequence[int], folders: set[int]) -> Choice:
+    def _judged(self, names: Sequence[str], asked: Sequence[int], folders: set[int]) -> Choice:
         left_out: list[int] = []
         skipped = dict(self.notes)
         ignored = other = 0
-        for place in places:
+        for place in asked:
             name, is_folder = names[place], place in folders
             if is_litter(name, is_folder=is_folder) or name in self.own:
                 pass
@@ -144,8 +143,3 @@ class _Folder:
                 other += 1
             left_out.append(place)
         return Choice(left_out=left_out, skipped=skipped, ignored=ignored, other=other)
-
-
-def _has(names: Sequence[str], name: str) -> bool:
-    place = bisect_left(names, name)
-    return place < len(names) and names[place] == name

@@ -30,6 +30,7 @@ SMALL: Final = {
     "start": STORE,
     "status": STORE,
     "sync": ("--files", "200", "--folders", "2", "--runs", "1"),
+    "tree_rules": STORE,
     "verify": STORE,
     "warm_search": STORE,
     "xquad": ("{data}", "--languages", "en"),
