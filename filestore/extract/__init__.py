@@ -22,7 +22,7 @@ __all__ = [
     "is_code",
     "is_read",
     "is_text",
-    "suffix_tells",
+    "suffix_is_read",
     "unread_document",
 ]
 
@@ -112,10 +112,10 @@ def is_read(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def suffix_tells(suffix: str) -> bool:
-    """Whether all names with a suffix, in whatever case, are read; False where it may depend."""
+def suffix_is_read(suffix: str) -> bool | None:
+    """Whether files with a suffix, in whatever case, are read; None where their names decide."""
     folded = suffix.lower()
-    return folded not in _UNREAD and folded not in _GENERATED_SUFFIXES
+    return None if folded in _GENERATED_SUFFIXES else folded not in _UNREAD
 
 
 def is_text(name: str) -> bool:

@@ -12,12 +12,12 @@ its end or the rules give a reason to.
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from filestore.config.layout import SETTINGS
 from filestore.core.paths import TOP, ChunkPath, folder_of
-from filestore.extract import is_read, suffix_tells, unread_document
+from filestore.extract import is_read, suffix_is_read, unread_document
 from filestore.extract.by_products import (
     LITTER_ENDS,
     LITTER_STARTS,
@@ -115,15 +115,19 @@ class _Folder:
         if len(names) < _FEW:
             return self._judged(names, range(len(names)), set(folders))
         suffixes = Suffixes(names)
-        odd = {end for end in suffixes.all if not suffix_tells(end) or end.endswith(LITTER_ENDS)}
+        odd = {end for end in suffixes.all if suffix_is_read(end) is None or _is_litter_end(end)}
+        unread = {end for end in suffixes.all if not suffix_is_read(end)} - odd
         asked = {*suffixes.places(odd), *starting(names, LITTER_STARTS), *folders}
         if self.applied.lists:
             asked |= self.applied.hints.find(self.base, names, suffixes)
         if self.own:
             asked.update(places(names, self.own))
-        if not asked:
+        # Of what no rule may speak, the suffix alone says that it is not read.
+        passed = [place for place in suffixes.places(unread) if place not in asked]
+        if not asked and not passed:
             return Choice(skipped=self.notes)
-        return self._judged(names, sorted(asked), set(folders))
+        choice = self._judged(names, sorted(asked), set(folders))
+        return _passing(choice, names, passed) if passed else choice
 
     def _judged(self, names: Sequence[str], asked: Sequence[int], folders: set[int]) -> Choice:
         left_out: list[int] = []
@@ -138,8 +142,31 @@ class _Folder:
             elif is_folder or is_read(name):
                 continue
             elif unread := unread_document(name):
-                skipped[name] = f"no extractor reads {unread} files"
+                skipped[name] = _no_extractor(unread)
             else:
                 other += 1
             left_out.append(place)
         return Choice(left_out=left_out, skipped=skipped, ignored=ignored, other=other)
+
+
+def _is_litter_end(end: str) -> bool:
+    return end.endswith(LITTER_ENDS)
+
+
+def _passing(choice: Choice, names: Sequence[str], passed: Sequence[int]) -> Choice:
+    """A choice that leaves out files of formats that no extractor reads, too."""
+    told = {
+        names[place]: _no_extractor(unread)
+        for place in passed
+        if (unread := unread_document(names[place]))
+    }
+    return replace(
+        choice,
+        left_out=sorted([*choice.left_out, *passed]),
+        skipped={**choice.skipped, **told},
+        other=choice.other + len(passed) - len(told),
+    )
+
+
+def _no_extractor(suffix: str) -> str:
+    return f"no extractor reads {suffix} files"

@@ -18,6 +18,7 @@ SCRIPTS = (
     "first_index",
     "start",
     "status",
+    "tree_rules",
     "verify",
     "sync",
     "renames",

@@ -252,9 +252,9 @@ ODD = st.sampled_from(
     ["package-lock.json", "CACHEDIR.TAG", "pyvenv.cfg", "node_modules", "x.egg-info"]
 )
 FILES = st.lists(
-    st.lists(st.one_of(NAMES, NAMES, NAMES, ODD), min_size=1, max_size=4).map("/".join),
+    st.lists(st.one_of(NAMES, NAMES, NAMES, ODD), min_size=1, max_size=3).map("/".join),
     min_size=1,
-    max_size=25,
+    max_size=40,
 )
 PIECES = [
     *("a", "b", "note", ".md", ".log", "é", "build", "*", "*", "?", "[ab]", "[!a]", "**/", "/**"),
