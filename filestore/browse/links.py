@@ -14,10 +14,11 @@ from filestore.browse.meant import meant
 from filestore.catalog import Catalog, FileRow, decode_path, encode_path, queries
 from filestore.chunks import kept
 from filestore.chunks.frontmatter import split
-from filestore.chunks.links import destinations, document_of, target_of
+from filestore.chunks.links import document_of, target_of
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.schema import JsonObject
 from filestore.extract import for_name
+from filestore.extract.markdown_spans import destinations
 from filestore.search import freshness
 from filestore.search.freshness import Freshness, Look
 from filestore.sidecar.session import Parts

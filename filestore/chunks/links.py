@@ -6,31 +6,25 @@ were meant from where it lies. One rule: only the destination of a link is ever 
 byte stays.
 """
 
-import html
 import posixpath
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
-from urllib.parse import quote_from_bytes, unquote_to_bytes
+from urllib.parse import quote_from_bytes
 
 from filestore.chunks import chunk_file
 from filestore.chunks.frontmatter import split
 from filestore.core.paths import ChunkPath
+from filestore.extract.markdown_spans import (
+    SCHEME,
+    destinations,
+    percent_decoded,
+    unescaped,
+    without_brackets,
+)
 
 _SUFFIX: Final = ".md"
-_FENCE: Final = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
-_BACKTICKS: Final = re.compile(r"(?<!\\)`+|\n[ \t]*\r?\n")
-_BARE: Final = r"[^\x00-\x20\x7f()<>]"
-_DESTINATION: Final = rf"(<[^<>\n]*>|{_BARE}+(?:\({_BARE}*\){_BARE}*)*)"
-_TITLE: Final = r"""(?:[ \t\r\n]+(?:"[^"]*"|'[^']*'|\([^()]*\)))?"""
-_INLINE: Final = re.compile(rf"(?<!\\)\]\([ \t\r\n]*{_DESTINATION}{_TITLE}[ \t\r\n]*\)")
-_DEFINITION: Final = re.compile(
-    rf"^[ >]{{0,3}}\[[^\]\n]+\]:[ \t]*\r?\n?[ \t]*{_DESTINATION}{_TITLE}[ \t]*\r?$", re.MULTILINE
-)
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
 _SUFFIXES: Final = re.compile(r"[?#]")
 _NOT_BARE: Final = re.compile(r"[\x00-\x20\x7f()<>%#?\\&\ud800-\udfff]")
 _NOT_BRACKETED: Final = re.compile(r"[\x00-\x1f\x7f<>%#?\\&\ud800-\udfff]")
@@ -75,12 +69,12 @@ def relinked(data: bytes, path: ChunkPath, targets: Mapping[ChunkPath, ChunkPath
         if new is not None:
             # A destination that names another file, in the style of the one that is there.
             bracketed = written.startswith("<")
-            bare = _bare(written)
+            bare = without_brackets(written)
             rest = _SUFFIXES.search(bare)
             name = posixpath.relpath(new, posixpath.dirname(path) or ".")
             forbidden = _NOT_BRACKETED if bracketed else _NOT_BARE
             name = forbidden.sub(lambda match: _percent(match[0]), name)
-            if bare.startswith("./") or _SCHEME.match(name):
+            if bare.startswith("./") or SCHEME.match(name):
                 name = name if name.startswith("../") else f"./{name}"
             made = f"{name}{bare[rest.start() :] if rest else ''}"
             made = f"<{made}>" if bracketed else made
@@ -121,12 +115,11 @@ def document_of(source: str, destination: str) -> str | None:
 
 def _decoded(destination: str) -> str | None:
     """The relative path that a destination is; None for one with a scheme, or for none."""
-    name = _ESCAPE.sub(r"\1", html.unescape(_bare(destination)))
+    name = unescaped(without_brackets(destination))
     name = _SUFFIXES.split(name, maxsplit=1)[0]
-    if not name or name.startswith(("/", "\\")) or _SCHEME.match(name):
+    if not name or name.startswith(("/", "\\")) or SCHEME.match(name):
         return None
-    decoded = unquote_to_bytes(name).decode("utf-8", "surrogateescape")
-    return None if "\0" in decoded else decoded
+    return percent_decoded(name)
 
 
 def offset_of(path: ChunkPath, body: str, target: ChunkPath) -> int | None:
@@ -152,83 +145,5 @@ def _targets(path: ChunkPath, body: str) -> Iterator[ChunkPath]:
             yield target
 
 
-def destinations(body: str) -> list[tuple[int, int]]:
-    """Where the destinations of links stand, in order: start and end, in characters."""
-    visible = _without_code(body)
-    found = {match.span(1) for match in _INLINE.finditer(visible)}
-    found.update(match.span(1) for match in _DEFINITION.finditer(visible))
-    return sorted(found)
-
-
 def _percent(text: str) -> str:
     return quote_from_bytes(text.encode("utf-8", "surrogateescape"), safe="")
-
-
-def _bare(destination: str) -> str:
-    return destination[1:-1] if destination.startswith("<") else destination
-
-
-# What is code, and no link
-
-
-def _without_code(body: str) -> str:
-    """The body with blanks in place of code; every other character stays where it was."""
-    if "`" not in body and "~~~" not in body:
-        return body
-    pieces = []
-    end = 0
-    for start, stop in _code(body):
-        pieces += [body[end:start], re.sub(r"[^\n]", " ", body[start:stop])]
-        end = stop
-    return "".join([*pieces, body[end:]])
-
-
-def _code(body: str) -> Iterator[tuple[int, int]]:
-    end = 0
-    for start, stop in _fenced(body):
-        yield from _spans(body, end, start)
-        yield start, stop
-        end = stop
-    yield from _spans(body, end, len(body))
-
-
-def _fenced(body: str) -> Iterator[tuple[int, int]]:
-    opened: re.Match[str] | None = None
-    for match in _FENCE.finditer(body):
-        mark, words = match[1], match[2]
-        if opened is None:
-            # Backticks after backticks are a span of code on one line, not a fence.
-            if not (mark[0] == "`" and "`" in words):
-                opened = match
-        elif mark.startswith(opened[1]) and not words.strip():
-            yield opened.start(), match.end()
-            opened = None
-    if opened is not None:
-        yield opened.start(), len(body)
-
-
-def _spans(body: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Code between runs of backticks of one length, which no blank line may part."""
-    runs: list[re.Match[str]] = []
-    for match in _BACKTICKS.finditer(body, start, stop):
-        if match[0].startswith("`"):
-            runs.append(match)
-        else:
-            yield from _paired(runs)
-            runs = []
-    yield from _paired(runs)
-
-
-def _paired(runs: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    places: dict[int, list[int]] = {}
-    for place, run in enumerate(runs):
-        places.setdefault(len(run[0]), []).append(place)
-    at = 0
-    while at < len(runs):
-        alike = places[len(runs[at][0])]
-        following = bisect_right(alike, at)
-        if following < len(alike):
-            closing = alike[following]
-            yield runs[at].start(), runs[closing].end()
-            at = closing
-        at += 1

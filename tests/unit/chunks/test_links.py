@@ -125,3 +125,8 @@ def relinked_name(path, target):
     )
     written = found.decode().removeprefix("[a](").removesuffix(")")
     return None if written == "seed.md" else written
+
+
+def test_a_definition_of_nothing_but_blanks_is_read_at_once():
+    """A megabyte of them is not parted in every way in which it could be."""
+    assert own_links("r/chunk1.md", "[a]:" + " " * 1_000_000 + "<", None) == ()

@@ -1,0 +1,208 @@
+"""What a document says about itself: its title, other names, description and tags.
+
+Pure. Keys of the frontmatter count in whatever case. One rule: what a stranger wrote stays small:
+so many names, each of so many characters, whatever the document holds.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final
+
+from filestore.extract._markdown import FRONTMATTER_ERROR, plain_text
+from filestore.extract.base import Document
+from filestore.extract.links import Link, links
+from filestore.extract.markdown_spans import (
+    DEFINITION,
+    INLINE,
+    blanked,
+    without_code,
+    without_indented_code,
+)
+
+MAX_TITLE: Final = 500
+MAX_DESCRIPTION: Final = 500
+MAX_NAME: Final = 200
+"""Of an alias or a tag, in characters; a longer one is none."""
+MOST_NAMES: Final = 200
+"""Aliases, or tags, of one document."""
+
+_HEADING_WINDOW: Final = 65_536  # characters; a title further down names a part, not the document
+_HEADING: Final = re.compile(
+    r"^ {0,3}#{1,6}[ \t]+(?P<atx>[^\n]*)$"
+    r"|(?:\A|(?<=\n\n)) {0,3}(?P<setext>[^\s#>|`~*+-][^\n]*)\n {0,3}(?:=+|-+)[ \t]*$",
+    re.MULTILINE,
+)
+_CLOSING: Final = re.compile(r"^(?:---|\.\.\.|\+\+\+)[ \t]*$", re.MULTILINE)
+_BESIDE_TAGS: Final = re.compile(
+    # [[links]], the ends of [links](to#places), <tags and="#attributes">, and addresses.
+    r"!?\[\[[^\[\]\n]+\]\]|</?[A-Za-z][^<>\n]*>|://\S+"
+)
+_TAG: Final = re.compile(
+    r"""(?:^|(?<=[\s(\[{"'“‘«*~>,|，、。（]))#([^\s#!-,.:-@\[-^`{-~\\]+)""", re.MULTILINE
+)
+_TAG_MARKS: Final = frozenset("_-/")
+_MOST_LEVELS: Final = 8  # of a nested tag that count on their own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What a document says about itself."""
+
+    title: str
+    """From the metadata, else the first heading, else the name of the file; on one line."""
+    heading_title: str
+    """The title where the document says one, else empty: it never depends on the file's name."""
+    aliases: tuple[str, ...]
+    """Other names, as written."""
+    description: str
+    """On one line."""
+    tags: tuple[str, ...]
+    """Without `#`; first those of the metadata, then those in the text."""
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """What filters match beside the metadata itself: each key and value once.
+
+        A tag `a/b` counts as `a`, too: whoever looks for a subject means what lies below it.
+        """
+        found = [("title", self.title), ("description", self.description)]
+        found += [("aliases", alias) for alias in self.aliases]
+        found += [("tags", part) for tag in self.tags for part in _with_outer(tag)]
+        yield from dict.fromkeys((key, value) for key, value in found if value)
+
+
+def about(document: Document, *, name: str) -> About:
+    """What a document says about itself.
+
+    Args:
+        document: As an extractor made it.
+        name: The name or path of its file.
+    """
+    values = {key.casefold(): value for key, value in reversed(list(document.metadata.items()))}
+    is_note = document.extractor.startswith("markdown/")
+    visible = without_indented_code(without_code(document.text)) if is_note else ""
+    heading = _heading_title(document, values, visible)
+    inline = _inline_tags(visible) if "#" in visible else iter(())
+    tags = (tag.lstrip("#") for tag in _frontmatter_names(values, "tags", "tag", by_blanks=True))
+    return About(
+        title=heading or _stem(name),
+        heading_title=heading,
+        aliases=_distinct(_frontmatter_names(values, "aliases", "alias")),
+        description=_description(values),
+        tags=_distinct(chain(tags, inline)),
+    )
+
+
+def document_links(document: Document) -> tuple[Link, ...]:
+    """The links of a document to files, in order; `[[name]]` counts in Markdown files only."""
+    if document.syntax != "markdown":
+        return ()
+    return links(document.text, wiki=document.extractor.startswith("markdown/"))
+
+
+# ---- titles --------------------------------------------------------------------------------------
+
+
+def _heading_title(document: Document, values: Mapping[str, Any], visible: str) -> str:
+    """The title that a document says, in its metadata or its first heading."""
+    said = _text(values.get("title"))
+    # Extractors of code and notebooks call a document as its file, for want of another name.
+    if not said and not document.extractor.startswith(("code/", "notebook/")):
+        said = document.title
+    return " ".join(said.split())[:MAX_TITLE] or _first_heading(visible, values)
+
+
+def _first_heading(visible: str, values: Mapping[str, Any]) -> str:
+    """The first heading of any level, as plain text on one line; empty without one."""
+    start = 0
+    if FRONTMATTER_ERROR in values:
+        # It stands in the text, where its last key looks like a heading with a line under it.
+        closing = _CLOSING.search(visible, visible.find("\n") + 1, _HEADING_WINDOW)
+        start = closing.end() if closing else 0
+    for match in _HEADING.finditer(visible, start, _HEADING_WINDOW):
+        title = plain_text((match["atx"] or match["setext"] or "").rstrip("# \t"))
+        if title:
+            return title[:MAX_TITLE]
+    return ""
+
+
+def _stem(name: str) -> str:
+    """The name of a file without its folder and suffix."""
+    base = name.rpartition("/")[2]
+    stem, dot, _ = base.rpartition(".")
+    return stem if dot and stem else base
+
+
+def _description(values: Mapping[str, Any]) -> str:
+    said = _text(values.get("description")) or _text(values.get("summary"))
+    return " ".join(said.split())[:MAX_DESCRIPTION].rstrip()
+
+
+# ---- lists of names ------------------------------------------------------------------------------
+
+
+def _frontmatter_names(
+    values: Mapping[str, Any], *keys: str, by_blanks: bool = False
+) -> Iterator[str]:
+    """The items of a list, or of a text with commas; with blanks, too, if it has no comma."""
+    for key in keys:
+        value = values.get(key)
+        if isinstance(value, list):
+            yield from map(_text, value)
+        elif isinstance(value, str) and by_blanks and "," not in value:
+            yield from value.split()
+        else:
+            yield from _text(value).split(",")
+
+
+def _text(value: object) -> str:
+    """A scalar as text; empty for what is none."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value) if isinstance(value, int | float) else ""
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    """Names that differ in more than their case, in order, as many as may be."""
+    found: dict[str, str] = {}
+    for name in names:
+        written = " ".join(name.split())
+        if 0 < len(written) <= MAX_NAME:
+            found.setdefault(unicodedata.normalize("NFC", written).casefold(), written)
+            if len(found) == MOST_NAMES:
+                break
+    return tuple(found.values())
+
+
+# ---- tags ----------------------------------------------------------------------------------------
+
+
+def _inline_tags(visible: str) -> Iterator[str]:
+    """The tags of a text whose code is blank, as Obsidian reads them."""
+    for pattern, group in ((INLINE, 1), (DEFINITION, 2), (_BESIDE_TAGS, 0)):
+        visible = blanked(visible, [match.span(group) for match in pattern.finditer(visible)])
+    for match in _TAG.finditer(visible):
+        written = match[1][: MAX_NAME + 1]
+        end = next((at for at, sign in enumerate(written) if not _is_of_tag(sign)), len(written))
+        tag = written[:end].strip("/")
+        # `#1984` is the number of something.
+        if any(map(str.isalnum, tag)) and not tag.isdecimal():
+            yield tag
+
+
+def _is_of_tag(sign: str) -> bool:
+    return sign.isalnum() or sign in _TAG_MARKS or unicodedata.category(sign).startswith("M")
+
+
+def _with_outer(tag: str) -> Iterator[str]:
+    """A tag, and those that it is nested in."""
+    yield tag
+    at = -1
+    for _ in range(_MOST_LEVELS):
+        at = tag.find("/", at + 1)
+        if at == -1:
+            return
+        yield tag[:at]

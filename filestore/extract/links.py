@@ -1,0 +1,208 @@
+"""The links that stand in a Markdown text, as they are written: `[[name]]` and `[label](path)`.
+
+Pure, and in linear time whatever the text. One rule: what a link leads to is not asked here; that
+depends on the other files, and so is told by `chunks/link_targets` when somebody wants to know.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from filestore.extract.markdown_spans import (
+    DEFINITION,
+    INLINE,
+    SCHEME,
+    percent_decoded,
+    unescaped,
+    without_brackets,
+    without_code,
+    without_indented_code,
+)
+
+MOST_LINKS: Final = 20_000
+"""Of one text; what a program wrote may have more, and a person reads none of them."""
+MAX_TARGET: Final = 1_024
+"""In characters; longer is the name of no file."""
+MAX_LABEL: Final = 200
+"""In characters; a longer label is cut."""
+
+_TOKEN: Final = re.compile(
+    r"\\.|!?\[\[(?P<wiki>[^\[\]\n]+)\]\]|(?P<open>!?\[)|(?P<close>\])|(?P<blank>\n[ \t]*(?=\n))"
+)
+_MOST_IN_REFERENCE: Final = 999  # characters, as CommonMark says
+_LABEL_AFTER: Final = re.compile(rf"\[([^\[\]\\]{{0,{_MOST_IN_REFERENCE}}})\]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """One link to a file, as it is written."""
+
+    kind: Literal["wiki", "markdown"]
+    target: str
+    """The name or path before the `#`; empty where the link stays in its own file. Of a Markdown
+    link with its percent signs, without angle brackets, backslashes and entities."""
+    heading: str
+    """What stands behind the `#`: a heading, its slug, or a block; empty without one."""
+    label: str
+    """What a reader sees in place of the target, on one line; empty where nothing is said."""
+    line: int
+    """Where it starts in the text, 1-based."""
+    is_embed: bool = False
+    """Whether the target is shown in place: `![[name]]`, a picture."""
+
+
+def links(text: str, *, wiki: bool = True, most: int = MOST_LINKS) -> tuple[Link, ...]:
+    """The links of a Markdown text to files, in order; what has a scheme or a host is none.
+
+    A reference link stands where it is used; a definition that is never used, where it stands.
+
+    Args:
+        text: With LF line ends.
+        wiki: Whether `[[name]]` is a link, as it is in notes.
+        most: How many; those further down are left out.
+    """
+    if "[" not in text:
+        return ()
+    visible = without_indented_code(without_code(text))
+    definitions, unused = _definitions(visible)
+    found = []
+    for at, target, label, key in _uses(visible, definitions, wiki=wiki):
+        unused.pop(key, None)
+        found.append((at, target, text[label][: 2 * MAX_LABEL]))
+    found += [(at, definitions[key], key) for key, at in unused.items()]
+    return tuple(_counted(text, sorted(found, key=lambda one: one[0])))[:most]
+
+
+def is_external(target: str) -> bool:
+    """Whether the destination of a Markdown link leads out: it has a scheme or a host."""
+    return bool(SCHEME.match(target)) or target.startswith(("//", "\\"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """Where a link leads, without where it stands."""
+
+    kind: Literal["wiki", "markdown"]
+    target: str
+    heading: str
+
+
+def _counted(text: str, found: list[tuple[int, _Target, str]]) -> Iterator[Link]:
+    line, end = 1, 0
+    for at, target, label in found:
+        line += text.count("\n", end, at)
+        end = at
+        yield Link(
+            kind=target.kind,
+            target=target.target,
+            heading=target.heading,
+            label=" ".join(label.split())[:MAX_LABEL],
+            line=line,
+            is_embed=text[at] == "!",
+        )
+
+
+def _definitions(visible: str) -> tuple[dict[str, _Target], dict[str, int]]:
+    """Where the labels of reference definitions lead, and where each definition starts."""
+    targets: dict[str, _Target] = {}
+    places: dict[str, int] = {}
+    for match in DEFINITION.finditer(visible) if "]:" in visible else ():
+        key = _key(match[1])
+        target = _markdown_target(match[2])
+        # A footnote looks like a definition, and is a text.
+        if target is not None and key not in targets and not key.startswith("^"):
+            targets[key] = target
+            places[key] = match.start(1) - 1
+    return targets, places
+
+
+def _key(label: str) -> str:
+    """A label as references are compared."""
+    return " ".join(label.casefold().split())
+
+
+def _uses(
+    visible: str, definitions: Mapping[str, _Target], *, wiki: bool
+) -> Iterator[tuple[int, _Target, slice, str]]:
+    """Each link: where it starts, where it leads, where its label stands, its definition."""
+    opened: list[int] = []
+    is_innermost = False
+    passed = 0
+    for match in _TOKEN.finditer(visible):
+        if match.start() < passed:
+            continue
+        if match["wiki"] is not None:
+            passed, target, label = _double_bracketed(visible, match, wiki=wiki)
+            if target is not None:
+                yield match.start(), target, label, ""
+        elif match["open"]:
+            opened.append(match.start())
+            is_innermost = True
+        elif match["blank"] is not None:
+            opened.clear()
+        elif match["close"] and opened:
+            start = opened.pop()
+            inner = slice(start + 1 + (visible[start] == "!"), match.start())
+            passed, target, key = _closed(visible, inner, definitions if is_innermost else {})
+            is_innermost = False
+            if target is not None:
+                yield start, target, inner, key
+
+
+def _double_bracketed(
+    visible: str, match: re.Match[str], *, wiki: bool
+) -> tuple[int, _Target | None, slice]:
+    """The end of `[[name|label]]`, where it leads, and where its label stands."""
+    # A label in brackets is one of a Markdown link if a destination follows: `[[1]](notes.md)`.
+    inline = INLINE.match(visible, match.end() - 1)
+    start, stop = match.span("wiki")
+    if inline is not None:
+        return inline.end(), _markdown_target(inline[1]), slice(start - 1, stop + 1)
+    name, bar, _ = match["wiki"].partition("|")
+    label = slice(start + len(name) + 1, stop) if bar else slice(0, 0)
+    # In a table the bar has a backslash.
+    name, _, heading = name.removesuffix("\\").partition("#")
+    name, heading = name.strip(), heading.strip()
+    is_link = wiki and 0 < len(name) + len(heading) <= MAX_TARGET and "://" not in name
+    found = _Target(kind="wiki", target=name, heading=heading) if is_link else None
+    return match.end(), found, label
+
+
+def _closed(
+    visible: str, inner: slice, definitions: Mapping[str, _Target]
+) -> tuple[int, _Target | None, str]:
+    """The end of what a closing bracket ends, where it leads, and the key of its definition."""
+    at = inner.stop
+    if visible.startswith("(", at + 1):
+        inline = INLINE.match(visible, at)
+        if inline is not None:
+            return inline.end(), _markdown_target(inline[1]), ""
+    if not definitions or at - inner.start > _MOST_IN_REFERENCE:
+        return at, None, ""
+    own = _key(visible[inner])
+    following = _LABEL_AFTER.match(visible, at + 1)
+    key = _key(following[1]) if following else ""
+    if following and (key or own) in definitions:
+        return following.end(), definitions[key or own], key or own
+    is_definition = visible.startswith(":", at + 1) and _starts_line(visible, inner.start - 1)
+    return at, None if is_definition else definitions.get(own), own
+
+
+def _starts_line(visible: str, at: int) -> bool:
+    """Whether only blanks and quote marks stand before a place in its line."""
+    start = max(at - 3, visible.rfind("\n", max(0, at - 4), at) + 1)
+    return not visible[start:at].strip(" >") and (start == 0 or visible[start - 1] == "\n")
+
+
+def _markdown_target(destination: str) -> _Target | None:
+    """Where a destination leads; None for out of the files, for nowhere, and for no file's name."""
+    if len(destination) > 4 * MAX_TARGET:
+        return None
+    written = unescaped(without_brackets(destination))
+    path, _, fragment = written.partition("#")
+    path = path.partition("?")[0].strip()
+    heading = percent_decoded(fragment) or ""
+    if is_external(written) or not 0 < len(path) + len(heading) <= MAX_TARGET:
+        return None
+    return _Target(kind="markdown", target=path, heading=heading)

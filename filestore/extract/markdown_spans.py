@@ -1,0 +1,155 @@
+"""Where code, and the destinations of links, stand in a Markdown text, without parsing all of it.
+
+Pure, and in linear time whatever the text: notes are read by the hundred thousand, and a stranger
+may have written them. One rule: nothing is moved, so that an offset here is one in the text.
+"""
+
+import html
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+_FENCE: Final = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
+_BACKTICKS: Final = re.compile(r"(?<!\\)`+|\n[ \t]*\r?\n")
+_BARE: Final = r"[^\x00-\x20\x7f()<>]"
+_DESTINATION: Final = rf"(<[^<>\n]*>|{_BARE}+(?:\({_BARE}*\){_BARE}*)*)"
+_TITLE: Final = r"""(?:[ \t\r\n]+(?:"[^"]*"|'[^']*'|\([^()]*\)))?"""
+INLINE: Final = re.compile(rf"(?<!\\)\]\([ \t\r\n]*{_DESTINATION}{_TITLE}[ \t\r\n]*\)")
+"""The end of an inline link, from the bracket that closes its label; group 1 is where it leads."""
+DEFINITION: Final = re.compile(
+    # The line end stands with the blanks before it: two runs of blanks side by side would be
+    # matched in every way in which they can be parted.
+    rf"^[ >]{{0,3}}\[([^\]\n]+)\]:(?:[ \t]*\r?\n)?[ \t]*{_DESTINATION}{_TITLE}[ \t]*\r?$",
+    re.MULTILINE,
+)
+"""A reference definition: its label, and where it leads."""
+SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
+_INDENTED: Final = re.compile(r"^(?: {4}| {0,3}\t)", re.MULTILINE)
+_LIST_ITEM: Final = re.compile(r"[ >]*(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
+
+
+def destinations(body: str) -> list[tuple[int, int]]:
+    """Where the destinations of links stand, in order: start and end, in characters."""
+    visible = without_code(body)
+    found = {match.span(1) for match in INLINE.finditer(visible)}
+    found.update(match.span(2) for match in DEFINITION.finditer(visible))
+    return sorted(found)
+
+
+def without_brackets(destination: str) -> str:
+    """A destination without its angle brackets."""
+    return destination[1:-1] if destination.startswith("<") else destination
+
+
+def unescaped(text: str) -> str:
+    """A text without its entities and backslashes."""
+    return _ESCAPE.sub(r"\1", html.unescape(text))
+
+
+def percent_decoded(name: str) -> str | None:
+    """A name as it is on the disk; None for one that no file can have."""
+    decoded = name
+    if "%" in name:
+        encoded = name.encode("utf-8", "surrogateescape")
+        decoded = unquote_to_bytes(encoded).decode("utf-8", "surrogateescape")
+    return None if "\0" in decoded else decoded
+
+
+# What is code, and no link
+
+
+def without_code(body: str) -> str:
+    """The body with blanks in place of fenced code and code spans; all else stays where it was."""
+    if "`" not in body and "~~~" not in body:
+        return body
+    return blanked(body, _code(body))
+
+
+def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """A text with blanks in place of some stretches, which are in order; line ends stay."""
+    pieces = []
+    end = 0
+    for start, stop in spans:
+        pieces += [text[end:start], re.sub(r"[^\n]", " ", text[start:stop])]
+        end = stop
+    return "".join([*pieces, text[end:]])
+
+
+def without_indented_code(body: str) -> str:
+    """The body with blanks in place of code that is marked by four blanks before it.
+
+    What is indented in a list is taken for a part of its item, and so for no code.
+    """
+    if not _INDENTED.search(body):
+        return body
+    return "\n".join(_without_indented(body))
+
+
+def _without_indented(body: str) -> Iterator[str]:
+    is_blank, in_code, in_list = True, False, False
+    for line in body.split("\n"):
+        if not line or line.isspace():
+            is_blank = True
+            yield line
+            continue
+        if _INDENTED.match(line):
+            in_code = in_code or (is_blank and not in_list)
+        else:
+            in_code = False
+            in_list = bool(_LIST_ITEM.match(line)) or (in_list and (not is_blank or line[0] == " "))
+        is_blank = False
+        yield " " * len(line) if in_code else line
+
+
+def _code(body: str) -> Iterator[tuple[int, int]]:
+    end = 0
+    for start, stop in _fenced(body):
+        yield from _spans(body, end, start)
+        yield start, stop
+        end = stop
+    yield from _spans(body, end, len(body))
+
+
+def _fenced(body: str) -> Iterator[tuple[int, int]]:
+    opened: re.Match[str] | None = None
+    for match in _FENCE.finditer(body):
+        mark, words = match[1], match[2]
+        if opened is None:
+            # Backticks after backticks are a span of code on one line, not a fence.
+            if not (mark[0] == "`" and "`" in words):
+                opened = match
+        elif mark.startswith(opened[1]) and not words.strip():
+            yield opened.start(), match.end()
+            opened = None
+    if opened is not None:
+        yield opened.start(), len(body)
+
+
+def _spans(body: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Code between runs of backticks of one length, which no blank line may part."""
+    runs: list[re.Match[str]] = []
+    for match in _BACKTICKS.finditer(body, start, stop):
+        if match[0].startswith("`"):
+            runs.append(match)
+        else:
+            yield from _paired(runs)
+            runs = []
+    yield from _paired(runs)
+
+
+def _paired(runs: list[re.Match[str]]) -> Iterator[tuple[int, int]]:
+    places: dict[int, list[int]] = {}
+    for place, run in enumerate(runs):
+        places.setdefault(len(run[0]), []).append(place)
+    at = 0
+    while at < len(runs):
+        alike = places[len(runs[at][0])]
+        following = bisect_right(alike, at)
+        if following < len(alike):
+            closing = alike[following]
+            yield runs[at].start(), runs[closing].end()
+            at = closing
+        at += 1
