@@ -8,13 +8,13 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
 
 from filestore.extract._markdown import FRONTMATTER_ERROR, plain_text
 from filestore.extract.base import Document
-from filestore.extract.links import Link, links
+from filestore.extract.links import MOST_LINKS, Link, links
 from filestore.extract.markdown_spans import (
     DEFINITION,
     INLINE,
@@ -85,22 +85,37 @@ def about(document: Document, *, name: str) -> About:
     is_note = document.extractor.startswith("markdown/")
     visible = without_indented_code(without_code(document.text)) if is_note else ""
     heading = _heading_title(document, values, visible)
-    inline = _inline_tags(visible) if "#" in visible else iter(())
     tags = (tag.lstrip("#") for tag in _frontmatter_names(values, "tags", "tag", by_blanks=True))
     return About(
         title=heading or _stem(name),
         heading_title=heading,
         aliases=_distinct(_frontmatter_names(values, "aliases", "alias")),
         description=_description(values),
-        tags=_distinct(chain(tags, inline)),
+        tags=_distinct(chain(tags, _inline_tags(visible))),
     )
 
 
 def document_links(document: Document) -> tuple[Link, ...]:
-    """The links of a document to files, in order; `[[name]]` counts in Markdown files only."""
+    """The links of a document to files, in order; `[[name]]` counts in Markdown files only.
+
+    Those in the metadata come first, on line 0: they stand above the text.
+    """
     if document.syntax != "markdown":
         return ()
-    return links(document.text, wiki=document.extractor.startswith("markdown/"))
+    is_note = document.extractor.startswith("markdown/")
+    above = _metadata_links(document.metadata.values()) if is_note else ()
+    return (*above, *links(document.text, wiki=is_note))[:MOST_LINKS]
+
+
+def _metadata_links(values: Iterable[Any]) -> Iterator[Link]:
+    """The names in brackets that stand in metadata, as in `up: "[[name]]"`."""
+    for value in values:
+        if isinstance(value, str):
+            yield from (replace(one, line=0) for one in links(value) if one.kind == "wiki")
+        elif isinstance(value, Mapping):
+            yield from _metadata_links(value.values())
+        elif isinstance(value, list):
+            yield from _metadata_links(value)
 
 
 # ---- titles --------------------------------------------------------------------------------------
@@ -182,6 +197,8 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 def _inline_tags(visible: str) -> Iterator[str]:
     """The tags of a text whose code is blank, as Obsidian reads them."""
+    if not _TAG.search(visible):
+        return
     for pattern, group in ((INLINE, 1), (DEFINITION, 2), (_BESIDE_TAGS, 0)):
         visible = blanked(visible, [match.span(group) for match in pattern.finditer(visible)])
     for match in _TAG.finditer(visible):

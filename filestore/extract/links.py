@@ -47,7 +47,7 @@ class Link:
     label: str
     """What a reader sees in place of the target, on one line; empty where nothing is said."""
     line: int
-    """Where it starts in the text, 1-based."""
+    """Where it starts in the text, 1-based; 0 in the metadata above the text."""
     is_embed: bool = False
     """Whether the target is shown in place: `![[name]]`, a picture."""
 
@@ -135,7 +135,8 @@ def _uses(
         if match["wiki"] is not None:
             passed, target, label = _double_bracketed(visible, match, wiki=wiki)
             if target is not None:
-                yield match.start(), target, label, ""
+                # Some tools write a definition for each name, so that others can follow it.
+                yield match.start(), target, label, _key(match["wiki"])
         elif match["open"]:
             opened.append(match.start())
             is_innermost = True

@@ -27,7 +27,9 @@ DEFINITION: Final = re.compile(
 """A reference definition: its label, and where it leads."""
 SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
-_INDENTED: Final = re.compile(r"^(?: {4}| {0,3}\t)", re.MULTILINE)
+_INDENTED: Final = re.compile(r" {4}| {0,3}\t")
+_FIRST_INDENTED: Final = re.compile(r"(?:\A|\n)[ \t]*(?:\n {4}|\n {0,3}\t)|\A(?: {4}| {0,3}\t)")
+_VISIBLE: Final = re.compile(r"[^\n]")
 _LIST_ITEM: Final = re.compile(r"[ >]*(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 
 
@@ -73,7 +75,7 @@ def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     pieces = []
     end = 0
     for start, stop in spans:
-        pieces += [text[end:start], re.sub(r"[^\n]", " ", text[start:stop])]
+        pieces += [text[end:start], _VISIBLE.sub(" ", text[start:stop])]
         end = stop
     return "".join([*pieces, text[end:]])
 
@@ -83,7 +85,7 @@ def without_indented_code(body: str) -> str:
 
     What is indented in a list is taken for a part of its item, and so for no code.
     """
-    if not _INDENTED.search(body):
+    if not _FIRST_INDENTED.search(body):
         return body
     return "\n".join(_without_indented(body))
 

@@ -137,6 +137,14 @@ def test_a_frontmatter_that_cannot_be_read_costs_no_tag_of_the_text():
     assert "topic" in said("---\ntitle: [broken\n---\nwords #topic").tags
 
 
+def test_links_in_the_metadata_stand_above_the_text():
+    """On line 0, wherever in the metadata; what is no name in brackets is no link there."""
+    head = '---\nup: "[[Map]]"\nsee: ["[[One|1]]", {deep: "[[Two]]"}, "[a](b.md)"]\n---\n'
+    document = for_name("n.md").extract(f"{head}\n[[Three]]".encode(), name="n.md")
+    found = [(one.target, one.line) for one in document_links(document)]
+    assert found == [("Map", 0), ("One", 0), ("Two", 0), ("Three", 2)]
+
+
 def test_links_of_notes_and_other_documents():
     """Names in brackets count in notes; code and plain text have no links."""
     for name, count in (("n.md", 2), ("n.txt", 0), ("n.py", 0)):

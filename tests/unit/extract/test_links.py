@@ -39,6 +39,7 @@ def written(text, **options):
         ("[a][Ref]\n\n[ref]: x.md 'title'", ("markdown", "x.md", "", "a")),
         ("[Ref][]\n\n[ref]: <x y.md>", ("markdown", "x y.md", "", "Ref")),
         ("[ref]\n\n[ref]: x.md\n[ref]: y.md", ("markdown", "x.md", "", "ref")),
+        ("[[name]]\n\n[name]: ../name.md 'Title'", ("wiki", "name", "", "")),
         ("[never]: x.md", ("markdown", "x.md", "", "never")),
         ("- item\n\n    [[name]] in the item", ("wiki", "name", "", "")),
     ],
