@@ -64,7 +64,8 @@ class Names:
         path = None if decoded is None else _joined(folder_of(note), decoded)
         if path is None:
             return None
-        return self._written_so(path) or self._written_so(path + _SUFFIX)
+        found = self._written_so(path)
+        return found or (None if _is_whole(path) else self._written_so(path + _SUFFIX))
 
     def wiki(self, target: str, note: ChunkPath) -> ChunkPath | None:
         """The file that a name means, in whatever case.
@@ -99,14 +100,11 @@ class Names:
 
     def _in_any_case(self, path: str, note: ChunkPath) -> ChunkPath | None:
         """The note at a path without its suffix, or the file at it."""
-        for written in (path + _SUFFIX, path):
-            # Names such as `x.md.md` are reached by the whole of their name only.
-            is_doubled = written is not path and path.casefold().endswith(_NOTES)
-            if not is_doubled:
-                exact = self._written_so(written)
-                found = exact or _nearest(self._paths.get(_folded(written), ()), folder_of(note))
-                if found is not None:
-                    return found
+        for written in (path,) if _is_whole(path) else (path + _SUFFIX, path):
+            exact = self._written_so(written)
+            found = exact or _nearest(self._paths.get(_folded(written), ()), folder_of(note))
+            if found is not None:
+                return found
         return None
 
 
@@ -141,6 +139,11 @@ def _last_name(folded: str) -> str:
     name = folded.rpartition("/")[2]
     stem, dot, suffix = name.rpartition(".")
     return stem if stem and f"{dot}{suffix}" in _NOTES else name
+
+
+def _is_whole(path: str) -> bool:
+    """Whether a path has the suffix of a note, so that no other is left out."""
+    return path.casefold().endswith(_NOTES)
 
 
 def _joined(folder: str, target: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What a document says about itself: its title, other names, description and tags.
+"""What a document says about itself: title, other names, description, tags and links.
 
 Pure. Keys of the frontmatter count in whatever case. One rule: what a stranger wrote stays small:
 so many names, each of so many characters, whatever the document holds.
@@ -19,8 +19,7 @@ from filestore.extract.markdown_spans import (
     DEFINITION,
     INLINE,
     blanked,
-    without_code,
-    without_indented_code,
+    without_any_code,
 )
 
 MAX_TITLE: Final = 500
@@ -62,6 +61,8 @@ class About:
     """On one line."""
     tags: tuple[str, ...]
     """Without `#`; first those of the metadata, then those in the text."""
+    links: tuple[Link, ...]
+    """To files, in order: those in the metadata, on line 0, then those in the text."""
 
     def pairs(self) -> Iterator[tuple[str, str]]:
         """What filters match beside the metadata itself: each key and value once.
@@ -82,8 +83,9 @@ def about(document: Document, *, name: str) -> About:
         name: The name or path of its file.
     """
     values = {key.casefold(): value for key, value in reversed(list(document.metadata.items()))}
+    # What `#word` and `[[name]]` are in notes, they are not in what was a web page or a PDF.
     is_note = document.extractor.startswith("markdown/")
-    visible = without_indented_code(without_code(document.text)) if is_note else ""
+    visible = without_any_code(document.text) if document.syntax == "markdown" else ""
     heading = _heading_title(document, values, visible)
     tags = (tag.lstrip("#") for tag in _frontmatter_names(values, "tags", "tag", by_blanks=True))
     return About(
@@ -91,20 +93,17 @@ def about(document: Document, *, name: str) -> About:
         heading_title=heading,
         aliases=_distinct(_frontmatter_names(values, "aliases", "alias")),
         description=_description(values),
-        tags=_distinct(chain(tags, _inline_tags(visible))),
+        tags=_distinct(chain(tags, _inline_tags(visible) if is_note else ())),
+        links=_document_links(document, visible, is_note=is_note),
     )
 
 
-def document_links(document: Document) -> tuple[Link, ...]:
-    """The links of a document to files, in order; `[[name]]` counts in Markdown files only.
-
-    Those in the metadata come first, on line 0: they stand above the text.
-    """
+def _document_links(document: Document, visible: str, *, is_note: bool) -> tuple[Link, ...]:
+    """Links of the metadata, then of the text; only notes have names in brackets."""
     if document.syntax != "markdown":
         return ()
-    is_note = document.extractor.startswith("markdown/")
     above = _metadata_links(document.metadata.values()) if is_note else ()
-    return (*above, *links(document.text, wiki=is_note))[:MOST_LINKS]
+    return (*above, *links(document.text, visible=visible, wiki=is_note))[:MOST_LINKS]
 
 
 def _metadata_links(values: Iterable[Any]) -> Iterator[Link]:

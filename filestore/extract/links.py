@@ -15,9 +15,8 @@ from filestore.extract.markdown_spans import (
     SCHEME,
     percent_decoded,
     unescaped,
+    without_any_code,
     without_brackets,
-    without_code,
-    without_indented_code,
 )
 
 MOST_LINKS: Final = 20_000
@@ -52,19 +51,22 @@ class Link:
     """Whether the target is shown in place: `![[name]]`, a picture."""
 
 
-def links(text: str, *, wiki: bool = True, most: int = MOST_LINKS) -> tuple[Link, ...]:
+def links(
+    text: str, *, visible: str | None = None, wiki: bool = True, most: int = MOST_LINKS
+) -> tuple[Link, ...]:
     """The links of a Markdown text to files, in order; what has a scheme or a host is none.
 
     A reference link stands where it is used; a definition that is never used, where it stands.
 
     Args:
         text: With LF line ends.
+        visible: The text without its code, where that is known.
         wiki: Whether `[[name]]` is a link, as it is in notes.
         most: How many; those further down are left out.
     """
     if "[" not in text:
         return ()
-    visible = without_indented_code(without_code(text))
+    visible = without_any_code(text) if visible is None else visible
     definitions, unused = _definitions(visible)
     found = []
     for at, target, label, key in _uses(visible, definitions, wiki=wiki):

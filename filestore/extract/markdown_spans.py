@@ -12,7 +12,8 @@ from typing import Final
 from urllib.parse import unquote_to_bytes
 
 _FENCE: Final = re.compile(r"^[ \t>]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
-_BACKTICKS: Final = re.compile(r"(?<!\\)`+|\n[ \t]*\r?\n")
+_BACKTICKS: Final = re.compile(r"(?<!\\)`+")
+_BLANK_LINE: Final = re.compile(r"\n[ \t]*\r?\n")
 _BARE: Final = r"[^\x00-\x20\x7f()<>]"
 _DESTINATION: Final = rf"(<[^<>\n]*>|{_BARE}+(?:\({_BARE}*\){_BARE}*)*)"
 _TITLE: Final = r"""(?:[ \t\r\n]+(?:"[^"]*"|'[^']*'|\([^()]*\)))?"""
@@ -80,7 +81,12 @@ def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return "".join([*pieces, text[end:]])
 
 
-def without_indented_code(body: str) -> str:
+def without_any_code(body: str) -> str:
+    """The body with blanks in place of all its code, in fences, in spans, or indented."""
+    return _without_indented_code(without_code(body))
+
+
+def _without_indented_code(body: str) -> str:
     """The body with blanks in place of code that is marked by four blanks before it.
 
     What is indented in a list is taken for a part of its item, and so for no code.
@@ -134,11 +140,10 @@ def _spans(body: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
     """Code between runs of backticks of one length, which no blank line may part."""
     runs: list[re.Match[str]] = []
     for match in _BACKTICKS.finditer(body, start, stop):
-        if match[0].startswith("`"):
-            runs.append(match)
-        else:
+        if runs and _BLANK_LINE.search(body, runs[-1].end(), match.start()):
             yield from _paired(runs)
             runs = []
+        runs.append(match)
     yield from _paired(runs)
 
 

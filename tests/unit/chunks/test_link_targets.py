@@ -140,6 +140,8 @@ def test_a_whole_path_is_always_found(paths, note):
     """From the root by name, and from the note as Markdown writes it, percent signs and all."""
     names = Names(paths)
     for path in paths:
+        if note.startswith(f"{path}/"):
+            continue  # a file is no folder of another
         relative = posixpath.relpath(path, posixpath.dirname(note) or ".")
         assert names.resolve(markdown(quote(relative)), note) == path
         assert names.resolve(markdown(f"/{quote(path)}"), note) == path

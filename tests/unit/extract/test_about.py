@@ -11,7 +11,6 @@ from filestore.extract.about import (
     MAX_TITLE,
     MOST_NAMES,
     about,
-    document_links,
 )
 
 MARKUP = st.text(st.sampled_from("#[]()<>`&;:/-_ \n\taé1\u0301🙂'\"=.,"), max_size=60)
@@ -140,16 +139,19 @@ def test_a_frontmatter_that_cannot_be_read_costs_no_tag_of_the_text():
 def test_links_in_the_metadata_stand_above_the_text():
     """On line 0, wherever in the metadata; what is no name in brackets is no link there."""
     head = '---\nup: "[[Map]]"\nsee: ["[[One|1]]", {deep: "[[Two]]"}, "[a](b.md)"]\n---\n'
-    document = for_name("n.md").extract(f"{head}\n[[Three]]".encode(), name="n.md")
-    found = [(one.target, one.line) for one in document_links(document)]
+    found = [(one.target, one.line) for one in said(f"{head}\n[[Three]]").links]
     assert found == [("Map", 0), ("One", 0), ("Two", 0), ("Three", 2)]
+
+
+def test_the_first_heading_of_a_page_is_its_title():
+    """What was made into Markdown has headings as notes have."""
+    assert said("<h2>Below</h2><p>words</p>", "a.html").heading_title == "Below"
 
 
 def test_links_of_notes_and_other_documents():
     """Names in brackets count in notes; code and plain text have no links."""
     for name, count in (("n.md", 2), ("n.txt", 0), ("n.py", 0)):
-        document = for_name(name).extract(b"x = [[a]] [b](c.md)", name=name)
-        assert len(document_links(document)) == count
+        assert len(said("x = [[a]] [b](c.md)", name).links) == count
 
 
 @given(text=MARKUP)

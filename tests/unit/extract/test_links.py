@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.extract.links import MAX_LABEL, MAX_TARGET, MOST_LINKS, links
-from filestore.extract.markdown_spans import without_code, without_indented_code
+from filestore.extract.markdown_spans import without_any_code
 
 NAMES = st.text(st.sampled_from("abé 1/-_."), min_size=1, max_size=12).filter(
     lambda name: name == name.strip()
@@ -110,7 +110,7 @@ def test_whatever_the_text_links_stand_in_it_in_order(text):
 @given(text=MARKUP)
 def test_blanks_in_place_of_code_move_nothing(text):
     """Every other character stays where it was, and so does every line end."""
-    visible = without_indented_code(without_code(text))
+    visible = without_any_code(text)
     assert len(visible) == len(text)
     assert all(new in (old, " ") for new, old in zip(visible, text, strict=True))
     assert visible.count("\n") == text.count("\n")
