@@ -74,6 +74,10 @@ class About:
         found += [("tags", part) for tag in self.tags for part in _with_outer(tag)]
         yield from dict.fromkeys((key, value) for key, value in found if value)
 
+    def words(self) -> str:
+        """What the document is found under beside its title and text, a line each."""
+        return "\n".join(filter(None, [*self.aliases, " ".join(self.tags), self.description]))
+
 
 def about(document: Document, *, name: str) -> About:
     """What a document says about itself.

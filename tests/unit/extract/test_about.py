@@ -131,6 +131,13 @@ def test_nested_tags_count_as_those_around_them():
     ]
 
 
+def test_words_are_what_else_a_document_is_found_under():
+    """Aliases, tags and description; nothing where it says none of them."""
+    text = "---\ntitle: T\naliases: [One, Two words]\ntags: a/b\nsummary: Short.\n---\n#c"
+    assert said(text).words() == "One\nTwo words\na/b c\nShort."
+    assert said("words").words() == ""
+
+
 def test_a_frontmatter_that_cannot_be_read_costs_no_tag_of_the_text():
     """The body says what it says."""
     assert "topic" in said("---\ntitle: [broken\n---\nwords #topic").tags
