@@ -1,16 +1,18 @@
 """The links of a chunk file or an original, and those that lead to it.
 
-Two kinds: a person's own, from chunk file to chunk file, which the catalog keeps; and those that
-came with an original, which lead from where it lies to other originals. One rule: what an original
-links to is told by the records of the store, and never looked for on the disk.
+Three kinds: those of notes in place, see `note_links`; a person's own, from chunk file to chunk
+file, which the catalog keeps; and those that came with an original, which lead from where it lies
+to other originals. One rule: what an original links to is told by the records of the store, and
+never looked for on the disk.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from filestore.browse import note_links
 from filestore.browse.looks import looks
-from filestore.browse.meant import meant
+from filestore.browse.meant import Meant, meant
 from filestore.catalog import Catalog, FileRow, decode_path, encode_path, queries
 from filestore.chunks import kept
 from filestore.chunks.frontmatter import split
@@ -33,13 +35,15 @@ class Link(JsonObject):
     """One link, as it was indexed."""
 
     path: StorePath
-    """The chunk file in which it stands."""
+    """The chunk file, or the document in place, in which it stands."""
     line: int | None
-    """Where in that file, 1-based; None for the children of a summary."""
+    """Where in that file, 1-based; None for the children of a summary, in the metadata of a note,
+    and in a document without lines."""
     freshness: Freshness
     """Of that file."""
     target: str
-    """The chunk file, or the original, that it leads to."""
+    """The chunk file, the original or the document that it leads to; where a note names no file,
+    as the note has it."""
     state: State
     """``there``; of a chunk file also ``gone``, ``moved`` or ``dangling``; ``not added`` for an
     original that no record names."""
@@ -81,14 +85,8 @@ def links(parts: Parts, path: str) -> Links:
     catalog, tree = parts.catalog(), parts.places.tree
     with catalog.snapshot():
         asked = meant(parts.places, catalog, path)
-        documents = {source for _, _, source, _ in catalog.documents()}
-        outgoing = [
-            link
-            for row in asked.rows
-            for link in _outgoing(tree, catalog, row, documents, asked.line)
-        ]
-        originals = {catalog.source_of(row) for row in asked.rows if row.origin} - {None}
-        incoming = _incoming(tree, catalog, asked.paths, {one for one in originals if one})
+        look_up = _of_notes if parts.places.is_in_place else _of_chunks
+        outgoing, incoming = look_up(tree, catalog, asked)
         now = _now(parts, catalog, [*outgoing, *incoming])
         return Links(
             to=tuple(map(tree.store_path, asked.paths)),
@@ -98,6 +96,32 @@ def links(parts: Parts, path: str) -> Links:
             incoming=tuple(_as_now(incoming, now)),
             notes=tuple(freshness.notes(list(now.values()))),
         )
+
+
+def _of_notes(tree: Tree, catalog: Catalog, asked: Meant) -> tuple[list[Link], list[Link]]:
+    """The links of a note that lies in place, and those of others to it."""
+    (row,) = asked.rows
+    return (
+        [_of_note(tree, one) for one in note_links.of_note(catalog, row, asked.line)],
+        [_of_note(tree, one) for one in note_links.to_note(catalog, row.path)],
+    )
+
+
+def _of_note(tree: Tree, link: note_links.NoteLink) -> Link:
+    if link.target is None:
+        return _link(tree, link.path, link.line, link.written, "dangling")
+    return _link(tree, link.path, link.line, tree.store_path(link.target), "there")
+
+
+def _of_chunks(tree: Tree, catalog: Catalog, asked: Meant) -> tuple[list[Link], list[Link]]:
+    """The links of some chunk files, and those of others to them or to their original."""
+    documents = {source for _, _, source, _ in catalog.documents()}
+    outgoing = [
+        link for row in asked.rows for link in _outgoing(tree, catalog, row, documents, asked.line)
+    ]
+    originals = {catalog.source_of(row) for row in asked.rows if row.origin} - {None}
+    incoming = _incoming(tree, catalog, asked.paths, {one for one in originals if one})
+    return outgoing, incoming
 
 
 def _outgoing(

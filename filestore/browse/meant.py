@@ -12,7 +12,7 @@ from typing import Final
 
 from filestore.browse.file import UnknownPathError, below_chunked
 from filestore.catalog import Catalog, FileRow
-from filestore.chunks import chunk_file, kept
+from filestore.chunks import chunk_file, document, kept
 from filestore.chunks.observation import INDEXED
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, UsageError
@@ -139,12 +139,19 @@ def rows_of(catalog: Catalog, source: str) -> list[FileRow]:
 
 
 def _require_line(catalog: Catalog, row: FileRow, line: int) -> None:
-    count = len((catalog.content(row.id) or b"").splitlines())
+    count = _line_count(catalog.content(row.id) or b"")
     if line > count:
         raise NoLineError(
             f"there is no line {line:,}: as indexed the file has {count:,}",
             remedy="leave the line out, or 'filestore sync' after an edit",
         )
+
+
+def _line_count(data: bytes) -> int:
+    """The lines of the file that was kept; 0 for a document that is no text."""
+    if not document.is_document(data):
+        return len(data.splitlines())
+    return max((section.end_line for section in document.decode(data).sections), default=0)
 
 
 def _row_at(places: Places, catalog: Catalog, found: Meant, line: int) -> FileRow:

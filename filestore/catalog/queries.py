@@ -152,6 +152,13 @@ def files_with_links(catalog: Catalog) -> Iterator[tuple[bytes, str | None, str,
     )
 
 
+def indexed_contents(catalog: Catalog) -> Iterator[tuple[bytes, bytes]]:
+    """Path and last good bytes of every indexed file, by path."""
+    return catalog.connection.execute(
+        "SELECT path, data FROM files JOIN contents ON file = id WHERE state = '' ORDER BY path"
+    )
+
+
 def links_to(catalog: Catalog, target: bytes) -> list[tuple[bytes, bytes]]:
     """Path and target of a person's own links to a file, also to names that it had before."""
     return catalog.rows(

@@ -1,0 +1,77 @@
+"""`filestore links` of notes that lie in place: where they lead, and from which line of a file."""
+
+import json
+
+import pytest
+
+NOTES = {
+    "Home.md": (
+        '---\r\naliases: [Start]\r\nup: "[[Map]]"\r\n---\r\n\r\n# Home\r\n\r\n'
+        "See [[deep note|it]]\r\nand [the map](sub/Map.md#top), ![](picture.png).\r\n"
+    ),
+    "sub/Map.md": "# Map\n\n[[Start]] and [home](../Home.md), [[Nowhere]], [[#Map]], `[[Home]]`\n",
+    "sub/b/Deep note.md": "---\ntitle: [broken\n---\nBack: [[Home#Home]]\n\n[w](https://x.org)\n",
+    "b/Überblick.md": "[[home]]\n\n[self](%C3%9Cberblick.md)\n",
+    "other.txt": "[[Home]] is no link in plain text\n",
+}
+
+
+@pytest.fixture
+def notes(run, tmp_path):
+    """A folder of notes that is a store, indexed."""
+    folder = tmp_path / "notes"
+    for name, text in NOTES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    assert run("init", "--in-place", "--embedder", "builtin", cwd=folder).code == 0
+    assert run("sync", cwd=folder).code == 0
+    return folder
+
+
+def linked(run, notes, path):
+    found = json.loads(run("links", path, "--json", cwd=notes).stdout)
+    return tuple(
+        [(one["path"], one["line"], one["target"], one["state"]) for one in found[key]]
+        for key in ("outgoing", "incoming")
+    )
+
+
+def test_links_lead_to_files_and_back(run, notes):
+    """By name, alias and path, with the lines an editor counts; metadata has none."""
+    outgoing, incoming = linked(run, notes, "Home.md")
+    assert outgoing == [
+        ("Home.md", None, "sub/Map.md", "there"),
+        ("Home.md", 8, "sub/b/Deep note.md", "there"),
+        ("Home.md", 9, "sub/Map.md", "there"),
+    ]
+    assert incoming == [
+        ("b/Überblick.md", 1, "Home.md", "there"),
+        ("sub/Map.md", 3, "Home.md", "there"),
+        ("sub/Map.md", 3, "Home.md", "there"),
+        ("sub/b/Deep note.md", 4, "Home.md", "there"),
+    ]
+
+
+def test_a_name_that_no_file_has_is_told(run, notes):
+    """And the exit code says so; a link within the note is none."""
+    outgoing, _ = linked(run, notes, "sub/Map.md")
+    assert outgoing[-1] == ("sub/Map.md", 3, "Nowhere", "dangling")
+    assert len(outgoing) == 3
+    assert run("links", "sub/Map.md", cwd=notes).code == 1
+
+
+def test_links_of_one_line(run, notes):
+    """PATH:LINE asks for those that stand in it."""
+    outgoing, _ = linked(run, notes, "Home.md:9")
+    assert [target for _, _, target, _ in outgoing] == ["sub/Map.md"]
+
+
+def test_a_new_file_is_what_a_name_means_from_then_on(run, notes):
+    """Nothing of what names mean is kept: no note that links there is read again."""
+    (notes / "Nowhere.md").write_text("Here.\n")
+    assert run("sync", cwd=notes).code == 0
+    assert linked(run, notes, "Nowhere.md") == (
+        [],
+        [("sub/Map.md", 3, "Nowhere.md", "there")],
+    )
