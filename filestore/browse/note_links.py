@@ -56,7 +56,7 @@ def to_note(catalog: Catalog, path: ChunkPath) -> list[NoteLink]:
     names = Names(_paths(catalog), aliases)
     own = [alias for alias, one in aliases if one == path]
     keys = path_keys(path, own)
-    looked_for = [_longest_word(name) for name in (path.rpartition("/")[2], *own)]
+    looked_for = [_words(name) for name in (path.rpartition("/")[2], *own)]
     found = []
     for linking, data in queries.indexed_contents(catalog):
         if _may_link(data, looked_for):
@@ -69,23 +69,26 @@ def to_note(catalog: Catalog, path: ChunkPath) -> list[NoteLink]:
     return found
 
 
-def _may_link(data: bytes, looked_for: Iterable[bytes]) -> bool:
+def _may_link(data: bytes, looked_for: Iterable[list[bytes]]) -> bool:
     """Whether a document may have a link to one of some names, told without reading it.
 
-    In whatever case a name is written, its longest word of ASCII letters is there, unless some of
-    them are written as percent signs or entities.
+    In whatever case a name is written, its words of ASCII letters are there, unless some of them
+    are written as percent signs or entities.
     """
     if not any(mark in data for mark in _MARKS):
         return False
     lowered = data.lower()
-    return b"%" in data or b"&#" in data or any(word in lowered for word in looked_for)
+    return (
+        b"%" in data
+        or b"&#" in data
+        or any(all(word in lowered for word in words) for words in looked_for)
+    )
 
 
-def _longest_word(name: str) -> bytes:
-    """Empty for a name without any, which then is looked for in every document."""
+def _words(name: str) -> list[bytes]:
+    """None of a name without any, which then may be in every document."""
     stem = name.rpartition(".")[0] or name
-    words = _LETTERS.findall(stem.encode("utf-8", "surrogateescape"))
-    return max(words, key=len, default=b"").lower()
+    return [word.lower() for word in _LETTERS.findall(stem.encode("utf-8", "surrogateescape"))]
 
 
 def _resolved(
