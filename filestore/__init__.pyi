@@ -2,10 +2,10 @@
 
 from filestore._version import __version__ as __version__
 from filestore.config.discovery import NoStoreError as NoStoreError
+from filestore.core.codes import CODES as CODES
 from filestore.core.errors import FilestoreError as FilestoreError
 from filestore.core.errors import RefusedError as RefusedError
 from filestore.core.errors import UsageError as UsageError
-from filestore.core.findings import CODES as CODES
 from filestore.core.findings import Finding as Finding
 from filestore.core.progress import Progress as Progress
 from filestore.fs.lock import LockedError as LockedError

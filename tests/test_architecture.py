@@ -327,7 +327,7 @@ def _first_words(tree: ast.AST) -> Iterator[str]:
         yield from itertools.islice((one for one in commands if one != "git"), 1)
 
 
-ALLOWED_CODE_SETS: Final = {("filestore/core/findings", "CODES")}
+ALLOWED_CODE_SETS: Final = {("filestore/core/codes", "CODES")}
 """Where codes may be listed: the table itself."""
 
 

@@ -21,8 +21,8 @@ from filestore.browse.vectors import NoVectorError as NoVectorError
 from filestore.browse.vectors import VectorMap as VectorMap
 from filestore.catalog import CatalogNewerError as CatalogNewerError
 from filestore.config.discovery import find_root as find_root
+from filestore.core.codes import Code as Code
 from filestore.core.example import copy_example as copy_example
-from filestore.core.findings import Code as Code
 from filestore.core.findings import is_clean as is_clean
 from filestore.core.packages import install_line as install_line
 from filestore.core.paths import CHUNKS as CHUNKS

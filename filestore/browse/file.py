@@ -22,8 +22,8 @@ from filestore.chunks.observe import (
 )
 from filestore.chunks.reconstruct import Reconstruction, reconstruct
 from filestore.config.layout import Places
+from filestore.core.codes import codes_where
 from filestore.core.errors import FilestoreError
-from filestore.core.findings import codes_where
 from filestore.core.hashing import content_hash
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of, is_below
 from filestore.core.schema import JsonObject

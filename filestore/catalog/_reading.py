@@ -33,7 +33,7 @@ from filestore.catalog._rows import (
 )
 from filestore.catalog._schema import connect, damaged
 from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, UNMERGED_BEFORE
-from filestore.core.findings import CODES
+from filestore.core.codes import CODES
 from filestore.core.hashing import content_hash, origin_hash
 from filestore.core.paths import ChunkPath
 from filestore.fs.scan import PackedFolder

@@ -260,3 +260,13 @@ def count_of_texts(catalog: Catalog, files: int) -> int:
     """How many texts so many searchable files are: a store has documents alone, or none."""
     some = catalog.rows("SELECT kind FROM files WHERE state = '' LIMIT 1")
     return catalog.count("parts") if some == [(DOCUMENT,)] else files
+
+
+def files_with_key(catalog: Catalog, key: str) -> list[tuple[ChunkPath, str]]:
+    """Path and value of every searchable file whose own metadata has a key, by path."""
+    found = catalog.rows(
+        "SELECT path, value FROM facts JOIN files ON files.id = file"
+        " WHERE key = ? AND state = '' ORDER BY path",
+        (key,),
+    )
+    return [(decode_path(path), str(value)) for path, value in found]

@@ -158,6 +158,8 @@ class Chunk:
     """Of a document in place; none of a chunk file."""
     names: str = ""
     """What else a document in place is found under."""
+    pairs: tuple[tuple[str, str], ...] = ()
+    """What filters match of it beside its frontmatter: aliases, tags in its text."""
 
 
 class OurKeys(TypedDict, total=False):

@@ -47,6 +47,8 @@ class Extracted:
     names: str = ""
     """What else it is found under: aliases, tags, description, in words."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    pairs: Sequence[Sequence[str]] = ()
+    """Key and value of what filters match beside the metadata."""
     pages: Sequence[Sequence[int]] = ()
     """Start and number of each page."""
     outline: Sequence[Sequence[Any]] = ()
@@ -134,4 +136,5 @@ def as_chunk(document: Extracted) -> Chunk:
         frontmatter=document.metadata,
         sections=tuple(document.sections),
         names=document.names,
+        pairs=tuple((key, value) for key, value in document.pairs),
     )

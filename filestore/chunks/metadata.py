@@ -4,9 +4,12 @@ Nested keys are joined by a dot, a list gives one pair an item, values are compa
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+
+if TYPE_CHECKING:
+    from filestore.chunks.chunk_file import Chunk
 
 MAX_VALUE: Final = 512
 """Longer values are text, not metadata."""
@@ -18,6 +21,11 @@ UNFILTERED: Final = frozenset({"origin", "order", "overlap", "questions", "child
 def metadata_pairs(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Every pair of some metadata, each once, in order."""
     yield from dict.fromkeys(_nested("", values, 0))
+
+
+def pairs_of(chunk: "Chunk") -> Iterator[tuple[str, str]]:
+    """Every pair of a file, each once, in order."""
+    yield from dict.fromkeys((*metadata_pairs(chunk.frontmatter), *chunk.pairs))
 
 
 def _nested(prefix: str, values: Mapping[str, Any], depth: int) -> Iterator[tuple[str, str]]:

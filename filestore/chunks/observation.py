@@ -6,7 +6,7 @@ Apart from `observe`, because a clean tree is recognised by stats and needs no p
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from filestore.core.findings import CODES
+from filestore.core.codes import CODES
 from filestore.core.hashing import content_hash, vector_id
 from filestore.core.paths import ChunkPath
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from filestore.core.findings import CODES, Finding
+from filestore.core.codes import CODES
+from filestore.core.findings import Finding
 from filestore.core.safe_text import safe_json, safe_text, shown_path
 from filestore.core.schema import make
 

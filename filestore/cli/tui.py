@@ -116,7 +116,8 @@ def _findings(path: str) -> Any:
     """
     import json
 
-    from filestore.core.findings import CODES, Finding
+    from filestore.core.codes import CODES
+    from filestore.core.findings import Finding
     from filestore.fs.disk import FileTooLargeError, read_given
 
     try:

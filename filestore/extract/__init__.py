@@ -20,6 +20,7 @@ __all__ = [
     "Extractor",
     "for_name",
     "is_code",
+    "is_known",
     "is_read",
     "is_text",
     "suffix_is_read",
@@ -121,6 +122,11 @@ def suffix_is_read(suffix: str) -> bool | None:
 def is_text(name: str) -> bool:
     """Whether a file, by its name, is text that a person reads in an editor. Loads no extractor."""
     return os.path.splitext(name)[1].lower() not in _NO_TEXT
+
+
+def is_known(name: str) -> bool:
+    """Whether the name of a file says its format; any other is read as text. Loads no extractor."""
+    return os.path.splitext(name)[1].lower() in _BY_SUFFIX or bool(language_of(name))
 
 
 def is_code(name: str) -> bool:

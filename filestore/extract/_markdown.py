@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filestore.extract._text import decode, encoding_metadata
 from filestore.extract.base import (
+    FRONTMATTER_ERROR,
     MAX_DEPTH,
     DepthError,
     Document,
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from markdown_it.token import Token
-
-FRONTMATTER_ERROR: Final = "frontmatter_error"
-"""The metadata key under which an unreadable frontmatter is reported."""
 
 _LIMIT_BYTES: Final = 65_536
 _MAX_EVENTS: Final = 10_000

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
 
-from filestore.extract._markdown import FRONTMATTER_ERROR, plain_text
-from filestore.extract.base import Document
+from filestore.extract._markdown import plain_text
+from filestore.extract.base import FRONTMATTER_ERROR, Document
 from filestore.extract.links import MOST_LINKS, Link, links
 from filestore.extract.markdown_spans import (
     DEFINITION,
@@ -69,7 +69,7 @@ class About:
 
         A tag `a/b` counts as `a`, too: whoever looks for a subject means what lies below it.
         """
-        found = [("title", self.title), ("description", self.description)]
+        found = [("title", self.heading_title), ("description", self.description)]
         found += [("aliases", alias) for alias in self.aliases]
         found += [("tags", part) for tag in self.tags for part in _with_outer(tag)]
         yield from dict.fromkeys((key, value) for key, value in found if value)

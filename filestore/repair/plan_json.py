@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 
 import orjson
 
+from filestore.core.codes import CODES
 from filestore.core.errors import FilestoreError, RefusedError
-from filestore.core.findings import CODES
 from filestore.core.packages import UPGRADE
 from filestore.core.paths import CHUNKS, StorePath, Tree, has_plain_names
 from filestore.core.safe_text import brief

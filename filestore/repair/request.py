@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from filestore.catalog import Catalog
 from filestore.config.layout import Places
 from filestore.config.settings import Settings
+from filestore.core.codes import CODES, codes_where
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
-from filestore.core.findings import CODES, Finding, codes_where
+from filestore.core.findings import Finding
 from filestore.core.paths import (
     ChunkPath,
     StorePath,

@@ -7,7 +7,7 @@ them when the sidecar is written, and kept. One rule: the same bytes are never e
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from filestore import extract
@@ -22,6 +22,7 @@ from filestore.config.layout import MAX_SOURCE_BYTES, Places
 from filestore.config.settings import LayoutName
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath
+from filestore.extract.about import about
 from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
 from filestore.extract.lines import Lines
 from filestore.extract.pool import Extraction, Pending, needs_child
@@ -146,8 +147,7 @@ class InPlace(Layout):
         except EmptyDocumentError as error:
             _fail(look, "empty", error)
         except FilestoreError as error:
-            is_text = extract.is_text(look.path)
-            _fail(look, "bad-encoding" if is_text else "extraction-failed", error)
+            _fail(look, _code_of_failure(look.path), error)
         else:
             kept.fill(look, encode(_cut(document, look, chunker), look.file_hash))
 
@@ -161,6 +161,14 @@ def _extracted_here(data: bytes, name: str) -> Document:
     if extractor is None:
         raise ExtractionError(f"{name}: no extractor reads this kind of file")
     return extractor.extract(data, name=name)
+
+
+def _code_of_failure(path: ChunkPath) -> str:
+    """What a file is that cannot be read as a document."""
+    if not extract.is_text(path):
+        return "extraction-failed"
+    # Of a name that says nothing, what is no text is no document either.
+    return "bad-encoding" if extract.is_known(os.path.basename(path)) else "litter"
 
 
 def _fail(look: Observation, code: str, error: FilestoreError) -> None:
@@ -178,6 +186,10 @@ def _label(look: Observation) -> str:
 
 def _cut(document: Document, look: Observation, chunker: Chunker) -> Extracted:
     """A document with its sections."""
+    said = about(document, name=look.path)
+    if document.title == os.path.basename(look.path):
+        # What is embedded must not hang on what a file is called: a rename embeds nothing.
+        document = replace(document, title="")
     lines = Lines.of(document, look.data, name=look.path) if extract.is_text(look.path) else None
     sections = []
     for piece in chunker.pieces(document):
@@ -200,8 +212,10 @@ def _cut(document: Document, look: Observation, chunker: Chunker) -> Extracted:
         chunker=chunker.label,
         sections=sections,
         heading=document.title,
-        title=str(document.title or document.metadata.get("title") or ""),
+        title=said.heading_title,
+        names=said.words(),
         metadata=document.metadata,
+        pairs=list(said.pairs()),
         pages=[(page.start, page.number) for page in document.pages],
         outline=[tuple(asdict(symbol).values()) for symbol in document.outline],
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from filestore.catalog import Catalog, FileRow, encode_place
 from filestore.chunks import chunk_file
 from filestore.chunks.layout import Layout
-from filestore.chunks.metadata import metadata_pairs
+from filestore.chunks.metadata import metadata_pairs, pairs_of
 from filestore.chunks.observation import DOCUMENT, INDEXED, Observation
 from filestore.chunks.resource_record import Record
 from filestore.core.paths import ChunkPath, folder_of
@@ -80,8 +80,8 @@ def texts_of(look: Observation) -> Iterator[tuple[bytes, str]]:
 
 def metadata_of(look: Observation, identifier: int) -> Iterator[tuple[str, str, int]]:
     """Key, value and row id of the metadata of a chunk file."""
-    values = look.chunk.frontmatter if look.chunk else {}
-    return ((key, value, identifier) for key, value in metadata_pairs(values))
+    pairs = pairs_of(look.chunk) if look.chunk else ()
+    return ((key, value, identifier) for key, value in pairs)
 
 
 def record_metadata(record: Record) -> Iterator[tuple[str, str, str]]:

@@ -12,7 +12,7 @@ from filestore.catalog import Catalog
 from filestore.chunks import chunk_file, kept, resource_record
 from filestore.chunks.layout import resource_of
 from filestore.chunks.links import own_links
-from filestore.chunks.metadata import metadata_pairs
+from filestore.chunks.metadata import metadata_pairs, pairs_of
 from filestore.chunks.observation import DOCUMENT
 from filestore.config.layout import CATALOG
 from filestore.core.findings import Finding
@@ -116,7 +116,7 @@ def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
     except ValueError:
         # Of bytes that are damaged themselves the rows tell.
         return ""
-    if catalog.metadata_of(identifier) != set(metadata_pairs(chunk.frontmatter)):
+    if catalog.metadata_of(identifier) != set(pairs_of(chunk)):
         return "its metadata is not that of its frontmatter"
     if chunk.origin is not None and chunk_file.hand_edited(chunk):
         # Which links are a person's own depends on what was generated, as it was known then.

@@ -10,7 +10,8 @@ from filestore.catalog import Catalog, in_batches, queries
 from filestore.chunks import kept
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.config.layout import EMBEDDINGS, SETTINGS
-from filestore.core.findings import Finding, codes_where
+from filestore.core.codes import codes_where
+from filestore.core.findings import Finding
 from filestore.core.paths import TOP
 from filestore.core.progress import OnProgress, Progress
 from filestore.embed import EndpointError, ModelMissing, ModelUnusable

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import queries
 from filestore.config.layout import EMBEDDINGS, Places
-from filestore.core.findings import Finding, codes_where
+from filestore.core.codes import codes_where
+from filestore.core.findings import Finding
 from filestore.core.hashing import vector_id
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.sidecar import vector_file

@@ -16,6 +16,7 @@ from filestore.config.layout import SETTINGS
 from filestore.config.settings import Settings
 from filestore.core.findings import Finding
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
+from filestore.extract.base import FRONTMATTER_ERROR
 from filestore.sidecar import originals
 from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
@@ -29,7 +30,11 @@ _NAMED: Final = 3
 
 def open_matters(snapshot: StoreSnapshot) -> list[Finding]:
     """What waits for a person, cheap enough for `status`."""
-    return [*ingest_conflicts(snapshot), *dangling_links(snapshot)]
+    return [
+        *ingest_conflicts(snapshot),
+        *dangling_links(snapshot),
+        *ignored_frontmatter(snapshot),
+    ]
 
 
 def check(snapshot: StoreSnapshot, report: VerificationReport) -> None:
@@ -119,6 +124,15 @@ def dangling_link(tree: Tree, link: LinkRow) -> Finding:
     return Finding(
         code="link-dangling", path=tree.store_path(link.path), detail=detail, other=other
     )
+
+
+def ignored_frontmatter(snapshot: StoreSnapshot) -> Iterator[Finding]:
+    """Documents in place whose frontmatter cannot be read: they are found by their text alone."""
+    if not snapshot.layout.is_in_place:
+        return
+    for path, reason in queries.files_with_key(snapshot.catalog, FRONTMATTER_ERROR):
+        where = snapshot.places.tree.store_path(path)
+        yield Finding(code="frontmatter-ignored", path=where, detail=reason)
 
 
 def metric_mismatch(catalog: Catalog, settings: Settings) -> Iterator[Finding]:

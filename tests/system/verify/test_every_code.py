@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from filestore.core.findings import CODES
+from filestore.core.codes import CODES
 from filestore.embed._database import row_checksum, seed_of
 from filestore.fs.disk import TEMPORARY_PREFIX
 from filestore.fs.lock import writer_lock

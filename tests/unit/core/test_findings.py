@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.core.findings import CODES, Finding, is_clean, worst_first
+from filestore.core.codes import CODES
+from filestore.core.findings import Finding, is_clean, worst_first
 
 SEVERITIES = {
     "E": "format-newer unsafe-sidecar modified missing mass-missing unreadable "
@@ -16,6 +17,7 @@ SEVERITIES = {
     "model-drift metric-mismatch",
     "W": "metadata-modified untracked moved empty oversized special-file symlink name-collision "
     "unportable-name unsafe-attributes source-modified source-missing ingest-conflict "
+    "extraction-failed frontmatter-ignored "
     "source-untracked link-dangling embeddings-damaged index-missing index-behind "
     "fulltext-missing fulltext-behind model-missing chunker-changed",
     "I": "litter leftovers duplicate hand-edited index-foreign git-operation locked",

@@ -121,7 +121,6 @@ def test_nested_tags_count_as_those_around_them():
     """Whoever filters by a subject means what lies below it; nothing is told twice."""
     text = "---\ntags: [a/b/c]\nalias: N\nsummary: two\n  lines\n---\n#a/d"
     assert list(said(text, "n.md").pairs()) == [
-        ("title", "n"),
         ("description", "two lines"),
         ("aliases", "N"),
         ("tags", "a/b/c"),

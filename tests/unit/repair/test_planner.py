@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.core.findings import CODES, Finding, codes_where
+from filestore.core.codes import CODES, codes_where
+from filestore.core.findings import Finding
 from filestore.core.paths import CHUNKS, IN_PLACE, StorePath, is_below
 from filestore.repair.plan import (
     ABSENT,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from filestore import Finding, Plan, Policy, RepairReport, Step
 from filestore.browse import KINDS, Group, Left
-from filestore.core.findings import codes_where
+from filestore.core.codes import codes_where
 from filestore.core.safe_text import safe_text
 from filestore.history.batch import Batch, Entry, Version
 from filestore.repair.plan import ABSENT
