@@ -6,8 +6,9 @@ them when the sidecar is written, and kept. One rule: the same bytes are never e
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from filestore import extract
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     pass
 
 _AT_ONCE: Final = 64
-"""So many documents are read ahead of the one that is cut."""
+"""So many documents are read ahead, and kept together: what is interrupted loses no more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,20 +99,39 @@ class InPlace(Layout):
             return
         chunker = self._open_chunker()
         with contextlib.closing(DocumentCache.open_to_write(self._cache_path)) as cache:
-            keys = {look.path: key_of(look.file_hash, _label(look)) for look in waiting}
-            known = cache.get(keys.values())
-            fresh: dict[bytes, bytes] = {}
-            unread: list[Observation] = []
+            by_key: dict[bytes, list[Observation]] = {}
             for look in waiting:
-                data = self._as_cut(look, known.get(keys[look.path]), chunker)
-                if data is None:
-                    unread.append(look)
-                elif data is not known[keys[look.path]]:
-                    fresh[keys[look.path]] = data
-            for look in self._read(unread, chunker):
-                if look.chunk is not None:
-                    fresh[keys[look.path]] = look.data
-            cache.put(fresh)
+                by_key.setdefault(key_of(look.file_hash, _label(look)), []).append(look)
+            known = cache.get(by_key)
+            for some in _in_turns(by_key, _AT_ONCE):
+                cache.put(self._completed(some, known, chunker))
+
+    def _completed(
+        self,
+        looks: Mapping[bytes, Sequence[Observation]],
+        known: Mapping[bytes, bytes],
+        chunker: Chunker,
+    ) -> dict[bytes, bytes]:
+        """Fill in some documents; returns those that are to be kept, by key.
+
+        Args:
+            looks: Files by the key of their document: those of one key hold the same bytes.
+            known: Documents that were kept.
+            chunker: Cuts them.
+        """
+        fresh: dict[bytes, bytes] = {}
+        unread: dict[bytes, Observation] = {}
+        for key, (first, *_) in looks.items():
+            data = self._as_cut(first, known.get(key), chunker)
+            if data is None:
+                unread[key] = first
+            elif data is not known[key]:
+                fresh[key] = data
+        fresh |= self._read(unread, chunker)
+        for first, *others in looks.values():
+            for look in others:
+                _copy(first, look)
+        return fresh
 
     def _as_cut(self, look: Observation, data: bytes | None, chunker: Chunker) -> bytes | None:
         """Fill in what was kept, cut as it is cut today; None where nothing of use was."""
@@ -127,16 +147,20 @@ class InPlace(Layout):
             return None
         return data
 
-    def _read(self, looks: Sequence[Observation], chunker: Chunker) -> Iterator[Observation]:
-        """Extract and cut documents, some ahead of others."""
+    def _read(
+        self, looks: Mapping[bytes, Observation], chunker: Chunker
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Extract and cut documents, some ahead of others; those that can be read, by key."""
         extraction = Extraction(workers=self._processes)
         try:
-            for start in range(0, len(looks), _AT_ONCE):
-                some = looks[start : start + _AT_ONCE]
-                begun = [extraction.begin(_Held(path=look.path, held=look.data)) for look in some]
-                for look, pending in zip(some, begun, strict=True):
-                    self._fill(look, pending, chunker)
-                    yield look
+            begun = [
+                (key, look, extraction.begin(_Held(path=look.path, held=look.data)))
+                for key, look in looks.items()
+            ]
+            for key, look, pending in begun:
+                self._fill(look, pending, chunker)
+                if look.chunk is not None:
+                    yield key, look.data
         finally:
             extraction.close()
 
@@ -154,6 +178,21 @@ class InPlace(Layout):
     def resource(self, path: ChunkPath) -> str:
         """Each document is a resource of its own, called what it is called."""
         return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _in_turns(
+    looks: Mapping[bytes, Sequence[Observation]], size: int
+) -> Iterator[dict[bytes, Sequence[Observation]]]:
+    """Consecutive parts of a mapping."""
+    items = iter(looks.items())
+    while some := dict(islice(items, size)):
+        yield some
+
+
+def _copy(made: Observation, look: Observation) -> None:
+    """Fill in a document that holds the same bytes as another."""
+    look.state, look.detail, look.pending = made.state, made.detail, made.pending
+    look.data, look.chunk, look.texts, look.keys = made.data, made.chunk, made.texts, made.keys
 
 
 def _extracted_here(data: bytes, name: str) -> Document:
