@@ -1,14 +1,20 @@
-"""Create a store: of chunk files in a new folder, or of the documents of a folder, in place."""
+"""Create a store: of chunk files in a new folder, or of the documents of a folder, in place.
+
+One in place is indexed at once: there is nothing to add. Only where that would send every text to a
+service it waits for a command of its own.
+"""
 
 import argparse
 from typing import Any
 
-from filestore.cli import _output
+from filestore.cli import _diagnostics, _output
 from filestore.config.discovery import DEFAULT_FOLDER
 from filestore.core.errors import UsageError
+from filestore.core.findings import is_clean
 from filestore.core.schema import make
 from filestore.embed import is_service
 from filestore.store import Store
+from filestore.sync.apply import SyncReport
 
 EXAMPLE = "filestore init notes_index --layout tree"
 
@@ -59,7 +65,10 @@ def run(options: Any) -> int:
         embedder=options.embedder,
         endpoint=options.endpoint,
     ) as store:
+        indexes = is_in_place and not is_service(store.settings.embedder.partition(":")[0])
         if options.json:
+            if indexes:
+                _indexed(store)
             fields = {"layout": store.settings.layout, "embedder": store.settings.embedder}
             fields |= {"root": store.root, "reason": store.chosen_because}
             _output.write_json(make("init", fields))
@@ -70,8 +79,21 @@ def run(options: Any) -> int:
             _output.line(f"    {store.chosen_because}")
         if store.embedder is not None and store.embedder.lexical:
             _output.line("the builtin embedder compares words and their parts, not meaning")
-        _output.line("next: filestore sync" if is_in_place else "next: filestore add PATH…")
+        if indexes:
+            report = _indexed(store)
+            _output.line(_output.done(report.applied))
+            if not is_clean(report.remaining):
+                _output.line("left for you:")
+            _output.findings(report.remaining)
+            _output.line("left out: hidden files, and what .gitignore and .filestoreignore name")
+        following = "search QUERY" if indexes else "sync" if is_in_place else "add PATH…"
+        _output.line(f"next: filestore {following}")
     return 0
+
+
+def _indexed(store: Store) -> SyncReport:
+    with _diagnostics.ProgressBar() as on_progress:
+        return store.sync(on_progress=on_progress)
 
 
 def _layout(options: Any) -> str:

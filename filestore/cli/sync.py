@@ -44,9 +44,9 @@ def run(options: Any) -> int:
         _output.line(_output.embedded(report.embedded, report.reused))
         if any(finding.code == "missing" for finding in report.applied):
             _output.line("to restore a missing file: filestore repair --path PATH --write-files")
-        if report.remaining:
+        if not clean:
             _output.line("left for you:")
-            _output.findings(report.remaining)
+        _output.findings(report.remaining)
     if report.mass_missing:
         return 4
     return left or (0 if clean else 1)

@@ -223,7 +223,11 @@ CODES: Final[dict[str, Code]] = {
         step="rewrite-attributes",
     ),
     "litter": Code(
-        severity="I", repair="nothing: it is not a chunk file", about="file", excluded="file"
+        severity="I",
+        repair="nothing: it is not a chunk file",
+        repair_in_place="nothing: it is not searched",
+        about="file",
+        excluded="file",
     ),
     "leftovers": Code(
         severity="I",

@@ -230,9 +230,11 @@ def _size(places: Places, path: ChunkPath) -> int:
 
 
 def unlisted(tree: Tree, seen: scan.TreeScan) -> Iterator[Finding]:
-    """What a walk could not look at."""
+    """What a walk could not look at, and what it left out although a person might expect it."""
     for path, reason in seen.problems.items():
         yield Finding(code="unreadable", path=tree.store_path(path), detail=reason)
+    for path, reason in seen.skipped.items():
+        yield Finding(code="litter", path=tree.store_path(path), detail=reason)
 
 
 def missing_findings(drift: Drift) -> list[Finding]:

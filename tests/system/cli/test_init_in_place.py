@@ -79,7 +79,7 @@ def test_says_what_is_next(run: Any, notes: Path) -> None:
     """Two commands lead to answers, and the second is named."""
     done = run("init", "--in-place", notes)
     assert "layout in-place" in done.stdout
-    assert "next: filestore sync" in done.stdout
+    assert "next: filestore search" in done.stdout
     assert "filestore add" not in done.stdout
 
 
