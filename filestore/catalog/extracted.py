@@ -7,7 +7,7 @@ the hash of the bytes that they were made from, and each carries its own checksu
 
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import closing, suppress
 from typing import Final, Self
 from urllib.parse import quote
@@ -108,6 +108,27 @@ class DocumentCache:
                 if self._connection.in_transaction:
                     cursor.execute("ROLLBACK")
                 raise
+
+    def drop_unused(self, used: Container[bytes], most_bytes: int) -> None:
+        """Forget documents that no file is any more, the oldest first.
+
+        Args:
+            used: The keys of those that files are.
+            most_bytes: So much of the others stays: somebody may go back to them.
+        """
+        if self._connection is None:
+            return
+        statement = "SELECT id, key, length(data) FROM documents ORDER BY id DESC"
+        with suppress(*_FAILURES):
+            kept_bytes, dropped = 0, []
+            for identifier, key, size in self._connection.execute(statement):
+                if key not in used:
+                    kept_bytes += size
+                    if kept_bytes > most_bytes:
+                        dropped.append((identifier,))
+            self._connection.execute("BEGIN")
+            self._connection.executemany("DELETE FROM documents WHERE id = ?", dropped)
+            self._connection.execute("COMMIT")
 
 
 def _opened(address: str) -> sqlite3.Connection:

@@ -5,7 +5,7 @@ Asked by whoever looks at a file. One rule: what a file means hangs on its name 
 
 import stat
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import ClassVar, Final
 
 from filestore.chunks import resource_record
@@ -53,6 +53,14 @@ class Layout(ABC):
         """Fill in all that observations leave pending; for whoever writes the sidecar."""
 
     @abstractmethod
+    def drop_unused(self, files: Callable[[], Iterable[tuple[bytes, bytes]]]) -> None:
+        """Forget what is kept of files that are gone, where that is much.
+
+        Args:
+            files: Gives path, as it is on disk, and content hash of every file of the store.
+        """
+
+    @abstractmethod
     def resource(self, path: ChunkPath) -> str:
         """The resource of a file, as far as its path tells."""
 
@@ -95,6 +103,9 @@ class ChunkFiles(Layout):
 
     def complete(self, seen: Iterable[Observation]) -> None:
         """Nothing is ever pending."""
+
+    def drop_unused(self, files: Callable[[], Iterable[tuple[bytes, bytes]]]) -> None:
+        """Nothing is kept."""
 
     def resource(self, path: ChunkPath) -> str:
         """In a tree the top folder; in the flat layout the path does not tell."""

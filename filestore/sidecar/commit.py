@@ -450,6 +450,7 @@ class Commit:
         generation = self._catalog.commit()
         vector_file.collect(self._places, self._catalog, self._previous)
         self._fulltext_feed.commit(generation)
+        self._layout.drop_unused(self._catalog.file_hashes)
         return CommitReport(
             generation=generation,
             embedded=self._embedding_feed.embedded,

@@ -36,6 +36,10 @@ _AT_ONCE: Final = 64
 """So many documents are read ahead, and kept together: what is interrupted loses no more."""
 
 
+_LEAST_BYTES: Final = 256 * 1024 * 1024
+"""So much is kept of documents that no file is any more: a branch that is left comes back."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Held:
     """A file whose bytes are in memory, for whoever extracts it."""
@@ -69,6 +73,7 @@ class InPlace(Layout):
             processes: At most so many child processes read documents.
         """
         self._cache_path = os.path.join(places.sidecar, NAME)
+        self._catalog_path = places.catalog
         self._open_chunker = chunker
         self._processes = processes
 
@@ -101,7 +106,7 @@ class InPlace(Layout):
         with contextlib.closing(DocumentCache.open_to_write(self._cache_path)) as cache:
             by_key: dict[bytes, list[Observation]] = {}
             for look in waiting:
-                by_key.setdefault(key_of(look.file_hash, _label(look)), []).append(look)
+                by_key.setdefault(_key(look.file_hash, look.path), []).append(look)
             known = cache.get(by_key)
             for some in _in_turns(by_key, _AT_ONCE):
                 cache.put(self._completed(some, known, chunker))
@@ -175,6 +180,17 @@ class InPlace(Layout):
         else:
             kept.fill(look, encode(_cut(document, look, chunker), look.file_hash))
 
+    def drop_unused(self, files: Callable[[], Iterable[tuple[bytes, bytes]]]) -> None:
+        """Forget documents that no file is any more, beyond what somebody may go back to."""
+        with contextlib.suppress(OSError):
+            # The catalog has the documents that are used, and so is about as large.
+            in_use = os.path.getsize(self._catalog_path)
+            if os.path.getsize(self._cache_path) <= in_use + _LEAST_BYTES:
+                return
+            used = {_key(file_hash, os.fsdecode(path)) for path, file_hash in files()}
+            with contextlib.closing(DocumentCache.open_to_write(self._cache_path)) as cache:
+                cache.drop_unused(used, _LEAST_BYTES)
+
     def resource(self, path: ChunkPath) -> str:
         """Each document is a resource of its own, called what it is called."""
         return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -215,12 +231,12 @@ def _fail(look: Observation, code: str, error: FilestoreError) -> None:
     look.data = b""
 
 
-def _label(look: Observation) -> str:
-    """What the text of a document hangs on, beside its bytes."""
-    name = os.path.basename(look.path).lower()
+def _key(file_hash: bytes, path: str) -> bytes:
+    """The key of what is kept of a file: its bytes, and who reads files of such a name."""
+    name = path.rpartition("/")[2]
     extractor = extract.for_name(name)
-    suffix = os.path.splitext(name)[1] or name
-    return f"{extractor.label if extractor else ''} {suffix}"
+    suffix = os.path.splitext(name)[1].lower() or (name if extract.is_code(name) else "")
+    return key_of(file_hash, f"{extractor.label if extractor else ''} {suffix}")
 
 
 def _cut(document: Document, look: Observation, chunker: Chunker) -> Extracted:

@@ -37,18 +37,19 @@ def entries(identifier: int, path: ChunkPath, chunk: Chunk) -> Iterator[Entry]:
     """What is indexed of a file.
 
     Of a chunk file its headings as title, its body and questions as text; of a document each
-    section, which is found by the document's name as well, and the first by its other names.
+    section, which is found by title and file name as well, and the first by its other names.
     """
     if not chunk.sections:
         text = "\n\n".join((chunk.body, *chunk.questions))
         yield Entry(id=identifier, title=" > ".join(chunk.headings), text=text)
         return
-    stem = stem_of(path)
     for part, section in enumerate(chunk.sections):
         trail = " > ".join(section.headings)
-        words = [trail, *([] if stem.casefold() in trail.casefold() else [stem])]
+        known = trail.casefold()
+        names = dict.fromkeys((*chunk.headings, stem_of(path)))
+        words = [trail, *(name for name in names if name.casefold() not in known)]
         if part == 0:
-            words += [chunk.names] if chunk.names else []
+            words.append(chunk.names)
         yield Entry(
             id=text_id(identifier, part),
             title=" > ".join(filter(None, words)),

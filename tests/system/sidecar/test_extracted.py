@@ -1,0 +1,87 @@
+"""Documents that were read once are kept, and whatever is wrong with the cache costs time alone."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from filestore.catalog.extracted import DocumentCache, key_of
+
+KEYS = [key_of(bytes([number]) * 16, "markdown/1 .md") for number in range(4)]
+
+
+def kept(path: Path, *documents: bytes) -> None:
+    """A cache with some documents, one after another."""
+    with closing(DocumentCache.open_to_write(str(path))) as cache:
+        for key, data in zip(KEYS, documents, strict=False):
+            cache.put({key: data})
+
+
+def found(path: Path) -> dict[bytes, bytes]:
+    """What a reader gets."""
+    with closing(DocumentCache.open_to_read(str(path))) as cache:
+        return cache.get(KEYS)
+
+
+def test_what_was_put_is_found(tmp_path: Path) -> None:
+    """By every later process, each under its own key; the newest counts."""
+    path = tmp_path / "documents.sqlite"
+    assert found(path) == {}
+    kept(path, b"one", b"two")
+    kept(path, b"three")
+    assert found(path) == {KEYS[0]: b"three", KEYS[1]: b"two"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"no database at all" * 100, id="text"),
+        pytest.param(b"SQLite format 3\0" + b"\xff" * 5000, id="damaged"),
+    ],
+)
+def test_a_damaged_cache_is_made_anew(tmp_path: Path, data: bytes) -> None:
+    """Reading finds nothing in it, writing begins again."""
+    path = tmp_path / "documents.sqlite"
+    path.write_bytes(data)
+    assert found(path) == {}
+    kept(path, b"one")
+    assert found(path) == {KEYS[0]: b"one"}
+
+
+def test_tables_of_a_stranger_are_not_read(tmp_path: Path) -> None:
+    """A view that stands where the table is expected is no cache."""
+    path = tmp_path / "documents.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "CREATE VIEW documents AS SELECT 1 AS id, x'00' AS key, x'00' AS data;"
+            "PRAGMA application_id = 1718838373"
+        )
+    assert found(path) == {}
+    kept(path, b"one")
+    assert found(path) == {KEYS[0]: b"one"}
+
+
+def test_a_link_leads_nowhere(tmp_path: Path) -> None:
+    """What a link points to is neither read nor written, nor removed."""
+    other = tmp_path / "other.sqlite"
+    kept(other, b"theirs")
+    before = other.read_bytes()
+    path = tmp_path / "documents.sqlite"
+    path.symlink_to(other)
+    assert found(path) == {}
+    kept(path, b"one")
+    assert found(path) == {KEYS[0]: b"one"}
+    assert other.read_bytes() == before
+    assert not os.path.islink(path)
+
+
+def test_the_oldest_of_what_is_unused_goes(tmp_path: Path) -> None:
+    """What files are stays whatever it takes; of the rest the newest."""
+    path = tmp_path / "documents.sqlite"
+    kept(path, b"a" * 10, b"b" * 10, b"c" * 10, b"d" * 10)
+    with closing(DocumentCache.open_to_write(str(path))) as cache:
+        cache.drop_unused({KEYS[0]}, 20)
+    assert set(found(path)) == {KEYS[0], KEYS[2], KEYS[3]}
