@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from filestore.config.settings import SettingsError, read
 from filestore.core.errors import FilestoreError
+from filestore.core.paths import CHUNKS, SETTINGS, Tree
 from filestore.fs.disk import TEMPORARY_PREFIX
 from filestore.fs.lock import LockedError
 from filestore.git.repository import git_folder
@@ -37,6 +38,7 @@ BLIND_S: Final = 5.0
 """Where the system reports no events, the tree is polled this often."""
 MOST_PATHS: Final = 5_000
 _TICK_S: Final = 0.5
+_IGNORING: Final = (".gitignore", ".filestoreignore")
 _STEP_S: Final = 0.05
 
 
@@ -180,7 +182,7 @@ def watch(
         stop: Ends it between two syncs.
     """
     watcher = _Watcher(open_store=open_store, places=places, embed=embed, stop=stop)
-    with contextlib.closing(changes(places.root, stop=stop)) as notices:
+    with contextlib.closing(changes(places.root, tree=places.tree, stop=stop)) as notices:
         try:
             yield from _follow(watcher)
             scanned_s, rescan_s = time.monotonic(), RESCAN_S
@@ -289,6 +291,7 @@ def _updated(watcher: _Watcher, report: "UpdateReport") -> Iterator[Event]:
 def changes(
     root: str,
     *,
+    tree: Tree = CHUNKS,
     catalog: str = "",
     stop: Stop,
     quiet_s: float = QUIET_S,
@@ -300,6 +303,7 @@ def changes(
 
     Args:
         root: Of the store, absolute.
+        tree: Where its files lie.
         catalog: Whose changes are reported as well, absolute; "" for none.
         stop: Ends it.
         quiet_s: Changes are reported once nothing has happened for so long.
@@ -310,7 +314,9 @@ def changes(
     while not stop.is_set():
         pause_s = 0.0
         try:
-            watched = _changes_until_replaced(root, catalog, stop, (quiet_s, longest_s), polls)
+            watched = _changes_until_replaced(
+                root, tree, catalog, stop, (quiet_s, longest_s), polls
+            )
             for notice in watched:
                 yield notice
                 if is_late and isinstance(notice, Ready):
@@ -328,19 +334,17 @@ def changes(
 
 
 def _changes_until_replaced(
-    root: str, catalog: str, stop: Stop, pauses_s: tuple[float, float], polls: bool
+    root: str, tree: Tree, catalog: str, stop: Stop, pauses_s: tuple[float, float], polls: bool
 ) -> "Iterator[Notice | None]":
     """What changes until the root is another folder."""
     from watchfiles import watch as watch_files
 
     below = root.rstrip(os.sep) + os.sep
     catalog_files = {catalog, f"{catalog}-wal"} if catalog else set()
-    exact = {below + name for name in ("chunked", "source", "filestore.toml")} | catalog_files
-    trees = (f"{below}chunked{os.sep}", f"{below}source{os.sep}")
+    exact = {below + name for name in (*_folders(tree), SETTINGS)} | catalog_files
 
     def concerns(_: object, path: str) -> bool:
-        is_temporary = os.path.basename(path).startswith(TEMPORARY_PREFIX)
-        return path in exact or (path.startswith(trees) and not is_temporary)
+        return path in exact or _is_truth(path.removeprefix(below), tree)
 
     identity, content = _identity(root), _content(catalog_files)
     sidecar = os.path.dirname(catalog)
@@ -370,6 +374,23 @@ def _changes_until_replaced(
             yield CatalogChanged()
         if _identity(root) != identity:
             return
+
+
+def _folders(tree: Tree) -> tuple[str, ...]:
+    """The folders of a store that hold what it is made of, where that is not all of it."""
+    return (tree.folder, "source") if tree.folder else ()
+
+
+def _is_truth(path: str, tree: Tree) -> bool:
+    """Whether a path, relative to the root, may be that of a file of the truth."""
+    *above, name = path.split("/")
+    if name.startswith(TEMPORARY_PREFIX):
+        return False
+    if tree.folder:
+        return bool(above) and above[0] in _folders(tree)
+    # What lies in folders such as .git is no document; what keeps files out changes which are.
+    is_hidden = any(part.startswith(".") for part in above)
+    return tree.holds(path) and not is_hidden and (not name.startswith(".") or name in _IGNORING)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

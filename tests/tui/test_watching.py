@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 from filestore import FilestoreError, Store
+from filestore.core.paths import CHUNKS, IN_PLACE, Tree
 from filestore.watch import (
     MOST_PATHS,
     CatalogChanged,
@@ -32,15 +33,22 @@ PATIENCE_S: Final = 90
 class Watch:
     """A watch over a store, and what it told, each time on this thread."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, tree: Tree = CHUNKS) -> None:
         self.root = root
+        catalog = root / tree.sidecar / "catalog.sqlite"
         self.posted: queue.Queue[Callable[[], None]] = queue.Queue()
         self.paths: set[str] = set()
         self.everything = 0
         self.stores = 0
         self.is_ready = False
         self.threads: set[threading.Thread] = set()
-        self.watching = FileWatcher(str(root), post=self.posted.put, notify=self._take)
+        self.watching = FileWatcher(
+            str(root),
+            catalog=str(catalog),
+            tree=tree,
+            post=self.posted.put,
+            notify=self._take,
+        )
         self.until(lambda: self.is_ready)
 
     def _take(self, notice: Notice | FilestoreError) -> None:
@@ -114,6 +122,30 @@ def test_changes_are_told_by_their_paths(watch: Watch, root: Path) -> None:
     watch.until(lambda: expected <= watch.paths)
     assert watch.paths - expected <= {"source/a.txt", "chunked"}
     assert watch.threads == {threading.current_thread()}
+
+
+def test_changes_of_documents_in_place_are_told(tmp_path: Path) -> None:
+    """A note anywhere in the folder, and what keeps notes out; neither git's files nor our own."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "Home.md").write_text("Where all begins.\n")
+    configuration = str(tmp_path / "configuration")
+    with Store.create(
+        str(folder), layout="in-place", embedder="builtin", configuration=configuration
+    ) as store:
+        store.sync()
+    watch = Watch(folder, IN_PLACE)
+    watch.write(".git/index", "git")
+    watch.write(".obsidian/workspace.md", "of an editor")
+    watch.write("chunked/sub/new.md")
+    with Store(str(folder), configuration=configuration) as store:
+        store.sync()
+    watch.write(".gitignore", "*.pdf\n")
+    os.rename(folder / "Home.md", folder / "Start.md")
+    expected = {"chunked/sub/new.md", ".gitignore", "Home.md", "Start.md"}
+    watch.until(lambda: expected <= watch.paths and watch.stores > 0)
+    assert watch.paths - expected <= {"chunked", "chunked/sub"}
+    watch.watching.end()
 
 
 def test_catalog_that_is_written_is_told_and_reading_it_is_not(watch: Watch, root: Path) -> None:
@@ -195,7 +227,12 @@ def test_end_leaves_nothing(root: Path) -> None:
         if waits:
             Watch(root).watching.end()
         else:
-            FileWatcher(str(root), post=lambda _: None, notify=lambda _: None).end()
+            FileWatcher(
+                str(root),
+                catalog=str(root / ".sidecar" / "catalog.sqlite"),
+                post=lambda _: None,
+                notify=lambda _: None,
+            ).end()
         assert set(threading.enumerate()) <= threads
         assert set(os.listdir("/proc/self/fd")) <= handles
         assert set(children()) <= others
@@ -207,7 +244,9 @@ def test_watcher_ends_with_the_screen(root: Path) -> None:
         "import queue, sys, time\n"
         "from tui.workers.file_watcher import FileWatcher\n"
         "posted = queue.Queue()\n"
-        "watching = FileWatcher(sys.argv[1], post=posted.put, notify=print)\n"
+        "root = sys.argv[1]\n"
+        "catalog = root + '/.sidecar/catalog.sqlite'\n"
+        "watching = FileWatcher(root, catalog=catalog, post=posted.put, notify=print)\n"
         "posted.get()\n"
         "print(watching._child.pid, flush=True)\n"
         "time.sleep(60)\n"

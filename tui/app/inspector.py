@@ -99,6 +99,14 @@ class Inspector(Menus):
         self.theme = first_theme(self.options.environment, self.saved.theme)
         self._until_first.enter_context(self.batch_update())
         made_early = tuple(self.views)
+        # Before anything else is read, so that every row that is drawn knows it.
+        self.task_manager.read(
+            lambda store: store.places.tree,
+            self.findings.take_tree,
+            group="layout",
+            failed=lambda _: None,
+            urgent=True,
+        )
         self.go(self.options.page or self._first_page())
         self.task_manager.read(
             _catalog_of,
@@ -240,7 +248,7 @@ class Inspector(Menus):
         is_all = level != "fast" or self.findings.coverage.level not in ("full", "deep")
         kept = () if is_all else tuple(self.findings)
         self.task_manager.read(
-            lambda store: (_generation(store), by_stats(kept, found)),
+            lambda store: (_generation(store), by_stats(kept, found, store.places.tree)),
             partial(self._take_verified, level, is_all),
             group="",
         )
@@ -270,10 +278,10 @@ class Inspector(Menus):
         if self.options.findings is not None:
             found = self.options.findings
             self.task_manager.read(
-                lambda _: FindingIndex.of(found),
+                lambda store: FindingIndex.of(found, store.places.tree),
                 self._take_earlier,
                 group="",
-                failed=lambda _: self._take_earlier(FindingIndex.of(found)),
+                failed=lambda _: self._take_earlier(FindingIndex.of(found, self.findings.tree)),
             )
         else:
             self.task_manager.work(
@@ -309,10 +317,10 @@ class Inspector(Menus):
         self._verified = status.generation
         take = partial(self._take_stats, status, is_as_verified)
         self.task_manager.read(
-            lambda _: by_stats(kept, status.findings),
+            lambda store: by_stats(kept, status.findings, store.places.tree),
             take,
             group="",
-            failed=lambda _: take(by_stats(kept, status.findings)),
+            failed=lambda _: take(by_stats(kept, status.findings, self.findings.tree)),
         )
 
     def _take_stats(self, status: "Status", is_as_verified: bool, whole: StatsFindings) -> None:
@@ -359,7 +367,11 @@ class Inspector(Menus):
 
         self._stop_watching()
         self._watching = FileWatcher(
-            self.root, catalog=catalog, post=self.post, notify=self._take_notice
+            self.root,
+            catalog=catalog,
+            tree=self.findings.tree,
+            post=self.post,
+            notify=self._take_notice,
         )
 
     def _stop_watching(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from unicodedata import combining, east_asian_width
 
-from filestore.browse import CHUNKS, StorePath, shown_path
+from filestore.browse import CHUNKS, StorePath, Tree, shown_path
 from tui.formatting.diffs import diff_lines
 from tui.formatting.lines import Line, Role, Span, count, cut, field, line, one_line, span
 
@@ -52,24 +52,27 @@ def severity_span(severity: str, *, word: bool = True) -> Span:
     return Span(f"{severity} {sign} {name:<7}" if word else f"{severity} {sign}", role)
 
 
-def place_of(path: str) -> str:
+def place_of(path: str, tree: Tree = CHUNKS) -> str:
     """What a finding is about, as a list shows it: chunk files without what all of them share."""
-    below = CHUNKS.chunk_path(StorePath(path)) if CHUNKS.holds(path) else path
+    below = tree.chunk_path(StorePath(path)) if tree.holds(path) else path
     return shown_path(below) or "the whole store"
 
 
 # Rows
 
 
-def finding_line(finding: "Finding", *, in_group: bool, from_before: bool) -> Line:
+def finding_line(
+    finding: "Finding", *, in_group: bool, from_before: bool, tree: Tree = CHUNKS
+) -> Line:
     """A finding in the list.
 
     Args:
         finding: The finding.
         in_group: Whether it stands below its code, which then is not repeated.
         from_before: Whether the running verification has not reported it.
+        tree: Of the store.
     """
-    about = [span(place_of(finding.path))]
+    about = [span(place_of(finding.path, tree))]
     if finding.detail:
         about += [Span("  "), span(cut(finding.detail, _MOST_DETAIL), "quiet")]
     if from_before:
@@ -271,7 +274,11 @@ def _excerpt_lines(evidence: "Evidence") -> list[Line]:
 
 
 def neighbour_lines(
-    then: "Sequence[Neighbour] | None", now: "Sequence[Neighbour] | None", *, compared: bool
+    then: "Sequence[Neighbour] | None",
+    now: "Sequence[Neighbour] | None",
+    *,
+    compared: bool,
+    tree: Tree = CHUNKS,
 ) -> list[Line]:
     """The nearest texts by the stored vector, and by the text as it is now.
 
@@ -279,6 +286,7 @@ def neighbour_lines(
         then: By the stored vector; None while unknown, or where there is none.
         now: By the present text, embedded again; None likewise.
         compared: Whether the text, or its vector, may be another one now.
+        tree: Of the store.
     """
     columns = "   then    now" if compared else ""
     lines: list[Line] = [(), (Span("Neighbours", "title"), Span(f"{columns}   cosine", "quiet"))]
@@ -291,7 +299,7 @@ def neighbour_lines(
         was, became = before.get(path), after.get(path)
         sign, role = _compared(was, became) if both else _SAME
         message = f"{sign} {_cosine(was)}" + (f"  {_cosine(became)}" if compared else "")
-        lines.append((Span(f"{message:>24}  ", role), span(place_of(path), role)))
+        lines.append((Span(f"{message:>24}  ", role), span(place_of(path, tree), role)))
     if both and not before and not after:
         lines.append(line("no other text is near", "quiet"))
     return lines

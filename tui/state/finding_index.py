@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from filestore import CODES, Finding
-from filestore.browse import CHUNKS, ChunkPath, StorePath
+from filestore.browse import CHUNKS, ChunkPath, StorePath, Tree
 
 FindingKey = tuple[str, str, str, str]
 """Code, path, other path and detail: the identity of a finding. Without the detail, two dead links
@@ -26,7 +26,8 @@ def key_of(finding: Finding) -> FindingKey:
 class FindingIndex:
     """Findings by key and by path, and how many there are of what."""
 
-    def __init__(self) -> None:
+    def __init__(self, tree: Tree = CHUNKS) -> None:
+        self._tree = tree
         self.known: dict[FindingKey, Finding] = {}
         self.severities = {"E": 0, "W": 0, "I": 0}
         self.codes: dict[str, int] = {}
@@ -36,9 +37,9 @@ class FindingIndex:
         """Folder to the counts that a finding about a file in it belongs to."""
 
     @classmethod
-    def of(cls, found: Iterable[Finding]) -> "FindingIndex":
+    def of(cls, found: Iterable[Finding], tree: Tree = CHUNKS) -> "FindingIndex":
         """All of these, in their order."""
-        index = cls()
+        index = cls(tree)
         for finding in found:
             index.add(finding)
         return index
@@ -65,11 +66,15 @@ class FindingIndex:
         return self._of_path.get(path, ())
 
     def of_resource(self, resource: str) -> dict[str, int]:
-        """How many of E, W and I below the folder of a resource, or about its record."""
-        counts = {"E": 0, "W": 0, "I": 0, **self._of_resource.get(resource, {})}
+        """How many of E, W and I below the folder of a resource, or about its record.
+
+        Of a store in place: of a document, or below a folder, whose name ends with "/".
+        """
+        below = self._of_resource.get(resource.removesuffix("/"), {})
+        counts = {"E": 0, "W": 0, "I": 0, **below}
         # In the flat layout the record is all that has the name of its resource.
-        if resource.endswith(".json"):
-            for finding in self.of_path(CHUNKS.store_path(ChunkPath(resource))):
+        if resource.endswith(".json") or not self._tree.folder:
+            for finding in self.of_path(self._tree.store_path(ChunkPath(resource))):
                 counts[finding.severity] += 1
         return counts
 
@@ -94,9 +99,9 @@ class FindingIndex:
             counts[severity] += by
 
     def _counts_above(self, folder: str) -> tuple[dict[str, int], ...]:
-        if not CHUNKS.holds(f"{folder}/"):
+        if not self._tree.holds(f"{folder}/"):
             return ()
-        parts = CHUNKS.chunk_path(StorePath(folder)).split("/")
+        parts = self._tree.chunk_path(StorePath(folder)).split("/")
         # What lies in no folder belongs to the resource without a name, and to no other.
         names = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
         return tuple(self._of_resource.setdefault(name, {"E": 0, "W": 0, "I": 0}) for name in names)
@@ -111,14 +116,17 @@ class StatsFindings:
     """Whether all that was kept is only worth knowing."""
 
 
-def by_stats(known: Iterable[Finding], found: Iterable[Finding]) -> StatsFindings:
+def by_stats(
+    known: Iterable[Finding], found: Iterable[Finding], tree: Tree = CHUNKS
+) -> StatsFindings:
     """Merge findings by stats with earlier ones that stats cannot make.
 
     Args:
         known: The earlier findings.
         found: All findings by stats.
+        tree: Of the store.
     """
-    index = FindingIndex.of(found)
+    index = FindingIndex.of(found, tree)
     is_harmless = True
     for finding in known:
         if finding.meaning.shown_by != "stat" or finding.severity == "I":

@@ -335,7 +335,9 @@ class FindingRows(Rows):
         if finding is None:
             return ()
         from_before = self._findings.is_from_before(key)
-        return finding_line(finding, in_group=bool(self._header), from_before=from_before)
+        return finding_line(
+            finding, in_group=bool(self._header), from_before=from_before, tree=self._findings.tree
+        )
 
     # Groups
 

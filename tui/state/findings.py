@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from filestore import Finding
+from filestore.browse import CHUNKS, Tree
 from tui.state.finding_index import (
     SEVERITIES,
     FindingIndex,
@@ -46,8 +47,16 @@ class Findings:
         """Counts the changes other than findings added at the end."""
         self.clean: bool | None = None
         """Whether the store is clean, accepted findings excluded; None while unknown."""
+        self.tree = CHUNKS
+        """Where the truth of the store lies, as far as that is known yet."""
         self._index = FindingIndex()
         self._from_before: set[FindingKey] = set()
+
+    def take_tree(self, tree: Tree) -> None:
+        """Learn where the truth of the store lies."""
+        self.tree = tree
+        self._index = FindingIndex.of(self, tree)
+        self._reshape()
 
     def __len__(self) -> int:
         return len(self._index.known)
@@ -105,7 +114,9 @@ class Findings:
             coverage: When and how thoroughly the store was checked.
             clean: Whether the store is clean; None where not all of it was checked.
         """
-        self._index = found if isinstance(found, FindingIndex) else FindingIndex.of(found)
+        self._index = (
+            found if isinstance(found, FindingIndex) else FindingIndex.of(found, self.tree)
+        )
         known = self._index.known
         self.marked.difference_update([key for key in self.marked if key not in known])
         self._from_before = set()
@@ -119,7 +130,9 @@ class Findings:
 
         Valid while the catalog has the generation that was verified.
         """
-        whole = found if isinstance(found, StatsFindings) else by_stats(tuple(self), found)
+        whole = (
+            found if isinstance(found, StatsFindings) else by_stats(tuple(self), found, self.tree)
+        )
         is_verified = self.coverage.level != "status"
         self.replace(
             whole.index,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from textual.timer import Timer
 
 from filestore import FilestoreError, Finding
-from filestore.browse import CHUNKS
 from tui.formatting.findings import evidence_lines, finding_lines, neighbour_lines, problem_lines
 from tui.formatting.lines import Line
 from tui.state.finding_index import key_of
@@ -93,7 +92,9 @@ class EvidenceLoader:
         )
         if not is_same:
             self._problems = []
-            if CHUNKS.holds(finding.path) and finding.path.endswith(".md"):
+            tree = self._host.findings.tree
+            is_text = finding.path.endswith(".md") or not tree.folder
+            if is_text and tree.holds(finding.path):
                 self._timer = self._pane.set_timer(NEIGHBOURS_S, self._ask_neighbours)
 
     def _missed(self, finding: Finding, error: FilestoreError) -> None:
@@ -150,7 +151,10 @@ class EvidenceLoader:
         lines = finding_lines(finding) if known is None else evidence_lines(known)
         if self._neighbours:
             lines += neighbour_lines(
-                self._neighbours.get(False), self._neighbours.get(True), compared=self._is_compared
+                self._neighbours.get(False),
+                self._neighbours.get(True),
+                compared=self._is_compared,
+                tree=self._host.findings.tree,
             )
         for problem in self._problems:
             lines += problem_lines(problem)

@@ -13,7 +13,6 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import CODES, UsageError
-from filestore.browse import CHUNKS
 from tui.actions.context import MOST_PATHS, ActionContext, Place
 from tui.formatting.findings import (
     LEVELS,
@@ -116,10 +115,9 @@ class VerifyView(View):
         under = self._rows.finding(key) if key is not None and len(key) > 1 else None
         path = under.path if under is not None else ""
         # The sidecar and folders are not for editing.
-        is_editable = not path.startswith((".sidecar", ".filestore")) and path not in (
-            "chunked",
-            ".",
-        )
+        tree = self.host.findings.tree
+        is_part = path == tree.sidecar or path.startswith(f"{tree.sidecar}/")
+        is_editable = not is_part and path not in (tree.pathspec, ".")
         codes, paths = self._meant()
         level = self.host.findings.coverage.level
         return ActionContext(
@@ -293,10 +291,12 @@ class VerifyView(View):
     def do_show_file(self) -> None:
         """Show the file in Browse."""
         path = self.action_context().path
-        if CHUNKS.holds(path):
+        if self.host.findings.tree.holds(path):
             self.host.open_path(path)
         else:
-            self.host.notify("Browse shows the files below chunked/ only", severity="warning")
+            below = self.host.findings.tree.folder
+            what = f"the files below {below}/" if below else "documents"
+            self.host.notify(f"Browse shows {what} only", severity="warning")
 
     def do_back(self) -> None:
         """Leave the evidence; then clear the marks; then the filter."""

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Final
 
 from filestore import FilestoreError
+from filestore.browse import CHUNKS, Tree
 from filestore.fs.subprocess_worker import Child, parent_line
 from filestore.watch import CatalogChanged, Changed, Notice, Ready, Unavailable, changes
 from tui.workers.crash_reports import UnexpectedError, died, report_uncaught
@@ -36,7 +37,8 @@ class FileWatcher:
         self,
         root: str,
         *,
-        catalog: str = "",
+        catalog: str,
+        tree: Tree = CHUNKS,
         post: Callable[[Callable[[], None]], None],
         notify: Callable[[Notice | FilestoreError], None],
     ) -> None:
@@ -44,12 +46,12 @@ class FileWatcher:
 
         Args:
             root: The store's.
-            catalog: Its path; "" for the one in the root's own sidecar.
+            catalog: Its path.
+            tree: Where its files lie.
             post: Calls a function on the screen's thread; does not block.
             notify: Receives each notice on that thread, and the error that ended the watch.
         """
-        catalog = catalog or os.path.join(root, ".sidecar", "catalog.sqlite")
-        self._watched = (os.path.abspath(root), os.path.abspath(catalog))
+        self._watched = (os.path.abspath(root), os.path.abspath(catalog), tree)
         self._post = post
         self._notify = notify
         self._lock = threading.Lock()
@@ -99,7 +101,7 @@ def main() -> None:
     """Watch what the first message names, and send each notice."""
     report_uncaught()
     line = parent_line()
-    root, catalog = unpack(line.receive())
+    root, catalog, tree = unpack(line.receive())
     # Have the system end this process as soon as its line is closed, whatever it is doing: the
     # signal that is sent then ends a process that does not handle it.
     fcntl.fcntl(line.fileno(), fcntl.F_SETOWN, os.getpid())
@@ -112,7 +114,7 @@ def main() -> None:
     with contextlib.suppress(OSError):
         stop = threading.Event()
         for notice in changes(
-            root, catalog=catalog, stop=stop, quiet_s=QUIET_S, longest_s=LONGEST_S
+            root, tree=tree, catalog=catalog, stop=stop, quiet_s=QUIET_S, longest_s=LONGEST_S
         ):
             if notice is not None:
                 line.send(pack(notice))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore import CODES, Finding, UsageError
+from filestore.core.paths import IN_PLACE
 from tui.formatting.lines import plain
 from tui.state.finding_rows import MOST_OPEN, ORDERS, SEVERITIES, Filter, FindingRows, matcher
 from tui.state.findings import Coverage, FindingIndex, Findings, key_of
@@ -187,6 +188,23 @@ def test_a_record_of_the_flat_layout_counts_for_its_resource():
     known = Findings()
     known.add([Finding(code="record-invalid", path="chunked/guide.json")])
     assert known.of_resource("guide.json") == {"E": 1, "W": 0, "I": 0}
+
+
+def test_findings_in_place_count_for_their_document_and_the_folders_above():
+    """A document has its own name; that of a folder ends with a slash."""
+    known = Findings()
+    known.take_tree(IN_PLACE)
+    known.add(
+        [
+            Finding(code="modified", path="notes/2026/June.md"),
+            Finding(code="untracked", path="notes/new.md"),
+            Finding(code="catalog-damaged", path=".filestore/catalog.sqlite"),
+        ]
+    )
+    assert known.of_resource("notes/") == {"E": 1, "W": 1, "I": 0}
+    assert known.of_resource("notes/2026/") == {"E": 1, "W": 0, "I": 0}
+    assert known.of_resource("notes/new.md") == {"E": 0, "W": 1, "I": 0}
+    assert known.of_resource("notes/old.md") == {"E": 0, "W": 0, "I": 0}
 
 
 # Rows
