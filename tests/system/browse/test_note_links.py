@@ -25,7 +25,6 @@ def notes(run, tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
     assert run("init", "--in-place", "--embedder", "builtin", cwd=folder).code == 0
-    assert run("sync", cwd=folder).code == 0
     return folder
 
 
