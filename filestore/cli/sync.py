@@ -42,7 +42,7 @@ def run(options: Any) -> int:
     else:
         _output.line(_output.done(report.applied))
         _output.line(_output.embedded(report.embedded, report.reused))
-        if any(finding.code == "missing" for finding in report.applied):
+        if any(one.code == "missing" and not one.in_place for one in report.applied):
             _output.line("to restore a missing file: filestore repair --path PATH --write-files")
         if not clean:
             _output.line("left for you:")

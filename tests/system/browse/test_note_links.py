@@ -69,7 +69,8 @@ def test_links_of_one_line(run, notes):
 def test_a_new_file_is_what_a_name_means_from_then_on(run, notes):
     """Nothing of what names mean is kept: no note that links there is read again."""
     (notes / "Nowhere.md").write_text("Here.\n")
-    assert run("sync", cwd=notes).code == 0
+    # A frontmatter that cannot be read stays a warning.
+    assert run("sync", cwd=notes).code == 1
     assert linked(run, notes, "Nowhere.md") == (
         [],
         [("sub/Map.md", 3, "Nowhere.md", "there")],
