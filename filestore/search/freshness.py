@@ -41,6 +41,8 @@ class Look:
     """What it says, where it is shown."""
     body_line: int = 1
     """The line of the file on which that begins; 0 where the file has no such lines."""
+    is_uneven: bool = False
+    """Whether it has line ends that are none in the file: a lone CR beside LF is a sign there."""
     headings: tuple[str, ...] = ()
     pages: tuple[int, ...] = ()
     code: str = ""
@@ -174,10 +176,12 @@ class Looker:
 
 
 def _look_at_section(chunk: Chunk, section: Section, freshness: Freshness) -> Look:
+    body = chunk.body[section.start : section.end]
     return Look(
         freshness=freshness,
-        body=chunk.body[section.start : section.end],
+        body=body,
         body_line=section.line,
+        is_uneven=section.line > 0 and body.count("\n", 0, -1) != section.end_line - section.line,
         headings=section.headings,
         pages=(section.page,) if section.page else (),
     )

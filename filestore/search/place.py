@@ -60,6 +60,8 @@ class Chunk:
     """Whether a person changed the body: it may say what its document does not."""
     in_place: bool = False
     """Whether it is a section of the document itself, which was read just now."""
+    is_uneven: bool = False
+    """Whether it has line ends that are none in the document."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +126,10 @@ class Locator:
             place = _on_page(chunk, passage, context)
             return replace(place, document=chunk.path)
         span = passage.start, passage.end
+        text = self._text_of(chunk.path) if context > 0 or chunk.is_uneven else None
+        if chunk.is_uneven:
+            return _in_uneven(chunk, span, text, context)
         place = _with_lines(Place(document=chunk.path), chunk.body, span, chunk.body_line, 0)
-        text = self._text_of(chunk.path) if context > 0 else None
         if text is None or place.line is None or place.end_line is None:
             return place
         lines = text.removesuffix("\n").split("\n")
@@ -288,6 +292,19 @@ def _on_page(chunk: Chunk, passage: Passage, context: int) -> Place:
     # The lines around it are those that were taken out of the page.
     around = _with_lines(place, chunk.body, (passage.start, passage.end), 1, context)
     return replace(around, line=None, end_line=None)
+
+
+def _in_uneven(chunk: Chunk, span: tuple[int, int], text: str | None, context: int) -> Place:
+    """A place in a text of which not every line end of its section is one in the file."""
+    place = Place(document=chunk.path)
+    if text is None:
+        return place
+    start = 0
+    for _ in range(chunk.body_line - 1):
+        start = text.find("\n", start) + 1
+    at = text.replace("\r", "\n").find(chunk.body, start)
+    span = at + span[0], at + span[1]
+    return place if at < 0 else _with_lines(place, text, span, 1, context)
 
 
 def _with_lines(

@@ -87,6 +87,7 @@ def _chunk(hit: Hit, found: Found) -> Chunk:
         pages=hit.pages,
         edited=found.row.edited or hit.freshness == "edited",
         in_place=found.row.kind == DOCUMENT,
+        is_uneven=found.look.is_uneven,
     )
 
 
