@@ -93,7 +93,6 @@ def _follow(
             )
         return replace(
             report,
-            applied=_once(parts.places, [*repaired, *report.applied]),
-            applied=as_told(report.applied, parts.places.tree),
+            applied=as_told(_once(parts.places, [*repaired, *report.applied]), parts.places.tree),
             remaining=as_told(report.remaining, parts.places.tree),
         )
