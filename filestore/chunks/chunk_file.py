@@ -8,8 +8,10 @@ only in our keys.
 import base64
 import hashlib
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final, TypedDict, Unpack
 
 from filestore.chunks import order_key
@@ -160,6 +162,14 @@ class Chunk:
     """What else a document in place is found under."""
     pairs: tuple[tuple[str, str], ...] = ()
     """What filters match of it beside its frontmatter: aliases, tags in its text."""
+    page_starts: tuple[tuple[int, int], ...] = ()
+    """Where each of its pages starts, in characters of the body, and the page's number."""
+
+    def pages_between(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
+        """The pages that a stretch of the body lies on: each with where in it the page starts."""
+        first = max(0, bisect_right(self.page_starts, start, key=itemgetter(0)) - 1)
+        after = bisect_left(self.page_starts, end, key=itemgetter(0))
+        return tuple((max(0, at - start), page) for at, page in self.page_starts[first:after])
 
 
 class OurKeys(TypedDict, total=False):

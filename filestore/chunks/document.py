@@ -137,4 +137,5 @@ def as_chunk(document: Extracted) -> Chunk:
         sections=tuple(document.sections),
         names=document.names,
         pairs=tuple((key, value) for key, value in document.pairs),
+        page_starts=tuple((start, number) for start, number in document.pages),
     )

@@ -45,6 +45,8 @@ class Look:
     """Whether it has line ends that are none in the file: a lone CR beside LF is a sign there."""
     headings: tuple[str, ...] = ()
     pages: tuple[int, ...] = ()
+    page_starts: tuple[tuple[int, int], ...] = ()
+    """Where in the body each of the pages starts, as far as that is known, and its number."""
     code: str = ""
     """Why it is excluded."""
 
@@ -177,13 +179,15 @@ class Looker:
 
 def _look_at_section(chunk: Chunk, section: Section, freshness: Freshness) -> Look:
     body = chunk.body[section.start : section.end]
+    starts = chunk.pages_between(section.start, section.end)
     return Look(
         freshness=freshness,
         body=body,
         body_line=section.line,
         is_uneven=section.line > 0 and body.count("\n", 0, -1) != section.end_line - section.line,
         headings=section.headings,
-        pages=(section.page,) if section.page else (),
+        pages=tuple(page for _, page in starts),
+        page_starts=starts,
     )
 
 

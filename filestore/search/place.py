@@ -58,6 +58,8 @@ class Chunk:
     pages: tuple[int, ...]
     edited: bool
     """Whether a person changed the body: it may say what its document does not."""
+    page_starts: tuple[tuple[int, int], ...] = ()
+    """Where in the body of a section its pages start, and their numbers."""
     in_place: bool = False
     """Whether it is a section of the document itself, which was read just now."""
     is_uneven: bool = False
@@ -123,8 +125,8 @@ class Locator:
     def _in_document(self, chunk: Chunk, passage: Passage, context: int) -> Place:
         """Where a passage of a section stands; the lines around it may be of other sections."""
         if not chunk.body_line:
-            place = _on_page(chunk, passage, context)
-            return replace(place, document=chunk.path)
+            page = next((n for at, n in reversed(chunk.page_starts) if at <= passage.start), None)
+            return replace(_on_page(chunk, passage, context), document=chunk.path, page=page)
         span = passage.start, passage.end
         text = self._text_of(chunk.path) if context > 0 or chunk.is_uneven else None
         if chunk.is_uneven:

@@ -113,3 +113,21 @@ def test_the_bytes_of_a_chunk_file_are_no_document():
     assert not is_document(data)
     assert kept.read(data) == chunk_file.parse(data)
     assert kept.file_hash(data) == content_hash(data)
+
+
+def test_a_passage_is_on_its_own_page():
+    """Pages of a stretch of text say where in it each begins."""
+    text = "first page. second page. third page."
+    starts = [(0, 1), (text.index("second"), 2), (text.index("third"), 3)]
+    whole = Extracted(
+        text=text,
+        syntax="text",
+        extractor="pdf/1",
+        chunker="c",
+        sections=(Section(start=0, end=len(text), headings=(), line=0, end_line=0, page=1),),
+        pages=starts,
+    )
+    chunk = kept.read(encode(whole, FILE_HASH))
+    assert chunk.pages_between(0, len(text)) == tuple(starts)
+    assert chunk.pages_between(3, 20) == ((0, 1), (text.index("second") - 3, 2))
+    assert chunk.pages_between(text.index("third"), len(text)) == ((0, 3),)
