@@ -92,7 +92,8 @@ def opened_at(words: Sequence[str], path: str, line: int | None) -> tuple[str, .
     if line is None:
         return *words, path
     name = os.path.basename(words[0])
-    known = _AT_LINE.get(re.sub(r"[-.\d]+$", "", name)) or _AT_LINE.get(name)
+    # Distributions have several builds of one: vim.basic, emacs-nox, nvim-0.10.
+    known = _AT_LINE.get(name) or _AT_LINE.get(re.split(r"[-.\d]", name)[0])
     if known is None:
         return None
     return *words, *(word.replace("{line}", str(line)).replace("{path}", path) for word in known)

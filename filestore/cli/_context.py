@@ -13,7 +13,14 @@ from filestore.store import Store
 def open_store(options: Any) -> Store:
     """Open the store of --store, of FILESTORE, or the nearest one around the working folder."""
     explicit = options.store or os.environ.get("FILESTORE") or None
-    root = find_root(os.getcwd(), explicit)
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:
+        # The working folder was removed; a store that is named by its whole path is there.
+        if explicit is None or not os.path.isabs(explicit):
+            raise
+        here = explicit
+    root = find_root(here, explicit)
     # Two processes walk a large tree: this one has no threads yet, so it may fork.
     return Store(
         root,

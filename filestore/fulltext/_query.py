@@ -23,7 +23,7 @@ from filestore.fulltext._clauses import (
 MAX_QUERY_CHARACTERS: Final = 20_000
 """A pasted page is a fair query; what follows it adds time and no meaning."""
 MAX_CLAUSES: Final = 512
-_QUOTES: Final = str.maketrans(
+QUOTES: Final = str.maketrans(
     dict.fromkeys("“”„‟«»＂", '"') | dict.fromkeys("「『", ' "') | dict.fromkeys("」』", '" ')
 )
 _TOKEN: Final = re.compile(r'([+-]?)"([^"]*)"|([^\s"]+)')
@@ -97,7 +97,7 @@ def parse_query(query: str, syntax: Syntax = "auto") -> Query:
     Returns:
         The clauses in the order typed; none where no letter or digit was typed.
     """
-    text = query[:MAX_QUERY_CHARACTERS].translate(_QUOTES)
+    text = query[:MAX_QUERY_CHARACTERS].translate(QUOTES)
     if syntax == "operators":
         # The clauses and the operators between them, whatever can be one being one.
         items: list[Item] = []

@@ -5,6 +5,7 @@ anywhere. Pure. One rule: in doubt a word is as it was meant: code, names of cod
 words, abbreviations, and scripts whose words are not separated, are not respelled.
 """
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -14,8 +15,9 @@ from typing import Final
 from filestore.core.spelling import edits
 from filestore.fulltext._analysis import camel_words_of, clean, has_spaceless, identifiers_of
 from filestore.fulltext._clauses import Kind, Need
-from filestore.fulltext._query import Query
+from filestore.fulltext._query import QUOTES, Query
 
+_QUOTED: Final = re.compile(r'"([^"\s]+)"')
 MIN_LETTERS: Final = 4
 LONG_LETTERS: Final = 8
 """A word of so many letters may have two mistakes, a shorter one has one."""
@@ -70,11 +72,14 @@ def misspelt(query: Query, is_known: Callable[[str], bool]) -> list[tuple[str, b
     """
     unknown: dict[str, bool] = {}
     loose = total = 0
+    quoted = set(_QUOTED.findall(query.typed.translate(QUOTES)))
     for clause in query.wanted():
         if clause.kind is Kind.PREFIX:
             continue
-        strict = clause.kind is Kind.PHRASE or clause.need is Need.REQUIRED
+        is_strict = clause.kind is Kind.PHRASE or clause.need is Need.REQUIRED
         for word in prose_words(clause.text):
+            # One word in quotes is no phrase, and still meant as it is typed.
+            strict = is_strict or word in quoted
             total += not strict
             if word not in unknown and not is_known(word):
                 unknown[word] = strict

@@ -4,6 +4,8 @@ import errno
 import fcntl
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -12,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+import filestore
 from filestore.fs.disk import FileSystemClock
 
 _OTHER_USER: Final = """
@@ -192,3 +195,24 @@ def test_a_wall_clock_that_runs_backwards(filled: Any, monkeypatch: pytest.Monke
     }
     filled.sync(code=None)
     assert filled("verify", "--level", "full", code=None).code in (0, 1)
+
+
+def test_a_working_folder_that_was_removed(workspace: Any, tmp_path: Path) -> None:
+    """A store that is named by its whole path is found from nowhere."""
+    workspace.write("manual.md", "# Manual\n\nThe pump is primed by hand.\n")
+    workspace("add", "manual.md")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = 'rmdir "$1"; shift; exec "$@"'
+    command = [sys.executable, "-m", "filestore", "--store", str(workspace.store), "search", "pump"]
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", str(gone), *command],
+        cwd=gone,
+        env=os.environ | {"PYTHONPATH": str(Path(filestore.__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "primed by hand" in done.stdout

@@ -124,3 +124,17 @@ def test_what_was_typed_strictly_stays():
     made = respelled(query, found)
     assert made.meant == (("depositt", ("deposit",)),)
     assert (made.clauses, made.typed, made.text()) == (query.clauses, query.typed, query.text())
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('"depositt"', [("depositt", True)]),
+        ("\u201cdepositt\u201d", [("depositt", True)]),
+        ('the "depositt" recieve', [("depositt", True), ("recieve", False)]),
+        ("depositt", [("depositt", False)]),
+    ],
+)
+def test_a_word_in_quotes_is_meant_as_it_is_typed(query, expected):
+    """One word in quotes is no phrase, but nothing else stands for it either."""
+    assert misspelt(parse_query(query), {"the"}.__contains__) == expected
