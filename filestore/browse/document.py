@@ -12,7 +12,7 @@ from typing import Final
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
 from filestore.chunks import frontmatter
-from filestore.chunks.observe import MAX_CHUNK_BYTES
+from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, StorePath

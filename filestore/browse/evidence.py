@@ -14,7 +14,8 @@ from filestore.browse import evidence_notes
 from filestore.browse import raw_file as present_files
 from filestore.browse.raw_file import Present, moment
 from filestore.catalog import Catalog, FileRow, encode_path, queries
-from filestore.chunks import frontmatter, links, observe
+from filestore.chunks import frontmatter, links
+from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.core.diff import Difference, unified
 from filestore.core.errors import FilestoreError
@@ -325,7 +326,7 @@ class _File:
 
     def _notes_of_git(self) -> Iterator[str]:
         root = self._parts.places.root
-        large = self._now.size_bytes > observe.MAX_CHUNK_BYTES
+        large = self._now.size_bytes > MAX_CHUNK_BYTES
         if large or repository.git_work_tree(root) is None:
             return
         committed = repository.last_commit(root, self._tree.store_path(self._was))

@@ -12,14 +12,10 @@ from typing import Any, Final, Literal
 
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow, UnknownResourceError
 from filestore.chunks import chunk_file, resource_record
+from filestore.chunks.interpretation import MAX_CHUNK_BYTES, interpret_chunk
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, RECORD, Observation, why_excluded
-from filestore.chunks.observe import (
-    MAX_CHUNK_BYTES,
-    interpret_chunk,
-    look_at,
-    observe_entry,
-)
+from filestore.chunks.observe import look_at, observe_entry
 from filestore.chunks.reconstruct import Reconstruction, reconstruct
 from filestore.config.layout import Places
 from filestore.core.codes import codes_where

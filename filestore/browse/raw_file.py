@@ -10,7 +10,8 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from filestore.chunks.observe import MAX_CHUNK_BYTES, describe_unread
+from filestore.chunks.interpretation import MAX_CHUNK_BYTES
+from filestore.chunks.observe import describe_unread
 from filestore.fs import disk
 
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

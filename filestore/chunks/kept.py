@@ -4,8 +4,8 @@ import contextlib
 
 from filestore.chunks import chunk_file, document
 from filestore.chunks.chunk_file import Chunk
+from filestore.chunks.interpretation import interpret_chunk
 from filestore.chunks.observation import Observation
-from filestore.chunks.observe import interpret_chunk
 from filestore.core.hashing import content_hash, embedding_key
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import ClassVar, Final
 
 from filestore.chunks import resource_record
+from filestore.chunks.interpretation import MAX_CHUNK_BYTES, conflict_lines, interpret_chunk, refuse
 from filestore.chunks.observation import RECORD, Observation
-from filestore.chunks.observe import MAX_CHUNK_BYTES, conflict_lines, interpret_chunk, refuse
 from filestore.config.layout import RECORD_NAME
 from filestore.config.settings import LayoutName
 from filestore.core.paths import ChunkPath, folder_of

@@ -6,8 +6,8 @@ Pure: what files hold comes in, a prepared change goes out.
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from filestore.chunks.interpretation import fenced
 from filestore.chunks.observation import INDEXED, RECORD, Observation
-from filestore.chunks.observe import fenced
 from filestore.core.hashing import content_hash
 from filestore.core.paths import StorePath, Tree
 from filestore.core.safe_text import shown_path

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from filestore.catalog import Catalog, Conflict
 from filestore.chunks import links, resource_record
+from filestore.chunks.interpretation import conflict_lines
 from filestore.chunks.observation import INDEXED, Observation
-from filestore.chunks.observe import conflict_lines
 from filestore.chunks.resource_record import Record, RecordInvalidError, SourceDocument
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding

@@ -16,9 +16,9 @@ from filestore.catalog.extracted import NAME, DocumentCache, key_of
 from filestore.chunks import kept
 from filestore.chunks.chunk_file import Section
 from filestore.chunks.document import DocumentDamagedError, Extracted, decode, encode
+from filestore.chunks.interpretation import conflict_outside_code, refuse
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
-from filestore.chunks.observe import conflict_outside_code, refuse
 from filestore.config.layout import MAX_SOURCE_BYTES, Places
 from filestore.config.settings import LayoutName
 from filestore.core.errors import FilestoreError

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.catalog import BEFORE, LET_GO, Forgotten, decode_path, queries
-from filestore.chunks.observe import MAX_CHUNK_BYTES
+from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.config.layout import Places
 from filestore.core.hashing import content_hash, origin_hash
 from filestore.core.paths import ChunkPath, has_plain_names

@@ -12,7 +12,7 @@ from typing import Final
 
 from xxhash import xxh3_128, xxh3_128_digest
 
-from filestore.chunks.observe import MAX_CHUNK_BYTES
+from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.core.paths import ChunkPath
 from filestore.fs import disk
 from filestore.fs.fork_pool import MOST_BLOCKS, shared

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.chunks import chunk_file
+from filestore.chunks.interpretation import conflict_lines
 from filestore.chunks.layout import TREE
 from filestore.chunks.observation import INDEXED, RECORD, Observation
-from filestore.chunks.observe import conflict_lines, describe_unread
+from filestore.chunks.observe import describe_unread
 
 MARKS = b"<<<<<<< ours\nOne.\n=======\nTwo.\n>>>>>>> theirs\n"
 LINES = st.lists(
