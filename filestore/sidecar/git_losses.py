@@ -12,7 +12,9 @@ from typing import Final
 from filestore.chunks.layout import Layout
 from filestore.config.layout import Places
 from filestore.core.findings import Finding
-from filestore.core.paths import ChunkPath
+from filestore.core.paths import SETTINGS, ChunkPath
+from filestore.extract import is_read
+from filestore.extract.by_products import is_litter
 from filestore.fs.scan import TreeScan
 from filestore.git import repository, state
 from filestore.sidecar.losses import Lost, gone_findings, is_emptied, is_mass, vanished
@@ -41,8 +43,11 @@ def lost(places: Places, layout: Layout, tree: TreeScan) -> Lost:
             _named(places, layout, [path for path in added if _is_ours(path, layout)], like)
         )
 
-    gone = vanished({path: name.encode() for path, name in have.items()}, tree, named)
-    return Lost(gone=tuple(sorted(gone)), known=len(have))
+    gone = sorted(vanished({path: name.encode() for path, name in have.items()}, tree, named))
+    if layout.is_in_place:
+        # What is there and no part of the tree is left out by its rules.
+        gone = [path for path in gone if not os.path.lexists(os.path.join(places.chunked, path))]
+    return Lost(gone=tuple(gone), known=len(have))
 
 
 def findings(places: Places, layout: Layout, tree: TreeScan) -> list[Finding]:
@@ -53,7 +58,19 @@ def findings(places: Places, layout: Layout, tree: TreeScan) -> list[Finding]:
 
 
 def _is_ours(path: ChunkPath, layout: Layout) -> bool:
-    return not layout.unread_code(path.rpartition("/")[2], _MODE, 0)
+    name = path.rpartition("/")[2]
+    if layout.is_in_place and not _is_document(path, name):
+        return False
+    return not layout.unread_code(name, _MODE, 0)
+
+
+def _is_document(path: ChunkPath, name: str) -> bool:
+    """Whether a file would be indexed in place, as far as its names tell."""
+    folders = path.split("/")[:-1]
+    hidden = any(is_litter(folder, is_folder=True) for folder in folders)
+    return (
+        is_read(name) and not hidden and not is_litter(name, is_folder=False) and name != SETTINGS
+    )
 
 
 def _named(
