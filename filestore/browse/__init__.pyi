@@ -4,7 +4,8 @@ from filestore.browse.catalog_pages import ChunkRow as ChunkRow
 from filestore.browse.catalog_pages import Counts as Counts
 from filestore.browse.catalog_pages import Listing as Listing
 from filestore.browse.catalog_pages import ResourceRow as ResourceRow
-from filestore.browse.catalog_pages import Wanted as Wanted
+from filestore.browse.document_rows import DocumentRow as DocumentRow
+from filestore.browse.document_rows import SectionRow as SectionRow
 from filestore.browse.editor import EditorCommand as EditorCommand
 from filestore.browse.editor import editor_command as editor_command
 from filestore.browse.editor import opened_at as opened_at
@@ -14,12 +15,15 @@ from filestore.browse.file import AboutResource as AboutResource
 from filestore.browse.file import Shown as Shown
 from filestore.browse.file import UnknownPathError as UnknownPathError
 from filestore.browse.file import VectorFacts as VectorFacts
+from filestore.browse.links import Links as Links
 from filestore.browse.projection import Histogram as Histogram
 from filestore.browse.vectors import Explorer as Explorer
 from filestore.browse.vectors import Neighbour as Neighbour
 from filestore.browse.vectors import NoVectorError as NoVectorError
 from filestore.browse.vectors import VectorMap as VectorMap
+from filestore.browse.wanted import Wanted as Wanted
 from filestore.catalog import CatalogNewerError as CatalogNewerError
+from filestore.chunks.chunk_file import Section as Section
 from filestore.config.discovery import find_root as find_root
 from filestore.core.codes import Code as Code
 from filestore.core.example import copy_example as copy_example

@@ -4,10 +4,8 @@ Reads no file of the tree. One rule: nothing here takes longer in a large store 
 of it, but for `Listing.counts` and `Listing.matching`, which go through it.
 """
 
-import re
-import warnings
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -15,14 +13,17 @@ from typing import Self, TypeVar
 
 import orjson
 
+from filestore.browse import document_rows
+from filestore.browse.document_filter import DocumentFinder
+from filestore.browse.document_rows import DocumentRow, EntryRow, SectionRow
 from filestore.browse.row_words import OPENING_BYTES, first_words
-from filestore.catalog import Catalog, CatalogPages, FileRow
+from filestore.browse.wanted import Wanted
+from filestore.catalog import Catalog, CatalogPages, FileRow, file_of_text, part_of_text
 from filestore.chunks import reading_order
 from filestore.chunks.chunk_file import kind_of_name
 from filestore.chunks.observation import RECORD
 from filestore.chunks.reading_order import Ordered
-from filestore.config.layout import folded_path
-from filestore.core.errors import UsageError
+from filestore.core.errors import FilestoreError
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
 from filestore.sidecar.session import Parts
 
@@ -34,9 +35,9 @@ class Counts:
     """How large a store is."""
 
     files: int
-    """Chunk files and records."""
+    """Chunk files and records; of a store in place documents."""
     chunks: int
-    """Chunk files, excluded ones included."""
+    """Chunk files, excluded ones included; of a store in place sections."""
     resources: int
 
 
@@ -48,9 +49,12 @@ class ResourceRow:
     source: str
     """What its record names; "" where that is not known."""
     chunks: int
-    """Chunk files, excluded ones included."""
+    """Chunk files, excluded ones included; sections of a document in place, and of a folder of
+    some its documents."""
     title: str = ""
     """Of its one document; "" where its metadata has none, or it has several documents."""
+    document: int = 0
+    """The id of a document in place; 0 for a folder, whose name ends with "/"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,61 +79,6 @@ class ChunkRow:
     """Its document, relative to the store root; "" where its resource's record tells it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What the path of a file below `chunked/`, its title or headings must, or must not, have."""
-
-    text: str
-    """Upper and lower case are the same; "" is in every path."""
-    inverse: bool = False
-    regex: bool = False
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """What ``words``, ``!words``, ``~regular expression`` and ``!~…`` mean.
-
-        Raises:
-            UsageError: The regular expression is none.
-        """
-        rest = text.removeprefix("!")
-        wanted = cls(text=rest.removeprefix("~"), inverse=rest != text, regex=rest.startswith("~"))
-        wanted._search()
-        return wanted
-
-    def places(self, joined: str) -> Sequence[int]:
-        """Which of some paths, separated by NUL, are wanted; counted from 0. Pure."""
-        every = range(joined.count("\0") + 1)
-        if not self.text:
-            return every
-        if self.regex:
-            search = self._search()
-            return [
-                place
-                for place, path in enumerate(joined.split("\0"))
-                if (search(path) is None) == self.inverse
-            ]
-        needle, folded = folded_path(self.text), folded_path(joined)
-        if needle not in folded:
-            return every if self.inverse else ()
-        return [
-            place
-            for place, path in enumerate(folded.split("\0"))
-            if (needle in path) != self.inverse
-        ]
-
-    def _search(self) -> Callable[[str], re.Match[str] | None]:
-        try:
-            with warnings.catch_warnings():
-                # What Python may read otherwise some day is no concern of who is still typing.
-                warnings.simplefilter("ignore")
-                return re.compile(self.text if self.regex else "", re.IGNORECASE).search
-        except (re.error, OverflowError, RecursionError) as error:
-            raise UsageError(
-                f"invalid regular expression: {self.text}: {error}",
-                remedy="without the ~ it is looked for as it stands",
-            ) from error
-
-
 class Listing:
     """The pages of a store's catalog, as it is when they are asked for; one thread at a time."""
 
@@ -139,6 +88,8 @@ class Listing:
         self._of: tuple[str, int] | None = None
         """Identity and generation of the catalog that the following was read from."""
         self._all: dict[str, Ordered] | None = None
+        self._is_in_place = parts.places.is_in_place
+        self._finder = DocumentFinder()
 
     @property
     def generation(self) -> int:
@@ -149,6 +100,8 @@ class Listing:
         """How large the store is."""
         with self._reading() as (catalog, pages):
             files = catalog.file_count()
+            if self._is_in_place:
+                return Counts(files=files, chunks=catalog.count("parts"), resources=files)
             return Counts(
                 files=files,
                 chunks=files - pages.record_count(),
@@ -160,9 +113,12 @@ class Listing:
 
         Args:
             after: Only those behind this name.
-            limit: At most so many; None for all.
+            limit: At most so many; None for all. Of a store in place: only what lies in no folder.
         """
         with self._reading() as (_, pages):
+            if self._is_in_place:
+                listed = document_rows.entries if limit is None else document_rows.top_entries
+                return list(map(_entry_row, listed(pages)))
             if limit is None or self._parts.layout.name == "flat":
                 return _all_resources(pages, after, limit)
             # A page of resources in the tree layout, where records lie in the folder of their
@@ -182,8 +138,13 @@ class Listing:
             return found
 
     def chunk_ids(self, resource: str) -> "array[int]":
-        """The chunk files of a resource in reading order, by id; none for an unknown name."""
-        with self._reading() as (_, pages):
+        """The chunk files of a resource in reading order, by id; none for an unknown name.
+
+        Of a store in place: the document of that name, or those below the folder.
+        """
+        with self._reading() as (catalog, pages):
+            if self._is_in_place:
+                return array("q", document_rows.documents_of(catalog, pages, resource))
             if self._all is not None:
                 found = self._all.get(resource)
             else:
@@ -193,9 +154,13 @@ class Listing:
     def outline(self, resource: str) -> "array[int]":
         """The same with a row above the files of each document, where there are several.
 
-        Such a row is the id of the first file below it, below 0.
+        Such a row is the id of the first file below it, below 0. Of a document in place: its
+        sections, as `sections` knows them.
         """
         ids = self.chunk_ids(resource)
+        if self._is_in_place:
+            with self._reading() as (_, pages):
+                return document_rows.section_ids(pages, ids[0]) if ids else ids
         with self._reading() as (_, pages):
             documents = pages.documents(resource)
         if not documents:
@@ -222,6 +187,16 @@ class Listing:
                 for one, row in rows.items()
             }
 
+    def documents(self, ids: Sequence[int]) -> dict[int, DocumentRow]:
+        """What is known of some documents in place; unknown ids are left out."""
+        with self._reading() as (catalog, _):
+            return document_rows.documents(self._tree, catalog, ids)
+
+    def sections(self, ids: Sequence[int]) -> dict[int, SectionRow]:
+        """What is known of some sections of documents in place; unknown ids are left out."""
+        with self._reading() as (catalog, _):
+            return document_rows.sections(self._tree, catalog, ids)
+
     def matching(self, wanted: Wanted) -> "dict[str, array[int]]":
         """The chunk files whose path below `chunked/`, title or headings fit, by resource.
 
@@ -229,8 +204,12 @@ class Listing:
         which the next times do without; titles and headings are read each time.
 
         Returns:
-            Resource to ids in reading order; resources without a file that fits are left out.
+            Resource to ids in reading order; resources without a file that fits are left out. Of
+            a store in place: document to sections, all of them where the document itself fits.
         """
+        if self._is_in_place:
+            with self._reading() as (catalog, _):
+                return self._finder.matching(catalog, wanted)
         with self._reading() as (_, pages):
             if self._all is None:
                 self._all = dict(sorted(self._ordered(pages, None)))
@@ -258,6 +237,23 @@ class Listing:
         with self._reading() as (catalog, _):
             row = catalog.files([below]).get(below) if self._tree.holds(path) else None
         return (row.resource, row.id) if row is not None and row.state != RECORD else None
+
+    def file_of(self, row: int) -> tuple[StorePath, int | None]:
+        """The file of a row by its id; of a section in place also which of its texts that is.
+
+        Raises:
+            FilestoreError: The catalog does not have it any more.
+        """
+        file = file_of_text(row)
+        with self._reading() as (catalog, _):
+            found = catalog.files_by_id([file]).get(file)
+        if found is None:
+            raise FilestoreError(
+                "the file under the cursor is no longer in the catalog",
+                remedy="ctrl+r rescans the store",
+            )
+        path = self._tree.store_path(found.path)
+        return path, part_of_text(row) if self._is_in_place else None
 
     def path_of_vector(self, vector: int) -> StorePath | None:
         """A file that has the text of a vector, its body before a question; None for no such."""
@@ -357,6 +353,10 @@ def _fitting(titles: Iterable[tuple[Key, str]], wanted: Wanted) -> Iterator[Key]
         # A title with a NUL in it would be two.
         joined = "\0".join(title.replace("\0", " ") for _, title in some)
         yield from (some[place][0] for place in wanted.places(joined))
+
+
+def _entry_row(entry: EntryRow) -> ResourceRow:
+    return ResourceRow(resource=entry.resource, source="", chunks=entry.count, document=entry.id)
 
 
 def _all_resources(pages: CatalogPages, after: str | None, limit: int | None) -> list[ResourceRow]:

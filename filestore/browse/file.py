@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from filestore.browse import document_rows
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow, UnknownResourceError
-from filestore.chunks import chunk_file, resource_record
+from filestore.chunks import chunk_file, kept, resource_record
+from filestore.chunks.document import DocumentDamagedError
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES, interpret_chunk
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, RECORD, Observation, why_excluded
@@ -24,6 +26,7 @@ from filestore.core.hashing import content_hash
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of, is_below
 from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
+from filestore.extract import is_text
 from filestore.fs import disk
 from filestore.sidecar.session import Parts
 
@@ -103,6 +106,24 @@ class About:
     """The hash of the body as generated; "" for a file written by hand."""
     generation: int
     """In which the file came into the catalog as it is there; 0 where it is not."""
+    sections: tuple[chunk_file.Section, ...] = ()
+    """Of a document in place: where they stand in `body`."""
+    tags: tuple[str, ...] = ()
+    """Of a document in place: those of its metadata and those in its text."""
+
+    def section(self, part: int | None) -> chunk_file.Section | None:
+        """A section by its place; None where there is none such."""
+        return self.sections[part] if part is not None and part < len(self.sections) else None
+
+    def part_at(self, line: int | None, text: str) -> int | None:
+        """The section that holds a line of the file, else the one with this text."""
+        for part, one in enumerate(self.sections):
+            if line and one.line <= line <= one.end_line:
+                return part
+        for part, one in enumerate(self.sections):
+            if text and self.body[one.start : one.end] == text:
+                return part
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +136,7 @@ class AboutResource:
     documents: tuple[tuple[str, Mapping[str, Any]], ...]
     """Source of each document, and what it says about itself, in reading order."""
     chunks: int
-    """Chunk files, excluded ones included."""
+    """Chunk files, excluded ones included; of a folder of documents in place the documents."""
     extractor: str
     """Names and versions of what read the documents, separated by commas."""
     chunker: str
@@ -238,6 +259,8 @@ def about(parts: Parts, catalog: Catalog, path: str) -> About:
     relative = below_chunked(parts.places, path)
     row = catalog.files([relative]).get(relative)
     seen, raw = _seen(parts, relative)
+    if parts.places.is_in_place:
+        raw = _read_document(parts, catalog, row, seen, raw)
     chunk, text = _parsed(seen), raw[:MOST_RAW_BYTES].decode("utf-8", "replace")
     edited = chunk_file.hand_edited(chunk) if chunk else row is not None and row.edited
     record = _record(catalog, row, hand_edited=edited, now=seen.file_hash)
@@ -266,7 +289,26 @@ def about(parts: Parts, catalog: Catalog, path: str) -> About:
         indexed_hash=row.file_hash.hex() if row else "",
         origin=(chunk.origin if chunk else row.origin if row else None) or "",
         generation=row.generation if row else 0,
+        sections=chunk.sections if chunk else (),
+        tags=tuple(value for key, value in chunk.pairs if key == "tags") if chunk else (),
     )
+
+
+def _read_document(
+    parts: Parts, catalog: Catalog, row: FileRow | None, seen: Observation, raw: bytes
+) -> bytes:
+    """Fill in what a document says; of one that takes a process to read, what was indexed.
+
+    Returns:
+        Its first bytes as they are shown: none of a file that is no text.
+    """
+    parts.layout.settle(seen)
+    if seen.pending and row is not None:
+        with contextlib.suppress(DocumentDamagedError):
+            kept.fill(seen, catalog.content(row.id) or b"")
+    if seen.pending:
+        seen.state, seen.detail = "untracked", "its text was not taken out yet: 'filestore sync'"
+    return raw if is_text(seen.path) else b""
 
 
 def _seen(parts: Parts, relative: ChunkPath) -> tuple[Observation, bytes]:
@@ -373,6 +415,8 @@ def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource
         UnknownResourceError: No resource has this name, or several could be meant.
     """
     pages = CatalogPages(catalog)
+    if places.is_in_place and name.endswith("/"):
+        return _about_folder(catalog, pages, name)
     resource = name if pages.has_resource(name) else resource_named(catalog, name, places)
     known = [resource_record.parse(data) for data in catalog.records_of(resource)]
     documents = [document for record in known for document in record.documents]
@@ -385,6 +429,19 @@ def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource
         extractor=_each_once([document.extractor for document in documents]),
         chunker=_each_once([record.chunker for record in known]),
         record_path=places.tree.store_path(paths[0]) if paths else NO_PATH,
+    )
+
+
+def _about_folder(catalog: Catalog, pages: CatalogPages, name: str) -> AboutResource:
+    """A folder of documents in place, with how many are in it."""
+    return AboutResource(
+        resource=name,
+        source="",
+        documents=(),
+        chunks=len(document_rows.documents_of(catalog, pages, name)),
+        extractor="",
+        chunker="",
+        record_path=NO_PATH,
     )
 
 

@@ -63,6 +63,18 @@ class Neighbour:
     headings: tuple[str, ...]
     """As they were indexed, and so are the pages."""
     pages: tuple[int, ...]
+    line: int = 0
+    """Of a document in place: where its nearest section begins, from 1; 0 where it has no lines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Near:
+    """A file near some vectors."""
+
+    path: ChunkPath
+    cosine: float
+    part: int
+    """Of its text that is nearest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +120,9 @@ class Explorer:
         """Let go of the index."""
         self._loaded = None
 
-    def neighbours(self, path: str, count: int = 10, *, now: bool = False) -> tuple[Neighbour, ...]:
+    def neighbours(
+        self, path: str, count: int = 10, *, now: bool = False, part: int | None = None
+    ) -> tuple[Neighbour, ...]:
         """The files whose texts are nearest to those of one file, nearest first, ties by path.
 
         Args:
@@ -116,6 +130,7 @@ class Explorer:
             count: At most so many.
             now: Start from what the file says at this moment, embedded where that was not done yet,
                 instead of from what was indexed.
+            part: Start from this one of its texts alone; None for all of them.
 
         Raises:
             NoVectorError: It is not indexed, not embedded, or cannot be read as a chunk.
@@ -127,9 +142,9 @@ class Explorer:
         with catalog.snapshot():
             space = self._require_space(catalog, self._tree.store_path(relative))
             if now:
-                vectors = self._present_vectors(relative, space)
+                vectors = self._present_vectors(relative, space, part)
             else:
-                vectors = self._stored_vectors(relative, catalog, space)
+                vectors = self._stored_vectors(relative, catalog, space, part)
             near = self._nearest(vectors, {relative}, max(0, count), catalog, space)
             return tuple(_neighbours(self._tree, catalog, near))
 
@@ -157,7 +172,8 @@ class Explorer:
                     lost = error
             if lost is not None and not vectors:
                 raise lost
-            return self._nearest(numpy.concatenate(vectors), set(paths), count, catalog, space)
+            near = self._nearest(numpy.concatenate(vectors), set(paths), count, catalog, space)
+            return [(one.path, one.cosine) for one in near]
 
     def bodies(self) -> "tuple[list[tuple[int, bytes, bytes, str]], NDArray[float32]]":
         """Id, key, path and resource of every body that has a vector, and their vectors.
@@ -212,7 +228,10 @@ class Explorer:
         """
         catalog = self._parts.catalog()
         with catalog.snapshot():
-            found = _every_size(catalog) if resource is None else _sizes_of(catalog, resource)
+            if resource is None:
+                found = _every_size(catalog, every=self._parts.places.is_in_place)
+            else:
+                found = _sizes_of(catalog, resource)
             sizes = list(found)
         return histogram(sizes, size_edges(sizes), unit="bytes", total=len(sizes))
 
@@ -266,11 +285,12 @@ class Explorer:
         return space
 
     def _stored_vectors(
-        self, path: ChunkPath, catalog: Catalog, space: _Space
+        self, path: ChunkPath, catalog: Catalog, space: _Space, part: int | None = None
     ) -> "NDArray[float32]":
         """The vectors of a file's texts, as far as they are embedded: (n, dimension)."""
         row = catalog.files([path]).get(path)
         ids = catalog.parts_of(row.id) if row is not None and row.state == INDEXED else []
+        ids = ids if part is None else ids[part : part + 1]
         if not ids:
             raise NoVectorError(
                 f"{self._tree.store_path(path)} is not indexed, so it has no vector",
@@ -284,9 +304,12 @@ class Explorer:
             raise _lost(f"the vectors of {self._tree.store_path(path)}")
         return vectors[found]
 
-    def _present_vectors(self, path: ChunkPath, space: _Space) -> "NDArray[float32]":
+    def _present_vectors(
+        self, path: ChunkPath, space: _Space, part: int | None = None
+    ) -> "NDArray[float32]":
         """The vectors of what a file says now; what was embedded once is not embedded again."""
         texts = self._present_texts(path)
+        texts = texts if part is None else texts[part : part + 1] or texts
         keys = [embedding_key(text) for text in texts]
         vectors, found = self._embeddings().get(space.fingerprint, keys)
         if found.all():
@@ -325,8 +348,8 @@ class Explorer:
         count: int,
         catalog: Catalog,
         space: _Space,
-    ) -> list[tuple[ChunkPath, float]]:
-        """Paths and cosines of the files nearest to any of some vectors."""
+    ) -> list[_Near]:
+        """The files nearest to any of some vectors."""
         wanted = count + len(vectors) + len(without) + _SPARE
         ask = self._ask(vectors, catalog, space)
         while count:
@@ -337,7 +360,7 @@ class Explorer:
             )
             is_all = all(len(ranking) < wanted for ranking in rankings)
             # The order among equals is ours only if none of them was left behind.
-            enough = len(files) >= count and files[count - 1][1] > reached
+            enough = len(files) >= count and files[count - 1].cosine > reached
             if is_all or enough or wanted >= _DEEPEST:
                 return files[:count]
             wanted *= 4
@@ -426,38 +449,49 @@ def _repeats(rows: Sequence[tuple[int, bytes, bytes, str]], place: int) -> bool:
 
 def _best_files(
     catalog: Catalog, rankings: Sequence[Sequence[tuple[int, float]]], without: Set[ChunkPath]
-) -> list[tuple[ChunkPath, float]]:
+) -> list[_Near]:
     """Each file but some with the cosine of its nearest text, nearest first, ties by path."""
     scores: dict[int, float] = {}
     for ranking in rankings:
         for identifier, score in ranking:
             scores[identifier] = max(score, scores.get(identifier, score))
-    best: dict[int, float] = {}
+    best: dict[int, tuple[float, int]] = {}
     for identifier, files in catalog.files_of_vectors(list(scores)).items():
-        for file, _ in files:
-            best[file] = max(scores[identifier], best.get(file, scores[identifier]))
+        for file, part in files:
+            # Of equal ones the first, as a person reads.
+            known = best.get(file)
+            best[file] = max((scores[identifier], -part), known or (scores[identifier], -part))
     paths = catalog.indexed_paths(list(best))
-    named = [(path, best[file]) for file, path in paths.items() if path not in without]
-    return sorted(named, key=lambda pair: (-pair[1], pair[0]))
+    named = [
+        _Near(path=path, cosine=best[file][0], part=-best[file][1])
+        for file, path in paths.items()
+        if path not in without
+    ]
+    return sorted(named, key=lambda one: (-one.cosine, one.path))
 
 
-def _neighbours(
-    tree: Tree, catalog: Catalog, near: Sequence[tuple[ChunkPath, float]]
-) -> Iterator[Neighbour]:
-    rows = catalog.files([path for path, _ in near])
-    for path, cosine in near:
-        data = catalog.content(rows[path].id)
+def _neighbours(tree: Tree, catalog: Catalog, near: Sequence[_Near]) -> Iterator[Neighbour]:
+    rows = catalog.files([one.path for one in near])
+    for one in near:
+        data = catalog.content(rows[one.path].id)
         chunk = kept.read(data) if data is not None else None
+        headings, pages, line = chunk.headings if chunk else (), chunk.pages if chunk else (), 0
+        if chunk is not None and one.part < len(chunk.sections):
+            section = chunk.sections[one.part]
+            headings, line = section.headings, section.line
+            pages = (section.page,) if section.page else ()
         yield Neighbour(
-            path=tree.store_path(path),
-            resource=rows[path].resource,
-            cosine=cosine,
-            headings=chunk.headings if chunk else (),
-            pages=chunk.pages if chunk else (),
+            path=tree.store_path(one.path),
+            resource=rows[one.path].resource,
+            cosine=one.cosine,
+            headings=headings,
+            pages=pages,
+            line=line,
         )
 
 
-def _every_size(catalog: Catalog) -> Iterator[int]:
+def _every_size(catalog: Catalog, *, every: bool) -> Iterator[int]:
+    """The sizes of the chunk files, or of every file of a tree that holds documents."""
     # One folder at a time: all of them at once are a burden where files are a million.
     for names, stats in queries.all_folder_stats(catalog):
         values = array("q", stats)
@@ -465,7 +499,8 @@ def _every_size(catalog: Catalog) -> Iterator[int]:
         for name, size, inode in zip(
             names.split(b"\0"), values[::fields], values[3::fields], strict=True
         ):
-            if inode and name.endswith(b".md") and not name.startswith(b"."):
+            is_chunk = name.endswith(b".md") and not name.startswith(b".")
+            if inode and (is_chunk or every):
                 yield size
 
 

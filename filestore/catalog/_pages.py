@@ -169,6 +169,28 @@ class CatalogPages:
             found |= dict(self._rows(f"{statement} {among} {end}", batch))
         return found
 
+    def names(self) -> Iterator[tuple[int, str]]:
+        """Id and resource of every file but records, in no order."""
+        statement = "SELECT id, resource FROM files WHERE state <> 'record'"
+        yield from self._catalog.connection.execute(statement)
+
+    def part_counts(self, files: Sequence[int] | None = None) -> dict[int, int]:
+        """How many texts of each file, of these or of all, are indexed; none is left out."""
+        statement, end = "SELECT file, count(*) FROM parts", "GROUP BY file"
+        if files is None:
+            return dict(self._rows(f"{statement} {end}"))
+        found: dict[int, int] = {}
+        for batch in in_batches(files):
+            among = f"WHERE file IN ({placeholders(batch)})"
+            found |= dict(self._rows(f"{statement} {among} {end}", batch))
+        return found
+
+    def names_said(self) -> Iterator[tuple[int, str]]:
+        """Each file whose metadata has a title or another name, and that."""
+        yield from self._catalog.connection.execute(
+            "SELECT file, value FROM facts WHERE key IN ('title', 'aliases')"
+        )
+
     def path_of_vector(self, vector: int) -> ChunkPath | None:
         """A file that has the text of a vector: as its body before as a question, then by path."""
         found = self._rows(

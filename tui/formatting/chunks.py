@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 # The function, not the module of the same name that the package also has.
-from filestore.browse import CHUNKS, CatalogNewerError, StorePath, safe_text, shown_path
+from filestore.browse import CHUNKS, CatalogNewerError, StorePath, Tree, safe_text, shown_path
 from tui.formatting.findings import SEVERITY, place_of
 from tui.formatting.lines import Line, Role, Span, count, cut, field, line, one_line, span
 from tui.formatting.pictures import drift_bar
@@ -87,30 +87,24 @@ def resource_row(
     """
     arrow = ("- " if is_open else "+ ") if ascii_only else ("▾ " if is_open else "▸ ")
     chunks = f"{row.chunks:,}" if shown is None else f"{shown:,} of {row.chunks:,}"
-    marks = [
-        Span(f" {_MARKS[severity][0][0]}{found[severity]:,}", _MARKS[severity][2])
-        for severity in "EWI"
-        if found.get(severity)
-    ]
     drift = drift_bar(found, row.chunks, ascii_only=ascii_only)
     return (
         Span(arrow, "quiet"),
         span(shown_path(row.resource) or "(no resource)", "title"),
         Span(f"  {chunks}", "quiet"),
         *((Span(" "), *drift) if drift else ()),
-        *marks,
+        *severity_marks(found),
         *((span(f"  {cut(row.title, MOST_TITLE)}", "quiet"),) if row.title else ()),
     )
 
 
 def chunk_row(row: "ChunkRow", resource: str, found: Sequence["Finding"]) -> Line:
     """A chunk file in the tree, under its resource: what it is, its worst findings first."""
-    parts: list[Span] = [Span("    "), span(chunk_name(row.path, resource))]
-    for finding in sorted(found, key=lambda one: "EWI".index(one.severity)):
-        mark, _, role = _MARKS[finding.severity]
-        parts.append(span(f"  {mark} {finding.code}", role))
-    if row.withheld and all(finding.code != row.withheld for finding in found):
-        parts.append(span(f"  excluded: {row.withheld}", "error"))
+    parts = [
+        Span("    "),
+        span(chunk_name(row.path, resource)),
+        *finding_marks(found, row.withheld),
+    ]
     if row.edited:
         parts.append(Span("  edited by hand", "note"))
     if row.title:
@@ -121,6 +115,26 @@ def chunk_row(row: "ChunkRow", resource: str, found: Sequence["Finding"]) -> Lin
     if above:
         parts.append(span(f"  {cut(' > '.join(above), MOST_PLACE)}", "quiet"))
     return tuple(parts)
+
+
+def severity_marks(found: Mapping[str, int]) -> list[Span]:
+    """How much is found of something, worst first."""
+    return [
+        Span(f" {_MARKS[severity][0][0]}{found[severity]:,}", _MARKS[severity][2])
+        for severity in "EWI"
+        if found.get(severity)
+    ]
+
+
+def finding_marks(found: Sequence["Finding"], withheld: str) -> list[Span]:
+    """What is found of one file, worst first, and what keeps it out of answers."""
+    parts: list[Span] = []
+    for finding in sorted(found, key=lambda one: "EWI".index(one.severity)):
+        mark, _, role = _MARKS[finding.severity]
+        parts.append(span(f"  {mark} {finding.code}", role))
+    if withheld and all(finding.code != withheld for finding in found):
+        parts.append(span(f"  excluded: {withheld}", "error"))
+    return parts
 
 
 def size(size_bytes: int) -> str:
@@ -230,19 +244,25 @@ def section_labels(section: str, *, picture: str = "") -> dict[str, Line]:
 
 def head_lines(about: "About", found: Sequence["Finding"]) -> list[Line]:
     """Above a chunk: its path, its source, its state, its findings."""
-    kind = f"  {about.kind}" if about.kind and about.kind != "chunk" else ""
+    kind = f"  {about.kind}" if about.kind not in ("", "chunk", "document") else ""
     first = (span(shown_path(about.path), "title"), *(line(kind, "note") if kind else ()))
-    where = shown_path(about.source) if about.source else "no source known"
-    second = [span(where, "quiet")]
-    if about.pages:
-        second.append(span(f"  {_pages(about.pages)}", "quiet"))
-    second += [Span("  "), *_state(about)]
+    second = [] if about.source == about.path else [*_source(about), Span("  ")]
+    second += _state(about)
+    if about.tags:
+        second.append(span(f"  {' '.join(f'#{tag}' for tag in about.tags[:MOST_LISTED])}", "note"))
     if about.hand_edited:
         second.append(Span("  edited by hand", "note"))
     third = [
         span(f"{_MARKS[one.severity][0]} {one.code}  ", _MARKS[one.severity][2]) for one in found
     ]
     return [first, tuple(second), *([tuple(third)] if third else [])]
+
+
+def _source(about: "About") -> list[Span]:
+    found = [span(shown_path(about.source) if about.source else "no source known", "quiet")]
+    if about.pages:
+        found.append(span(f"  {_pages(about.pages)}", "quiet"))
+    return found
 
 
 def _state(about: "About") -> Line:
@@ -533,11 +553,12 @@ def hit_row(number: int, hit: "Hit") -> Line:
     return tuple(parts)
 
 
-def neighbour_row(neighbour: "Neighbour") -> Line:
+def neighbour_row(neighbour: "Neighbour", tree: Tree = CHUNKS) -> Line:
     """One of the nearest texts: how near, which file, where in its document."""
     parts = [
         Span(f"{neighbour.cosine:>5.2f} ", "note"),
-        span(place_of(neighbour.path)),
+        span(place_of(neighbour.path, tree)),
+        *((Span(f":{neighbour.line}", "quiet"),) if neighbour.line else ()),
     ]
     if neighbour.pages:
         parts.append(span(f"  {_pages(neighbour.pages)}", "quiet"))

@@ -6,7 +6,7 @@ is open. One rule: a row's words and the files behind a resource come from the o
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from itertools import accumulate, takewhile
 from operator import add
 from typing import Final, Literal
@@ -42,6 +42,7 @@ class TreeRows(Rows):
         label: Label,
         fetch: Callable[[Sequence[int]], None],
         seek: Callable[[str], None] | None = None,
+        sight: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
         """Nothing is there yet.
 
@@ -49,10 +50,13 @@ class TreeRows(Rows):
             label: Gives the words of rows.
             fetch: Receives the ids of files in sight without a label, at most `PAGE` at a time.
             seek: Receives an opened resource in sight without ids; answered by `open`.
+            sight: Receives the resources that came in sight, each once.
         """
         self._label = label
         self._fetch = fetch
         self._seek = seek
+        self._sight = sight
+        self._seen: set[str] = set()
         self._whole = _Outline({})
         self._filtered: _Outline | None = None
         self._matches: Mapping[str, array[int]] = {}
@@ -95,6 +99,7 @@ class TreeRows(Rows):
 
     def renew(self, known: "Mapping[str, array[int]]") -> None:
         """Take these ids for opened resources; those of all others come later."""
+        self._seen.clear()
         self._whole.open_each({name: known.get(name) for name in self._whole.opened})
         self._asked.clear()
 
@@ -136,11 +141,20 @@ class TreeRows(Rows):
         self._shown.open_each({})
         self._asked.clear()
 
-    def filtered(self, matches: "Mapping[str, array[int]]") -> None:
-        """Show these files of these resources only, opened, in the order of the mapping."""
+    def filtered(
+        self, matches: "Mapping[str, array[int]]", opened: Collection[str] | None = None
+    ) -> None:
+        """Show these files of these resources only, in the order of the mapping.
+
+        Args:
+            matches: The files.
+            opened: The resources that are shown with them; None for all.
+        """
         self._matches = matches
         self._filtered = _Outline({name: len(ids) for name, ids in matches.items()})
-        self._filtered.open_each(dict(matches))
+        self._filtered.open_each(
+            {name: ids for name, ids in matches.items() if opened is None or name in opened}
+        )
         self._asked.clear()
 
     def unfiltered(self) -> None:
@@ -152,6 +166,7 @@ class TreeRows(Rows):
     def forget(self) -> None:
         """Ask again for what has no words: the answers to earlier questions will not come."""
         self._asked.clear()
+        self._seen.clear()
 
     # Rows by number
 
@@ -190,6 +205,7 @@ class TreeRows(Rows):
 
     def want(self, first: int, last: int) -> None:
         """Ask the owner for what is not there of these rows, a page at a time, each once."""
+        self._want_resources(first, last)
         for name, place in self._pages(first, last):
             ids = self._shown.opened.get(name)
             if (name, place) in self._asked:
@@ -203,6 +219,16 @@ class TreeRows(Rows):
             wanted = [one for one in page if self._label("c", one) is None]
             if wanted:
                 self._fetch(wanted)
+
+    def _want_resources(self, first: int, last: int) -> None:
+        if self._sight is None:
+            return
+        rows = range(max(first, 0), min(last, len(self)))
+        places = (self._shown.find(index) for index in rows)
+        names = [name for name, place in places if place == HEADER and name not in self._seen]
+        if names:
+            self._seen.update(names)
+            self._sight(names)
 
     # What is where
 

@@ -123,11 +123,16 @@ class BrowseView(View):
         if focused is None or self not in focused.ancestors:
             self._listing()
 
-    def open_path(self, path: str) -> None:
-        """Show a file, and put the cursor on it where the catalog knows it."""
+    def open_path(self, path: str, line: int = 0) -> None:
+        """Show a file, and put the cursor on it where the catalog knows it.
+
+        Args:
+            path: The file.
+            line: Of a document in place: show the section with this line; 0 for all of it.
+        """
         self._leave_search()
         self._going_to = path
-        self.detail.show(Target(path=path))
+        self.detail.show(Target(path=path, line=line))
         self.outline.open_path(path)
 
     def store_changed(self) -> None:
@@ -231,7 +236,7 @@ class BrowseView(View):
     @on(Detail.Jumped)
     @on(PicturePane.Pointed)
     def _jumped(self, event: Detail.Jumped | PicturePane.Pointed) -> None:
-        self.open_path(event.path)
+        self.open_path(event.path, event.line if isinstance(event, Detail.Jumped) else 0)
         self.detail.take_focus()
 
     # Actions

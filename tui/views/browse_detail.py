@@ -21,6 +21,7 @@ from textual.widget import Widget
 from filestore import FilestoreError
 from filestore.browse import InspectedStore
 from tui.formatting import chunks as texts
+from tui.formatting import documents
 from tui.formatting.findings import place_of
 from tui.formatting.lines import Line, cut
 from tui.state.edit_line import line_in_sight, line_of_query
@@ -35,7 +36,8 @@ from tui.widgets.text import TextPane
 from tui.workers import Handlers, Job
 
 if TYPE_CHECKING:
-    from filestore.browse import About, AboutResource, Neighbour
+    from filestore import Finding
+    from filestore.browse import About, AboutResource, Neighbour, Section
 
 SETTLED_S: Final = 0.03
 """How long the cursor rests before what it is on is read."""
@@ -45,6 +47,8 @@ AT_ONCE: Final = 8 * 1024
 """Characters of a text that is shown only once it is drawn as Markdown; a longer one is shown as
 plain text until then."""
 NEIGHBOURS: Final = 20
+NO_FILE: Final[tuple[str, int | None]] = ("", None)
+"""What no neighbours are of."""
 UNSEEN_WIDTH: Final = 76
 """The width for which a text is drawn while it is not in sight."""
 
@@ -56,6 +60,10 @@ class Target:
     path: str = ""
     file: int = 0
     resource: str | None = None
+    line: int = 0
+    """Of a document in place: the section with this line is shown; 0 for the whole document."""
+    text: str = ""
+    """The same of a document without lines: the section with this text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +71,8 @@ class Prepared:
     """A file made ready for the screen."""
 
     about: "About"
+    part: int | None = None
+    """The section that is shown; None for all of the file."""
     lines: Sequence[Line] = ()
     strips: Sequence[Strip] | None = None
     """Of its Markdown, where it was drawn."""
@@ -93,6 +103,8 @@ class Detail(Vertical):
         """A neighbour was chosen."""
 
         path: str
+        line: int = 0
+        """Of a document in place."""
 
     class Shown(Message):
         """Something else is shown than before."""
@@ -111,6 +123,8 @@ class Detail(Vertical):
         """What is highlighted in the texts that are shown."""
         self.about: About | None = None
         """The file that is shown; None for a resource, and for nothing."""
+        self.part: int | None = None
+        """The section of it that is shown; None for all of it."""
         self._about_resource: AboutResource | None = None
         self._target: Target | None = None
         self._shown: Target | None = None
@@ -119,7 +133,7 @@ class Detail(Vertical):
         """Counts the requests, so that older answers can be dropped."""
         self._settling: Timer | None = None
         self._beside: Timer | None = None
-        self._neighbours_of = ""
+        self._neighbours_of = NO_FILE
         self._lines: Sequence[Line] = ()
         self._nothing = nothing
         self.reader = TextPane(id="browse-reader")
@@ -163,11 +177,31 @@ class Detail(Vertical):
         """The line of the file that is read, or that a query found; 0 where none is meant."""
         if self.about is None or self._target != self._shown:
             return 0
+        section = self.about.section(self.part)
+        if section is not None and self.section != "raw":
+            return self._line_in(section, query)
         # The first match is where the text was scrolled to; the next ones were gone to.
         if self.reader.has_focus or self.reader.match[0] > 1:
             row, share = self.reader.row_meant
             return 0 if self.section == "facts" else line_in_sight(self.about.raw, row, share)
         return line_of_query(self.about.raw, query) if query else 0
+
+    def _line_in(self, section: "Section", query: str) -> int:
+        """The line that is meant of a section: what is read of it, or its first one."""
+        text, line = self._section_text(section), 0
+        if not section.line:
+            return 0
+        if self.section != "facts" and (self.reader.has_focus or self.reader.match[0] > 1):
+            row, share = self.reader.row_meant
+            line = line_in_sight(text, row, share)
+        elif query:
+            line = self._target.line if self._target is not None else 0
+            return line or section.line + max(line_of_query(text, query), 1) - 1
+        return section.line + max(line, 1) - 1
+
+    def _section_text(self, section: "Section") -> str:
+        assert self.about is not None
+        return self.about.body[section.start : section.end]
 
     # What is shown
 
@@ -267,7 +301,7 @@ class Detail(Vertical):
         """Show no file, and no resource."""
         self.about = self._about_resource = None
         self._head.show([])
-        self._show_neighbours("", ())
+        self._show_neighbours(NO_FILE, ())
         self.post_message(self.Shown())
 
     def _draw_nothing(self) -> None:
@@ -278,13 +312,15 @@ class Detail(Vertical):
         self._about_resource = about
         self._draw_resource()
         self.pictures.point_at("")
-        self.pictures.narrow_to(about.resource)
+        is_folder = not self._host.findings.tree.folder
+        self.pictures.narrow_to(None if is_folder else about.resource)
 
     def _draw_resource(self) -> None:
         about = self._about_resource
         if about is not None:
             found = self._host.findings.of_resource(about.resource)
-            lines = texts.resource_lines(about, found)
+            is_folder = not self._host.findings.tree.folder
+            lines = (documents.folder_lines if is_folder else texts.resource_lines)(about, found)
             self.reader.show(lines, key=f"resource {about.resource}")
 
     def _show_error(self, error: FilestoreError) -> None:
@@ -295,6 +331,7 @@ class Detail(Vertical):
 
     def _show_file(self, prepared: Prepared, target: Target, number: int) -> None:
         about = self.about = prepared.about
+        self.part = prepared.part
         self._about_resource = None
         self._shown = target
         self._lines = prepared.lines
@@ -302,9 +339,10 @@ class Detail(Vertical):
         if self._way == "text" and prepared.strips is None and not about.problem:
             # Draw a long text; until then it is there as it is written.
             width, ascii_only = self._width, self.reader.is_ascii
+            text = _text_of(about, prepared.part)
             self._host.task_manager.read(
                 lambda _: _markdown(
-                    about, width, lambda: number == self._asked, ascii_only=ascii_only
+                    text, width, lambda: number == self._asked, ascii_only=ascii_only
                 ),
                 lambda strips: self._take_markdown(strips, number),
                 group="markdown",
@@ -322,8 +360,8 @@ class Detail(Vertical):
         if about is None:
             return
         found = self._host.findings.of_path(about.path)
-        self._head.show(texts.head_lines(about, found))
-        key = f"{self._way} {about.path}"
+        self._head.show(self._head_lines(about, found))
+        key = f"{self._way} {about.path} {self.part}"
         if strips is not None:
             self.reader.show_strips(strips, key=key)
         elif self._way == "facts":
@@ -334,6 +372,11 @@ class Detail(Vertical):
         if self.find or self.section == "text":
             self.reader.find(self.find)
 
+    def _head_lines(self, about: "About", found: "Sequence[Finding]") -> list[Line]:
+        place = documents.place_line(about, self.part)
+        lines = texts.head_lines(about, found)
+        return lines if place is None else [lines[0], place, *lines[1:]]
+
     def _take_markdown(self, strips: Sequence[Strip] | None, number: int) -> None:
         if strips is not None and number == self._asked and self._way == "text":
             self._draw_file(strips)
@@ -342,7 +385,7 @@ class Detail(Vertical):
         """Draw the findings of what is shown again."""
         if self.about is not None:
             found = self._host.findings.of_path(self.about.path)
-            self._head.show(texts.head_lines(self.about, found))
+            self._head.show(self._head_lines(self.about, found))
             if self._way == "facts":
                 self._draw_file()
         elif self._target is None:
@@ -353,10 +396,13 @@ class Detail(Vertical):
 
     def store_changed(self) -> None:
         """Read everything again."""
-        self._neighbours_of = ""
+        self._neighbours_of = NO_FILE
         if self.about is not None and self._target == self._shown:
             # A rebuilt catalog may give the same number to another file.
-            self._target = Target(path=self.about.path)
+            section = self.about.section(self.part)
+            line = section.line if section is not None else 0
+            text = "" if section is None or line else self._section_text(section)
+            self._target = Target(path=self.about.path, line=line, text=text)
         if self._target is not None:
             self.read()
         self.pictures.store_changed()
@@ -370,36 +416,38 @@ class Detail(Vertical):
     # Neighbours
 
     def _ask_neighbours(self) -> None:
-        path = self.path
-        if not path or path == self._neighbours_of:
+        path, part = self.path, self.part
+        if not path or (path, part) == self._neighbours_of:
             return
         self._neighbours_title.show([texts.neighbours_title("asking")])
-        self._neighbours_of = path
+        self._neighbours_of = (path, part)
+        arguments = {"path": path, "count": NEIGHBOURS, "now": False, "part": part}
         self._host.task_manager.ask(
-            Job(name="neighbours", arguments={"path": path, "count": NEIGHBOURS, "now": False}),
+            Job(name="neighbours", arguments=arguments),
             Handlers(
-                then=lambda found: self._show_neighbours(path, found),
+                then=lambda found: self._show_neighbours((path, part), found),
                 failed=self._no_neighbours,
                 stopped=self._neighbours_cancelled,
             ),
             group="neighbours",
-            title=f"neighbours of {cut(place_of(path), 40)}",
+            title=f"neighbours of {cut(place_of(path, self._host.findings.tree), 40)}",
         )
 
-    def _show_neighbours(self, path: str, found: "Sequence[Neighbour]") -> None:
-        self._neighbours_of = path
-        state = "" if found or not path else "none"
+    def _show_neighbours(self, of: tuple[str, int | None], found: "Sequence[Neighbour]") -> None:
+        self._neighbours_of = of
+        state = "" if found or not of[0] else "none"
         self._neighbours_title.show([texts.neighbours_title(state)])
-        rows = [(one.path, texts.neighbour_row(one)) for one in found]
+        tree = self._host.findings.tree
+        rows = [((one.path, one.line), texts.neighbour_row(one, tree)) for one in found]
         self.neighbours.show(Listed(rows))
 
     def _neighbours_cancelled(self) -> None:
-        self._neighbours_of = ""
+        self._neighbours_of = NO_FILE
         self._neighbours_title.show([texts.neighbours_title("cancelled")])
 
     def _no_neighbours(self, error: FilestoreError) -> None:
         # The same key asks again.
-        self._neighbours_of = ""
+        self._neighbours_of = NO_FILE
         self.neighbours.show(Listed())
         title = texts.neighbours_title("none")
         self._neighbours_title.show([title, *texts.error_lines(error)])
@@ -411,47 +459,58 @@ class Detail(Vertical):
     @on(VirtualRows.Chosen)
     def _chosen(self, event: VirtualRows.Chosen) -> None:
         event.stop()
-        self.post_message(self.Jumped(str(event.key)))
+        match event.key:
+            case (str(path), int(line)):
+                self.post_message(self.Jumped(path, line))
 
 
 def _prepared(
     store: InspectedStore, target: Target, section: str, width: int, *, ascii_only: bool
 ) -> Prepared:
     """A file as it is now, made ready for the screen; called in the reading thread."""
-    path = target.path
+    path, part = target.path, None
     if not path:
-        row = store.listing.chunks([target.file]).get(target.file)
-        if row is None:
-            raise FilestoreError(
-                "the file under the cursor is no longer in the catalog",
-                remedy="ctrl+r rescans the store",
-            )
-        path = row.path
+        path, part = store.listing.file_of(target.file)
     about = store.about(path)
+    if target.line or target.text:
+        part = about.part_at(target.line, target.text)
+    return _drawn(about, part, section, width, ascii_only=ascii_only)
+
+
+def _text_of(about: "About", part: int | None) -> str:
+    """The text that is shown: of a section alone, or of all of the file."""
+    section = about.section(part)
+    return about.body if section is None else about.body[section.start : section.end]
+
+
+def _drawn(
+    about: "About", part: int | None, section: str, width: int, *, ascii_only: bool
+) -> Prepared:
     if section == "raw":
-        return Prepared(about=about, lines=texts.raw_lines(about))
+        return Prepared(about=about, part=part, lines=texts.raw_lines(about))
     if section == "facts":
-        return Prepared(about=about, lines=texts.fact_lines(about))
-    if about.problem or len(about.body) > AT_ONCE:
-        lines = [*texts.problem_lines(about), *texts.text_lines(about.body)]
-        return Prepared(about=about, lines=lines)
-    strips = _markdown(about, width, lambda: True, ascii_only=ascii_only)
-    lines = texts.text_lines(about.body) if strips is None else []
-    return Prepared(about=about, lines=lines, strips=strips)
+        return Prepared(about=about, part=part, lines=texts.fact_lines(about))
+    text = _text_of(about, part)
+    if about.problem or len(text) > AT_ONCE:
+        lines = [*texts.problem_lines(about), *texts.text_lines(text)]
+        return Prepared(about=about, part=part, lines=lines)
+    strips = _markdown(text, width, lambda: True, ascii_only=ascii_only)
+    lines = texts.text_lines(text) if strips is None else []
+    return Prepared(about=about, part=part, lines=lines, strips=strips)
 
 
 def _markdown(
-    about: "About", width: int, wanted: Callable[[], bool], *, ascii_only: bool
+    text: str, width: int, wanted: Callable[[], bool], *, ascii_only: bool
 ) -> list[Strip] | None:
     """The first part of a text as Markdown; None if not wanted any more, or not drawable."""
     from tui.views.rendered import rendered
 
     try:
-        strips = rendered(texts.first_part(about.body), width, wanted=wanted, ascii_only=ascii_only)
+        strips = rendered(texts.first_part(text), width, wanted=wanted, ascii_only=ascii_only)
     except ValueError:
         return None
     if strips is not None:
-        more = texts.more_lines(about.body)
+        more = texts.more_lines(text)
         more = [in_ascii(line) for line in more] if ascii_only else more
         strips += [Strip([Segment(span.text) for span in line]) for line in more]
     return strips

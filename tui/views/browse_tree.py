@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -18,40 +18,30 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import FilestoreError
-from filestore.browse import InspectedStore
 from tui.formatting import chunks as texts
+from tui.formatting import documents
 from tui.formatting.lines import Line, line
+from tui.state.folders import folder_above, folders_above, in_sight, is_folder
 from tui.state.tree import TreeRows
 from tui.views.browse_detail import Target
+from tui.views.browse_labels import TreeLabels, partly_shown
 from tui.views.browse_marks import markable, marked_line
+from tui.views.browse_reading import Renewed, matches, place_of, renewed
 from tui.views.context import ViewContext
 from tui.widgets.caption import Caption
 from tui.widgets.field import Entry
 from tui.widgets.rows import VirtualRows
 
 if TYPE_CHECKING:
-    from filestore.browse import ChunkRow, Counts, ResourceRow
+    from filestore.browse import Counts, ResourceRow
 
 FIRST_PAGE: Final = 64
 FILTERING_S: Final = 0.2
 """How long an answer takes before the caption shows that the filter is running."""
 FILTER_S: Final = 0.06
 """How long typing pauses before the filter is applied."""
-MOST_ROWS: Final = 10_000
-"""Rows that are kept; beyond that all are dropped and fetched again."""
 MOST_REOPENED: Final = 200
 """Opened resources whose files are read again at once; others when they come in sight."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Renewed:
-    """Everything of the tree, read in one go."""
-
-    resources: "Sequence[ResourceRow]"
-    opened: "Mapping[str, array[int]]"
-    place: tuple[str, int] | None
-    """Resource and file of the path under the cursor, as they are now."""
-    matches: "Mapping[str, array[int]] | None"
 
 
 class BrowseTree(Vertical):
@@ -81,8 +71,9 @@ class BrowseTree(Vertical):
     def __init__(self, host: ViewContext) -> None:
         super().__init__(id="browse-left-tree")
         self._host = host
-        self._resources: dict[str, ResourceRow] = {}
-        self._rows: dict[int, ChunkRow] = {}
+        self._all: Sequence[ResourceRow] = ()
+        """Resources; of a store in place documents and folders, also those that are not shown."""
+        self._labels = TreeLabels(host, self._take_rows)
         self._counts: Counts | None = None
         self._is_whole = False
         self._filter = ""
@@ -98,7 +89,12 @@ class BrowseTree(Vertical):
         """Where the cursor is to go once there is such a row."""
         self._opened_before: tuple[str, ...] = ()
         """Resources to be opened once they are known."""
-        self.model = TreeRows(self._label, self._fetch, self._seek)
+        self.model = TreeRows(
+            lambda kind, key: self._labels.label(kind, key, self.model),
+            self._labels.fetch,
+            self._seek,
+            self._labels.fetch_documents,
+        )
         self.rows = VirtualRows(id="browse-tree", marked_with=self._marked_with)
         self.input = Entry(then=self.rows, placeholder="words   !not   ~regex", id="browse-filter")
         """Where a filter is typed."""
@@ -121,6 +117,7 @@ class BrowseTree(Vertical):
 
     def on_mount(self) -> None:
         """Show the first resources at once, then all of them."""
+        self._labels.ascii_only = bool(getattr(self.app, "ascii", False))
         self.rows.show(self.model)
         if self._first is not None:
             self._take_first(self._first)
@@ -128,7 +125,7 @@ class BrowseTree(Vertical):
     @property
     def resources(self) -> "Sequence[ResourceRow]":
         """All resources that are known."""
-        return tuple(self._resources.values())
+        return tuple(self._all)
 
     @property
     def is_known(self) -> bool:
@@ -151,9 +148,7 @@ class BrowseTree(Vertical):
     @property
     def path(self) -> str:
         """Of the file under the cursor; "" for a resource, and while it is not known."""
-        key = self.key
-        row = self._rows.get(key) if isinstance(key, int) else None
-        return row.path if row is not None else ""
+        return self._labels.path_of(self.key)
 
     @property
     def target(self) -> Target | None:
@@ -162,6 +157,9 @@ class BrowseTree(Vertical):
         if isinstance(key, int) and key > 0:
             return Target(file=key)
         name = self.resource
+        if name is not None and self._labels.is_in_place and not is_folder(name):
+            path = self.path
+            return Target(path=path) if path else None
         return Target(resource=name) if name is not None else None
 
     # Reading
@@ -169,7 +167,7 @@ class BrowseTree(Vertical):
     def _take_absence(self, error: FilestoreError) -> None:
         """There is no catalog, or none that can be read."""
         self._absence = error
-        self._rows.clear()
+        self._labels.forget()
         self._take_resources(())
 
     def _take_first(self, found: "Sequence[ResourceRow]") -> None:
@@ -178,7 +176,8 @@ class BrowseTree(Vertical):
             return
         if not self._is_whole:
             self._take_resources(found)
-        if len(found) < FIRST_PAGE:
+        # Of documents in place the first page is what lies in no folder.
+        if len(found) < FIRST_PAGE and not self._labels.is_in_place:
             self._take_whole(found)
         else:
             self._host.task_manager.read(
@@ -193,6 +192,8 @@ class BrowseTree(Vertical):
         self._absence = None
         self._take_resources(found)
         # Open what was open the last time.
+        self._labels.opened_folders.update(filter(is_folder, self._opened_before))
+        self._show_resources()
         for name in self._opened_before:
             self.model.open(name)
         self._opened_before = ()
@@ -204,11 +205,19 @@ class BrowseTree(Vertical):
         self._count()
 
     def _take_resources(self, found: "Sequence[ResourceRow]") -> None:
-        self._resources = {row.resource: row for row in found}
-        self.model.replace([(row.resource, row.chunks) for row in found])
+        self._all = found
+        self._labels.resources = {row.resource: row for row in found}
+        self._show_resources()
         self.rows.changed()
         self._show_count()
         self.post_message(self.Pointed())
+
+    def _show_resources(self) -> None:
+        """Show all resources, but for what lies in folders that are closed."""
+        shown = in_sight(self._all, self._labels.opened_folders)
+        self.model.replace(
+            [(row.resource, 0 if is_folder(row.resource) else row.chunks) for row in shown]
+        )
 
     def _count(self) -> None:
         def take(counts: "Counts") -> None:
@@ -224,14 +233,25 @@ class BrowseTree(Vertical):
         )
 
     def _show_count(self) -> None:
-        matches = self.model.is_filtered
+        matches, known = self.model.is_filtered, self._counts
         names = self.model.resources
-        counts = texts.count_line(
-            shown=sum(self.model.count(name) for name in names) if matches else 0,
-            resources=len(names),
-            chunks=self._counts.chunks if self._counts is not None else None,
-            filtered=self._filter if matches else "",
-        )
+        shown = sum(self.model.count(name) for name in names) if matches else 0
+        filtered = self._filter if matches else ""
+        if self._labels.is_in_place:
+            total = sum(not is_folder(row.resource) for row in self._all)
+            counts = documents.count_line(
+                shown=shown,
+                documents=len(names) if matches else known.resources if known else total,
+                sections=known.chunks if known is not None else None,
+                filtered=filtered,
+            )
+        else:
+            counts = texts.count_line(
+                shown=shown,
+                resources=len(names),
+                chunks=known.chunks if known is not None else None,
+                filtered=filtered,
+            )
         problem = [line(self._problem, "error")] if self._problem else []
         how_many = [counts] if self._absence is None else []
         marked = [marked_line(len(self.rows.marks))] if self.rows.marks else []
@@ -250,7 +270,7 @@ class BrowseTree(Vertical):
         if self._absence is not None:
             return texts.absence_lines(self._absence)
         files = self._host.findings.by_code().get("untracked", 0)
-        return texts.unindexed_lines(files, is_short=bool(self._resources))
+        return texts.unindexed_lines(files, is_short=bool(self._all))
 
     def _seek(self, name: str) -> None:
         self._host.task_manager.read(
@@ -265,41 +285,15 @@ class BrowseTree(Vertical):
             self.rows.changed()
             self.post_message(self.Pointed())
 
-    def _fetch(self, ids: Sequence[int]) -> None:
-        # Of a document, what is known of its first file says its name.
-        wanted = tuple(dict.fromkeys(map(abs, ids)))
-        self._host.task_manager.read(
-            lambda store: store.listing.chunks(wanted), self._take_rows, group="", urgent=True
-        )
-
-    def _take_rows(self, found: "Mapping[int, ChunkRow]") -> None:
-        if len(self._rows) + len(found) > MOST_ROWS:
-            self._rows.clear()
+    def _take_rows(self, found: Collection[int], *, is_fresh: bool) -> None:
+        if is_fresh:
             self.model.forget()
-        self._rows.update(found)
         self.rows.loaded(0, len(self.model))
-        if self.key in found:
+        key = self.key
+        if key in found or (isinstance(key, tuple) and self._labels.is_in_place):
             self.post_message(self.Pointed())
 
-    # Labels of rows
-
-    def _label(self, kind: Literal["r", "c"], key: str | int) -> Line | None:
-        if isinstance(key, int):
-            row = self._rows.get(abs(key))
-            if row is None:
-                return None
-            index = self.model.index_of(key)
-            resource = self.model.resource_of(index) if index is not None else ""
-            if key < 0:
-                return texts.document_row(row, self._resources[resource])
-            return texts.chunk_row(row, resource, self._host.findings.of_path(row.path))
-        return texts.resource_row(
-            self._resources[key],
-            self._host.findings.of_resource(key),
-            is_open=self.model.is_open(key),
-            shown=self.model.count(key) if self.model.is_filtered else None,
-            ascii_only=bool(getattr(self.app, "ascii", False)),
-        )
+    # Drawing again
 
     def findings_changed(self) -> None:
         """Draw the findings of the rows again."""
@@ -319,17 +313,23 @@ class BrowseTree(Vertical):
                 self.post_message(self.Chosen())
 
     def toggle(self, name: str) -> None:
-        """Open a resource, or close it."""
-        if self.model.is_open(name):
+        """Open a resource or a folder, or close it."""
+        if is_folder(name) and self._labels.is_in_place:
+            self._labels.opened_folders ^= {name}
+            self._show_resources()
+        elif self.model.is_open(name):
             self.model.close(name)
         else:
             self.model.open(name)
         self.rows.changed()
 
+    def _is_open(self, name: str) -> bool:
+        return name in self._labels.opened_folders or self.model.is_open(name)
+
     def open(self) -> bool:
         """Open the resource under the cursor; False where that is none, or is open."""
         match self.key:
-            case ("r", str(name)) if not self.model.is_open(name):
+            case ("r", str(name)) if not self._is_open(name):
                 self.toggle(name)
                 return True
         return False
@@ -342,20 +342,31 @@ class BrowseTree(Vertical):
         above = self.model.parent_of(key)
         if above is not None:
             self.rows.move_to(above)
-        elif isinstance(key, tuple) and self.model.is_open(str(key[1])):
+        elif isinstance(key, tuple) and self._is_open(str(key[1])):
             self.toggle(str(key[1]))
+        elif isinstance(key, tuple) and self._labels.is_in_place:
+            self.rows.move_to(("r", folder_above(str(key[1]))))
 
     def close_all(self) -> None:
-        """Close every resource; the cursor goes to the one it was in."""
+        """Close every resource, then every folder; the cursor goes to the one it was in."""
         name = self.resource
+        if self._labels.opened_folders and not self.model.opened:
+            self._labels.opened_folders.clear()
+            self._show_resources()
+            name = f"{name.partition('/')[0]}/" if name and "/" in name else name
         self.model.close_all()
         self.rows.changed()
         if name is not None:
             self.rows.move_to(("r", name))
 
     def open_all(self) -> None:
-        """Open every resource."""
-        self.model.open_all()
+        """Open every folder; where these are open, every resource."""
+        folders = {name for name in self._labels.resources if is_folder(name)}
+        if self._labels.is_in_place and not folders <= self._labels.opened_folders:
+            self._labels.opened_folders = folders
+            self._show_resources()
+        else:
+            self.model.open_all()
         self.rows.changed()
 
     def open_path(self, path: str) -> None:
@@ -363,7 +374,7 @@ class BrowseTree(Vertical):
         self._wanted_path = path
         arrive = partial(self._arrive, path, self.target)
         self._host.task_manager.read(
-            lambda store: _place(store, path),
+            lambda store: place_of(store, path),
             arrive,
             group="place",
             failed=lambda _: arrive(None),
@@ -375,9 +386,10 @@ class BrowseTree(Vertical):
     ) -> None:
         while found is not None:
             name, file, ids = found
-            is_open = self.model.open(name, ids)
+            is_there = self._reveal(name, ids)
             self.rows.changed()
-            if (is_open and self.rows.move_to(file)) or not self.model.is_filtered:
+            key = ("r", name) if self._labels.is_in_place else file
+            if (is_there and self.rows.move_to(key)) or not self.model.is_filtered:
                 break
             # The filter hides it.
             self.show_all()
@@ -385,6 +397,16 @@ class BrowseTree(Vertical):
             self._wanted_path = ""
         left_on = before if found is None else self.target
         self.post_message(self.Arrived(path, left_on=left_on))
+
+    def _reveal(self, name: str, ids: "array[int]") -> bool:
+        """Have a resource shown with its files, a document in place below its folders."""
+        if not self._labels.is_in_place:
+            return self.model.open(name, ids)
+        folders = set(folders_above(name))
+        if not self.model.is_filtered and not folders <= self._labels.opened_folders:
+            self._labels.opened_folders |= folders
+            self._show_resources()
+        return self.model.index_of(("r", name)) is not None
 
     # The filter
 
@@ -461,7 +483,7 @@ class BrowseTree(Vertical):
                 lambda: self._count_caption.show([texts.filtering_line(self._filter)]),
             )
         self._host.task_manager.read(
-            lambda store: _matches(store, text),
+            lambda store: matches(store, text),
             partial(self._take_matches, text),
             group="filter",
             failed=self._bad_filter,
@@ -475,12 +497,17 @@ class BrowseTree(Vertical):
         if found is not None:
             if not self.model.is_filtered:
                 self._unfiltered_key = self.key
-            self.model.filtered(found)
+            self._show_matches(found)
             self.rows.changed()
         elif self.model.is_filtered:
             self._unfilter(back=True)
         self._show_count()
         self.post_message(self.Pointed())
+
+    def _show_matches(self, found: "Mapping[str, array[int]]") -> None:
+        # A document that fits as a whole need not show what is in it.
+        partly = partly_shown(self._labels.resources, found)
+        self.model.filtered(found, partly if self._labels.is_in_place else None)
 
     def _bad_filter(self, error: FilestoreError) -> None:
         self._problem = error.message
@@ -500,26 +527,32 @@ class BrowseTree(Vertical):
         path, text = self.path, self._filter
         opened = self.model.opened[:MOST_REOPENED]
         self._host.task_manager.read(
-            lambda store: _renewed(store, opened, path, text),
+            lambda store: renewed(store, opened, path, text),
             self._renew,
             group="resources",
             failed=self._take_absence,
         )
 
-    def _renew(self, renewed: Renewed) -> None:
+    def _renew(self, found: Renewed) -> None:
         key = self.key
         is_on_file = isinstance(key, int)
         self._absence = None
-        self._rows.clear()
+        self._labels.forget()
         self._is_whole = True
-        self._resources = {row.resource: row for row in renewed.resources}
-        self.model.replace([(row.resource, row.chunks) for row in renewed.resources])
-        self.model.renew(renewed.opened)
-        if renewed.matches is not None and self._filter:
-            self.model.filtered(renewed.matches)
+        self._all = found.resources
+        self._labels.resources = {row.resource: row for row in found.resources}
+        self._show_resources()
+        self.model.renew(found.opened)
+        if found.matches is not None and self._filter:
+            self._show_matches(found.matches)
         self.rows.changed()
-        if is_on_file and renewed.place is not None and renewed.place[1] != key:
-            self.rows.move_to(renewed.place[1])
+        if (
+            is_on_file
+            and not self._labels.is_in_place
+            and found.place is not None
+            and found.place[1] != key
+        ):
+            self.rows.move_to(found.place[1])
         self._count()
         self._show_count()
         self.post_message(self.Pointed())
@@ -528,7 +561,8 @@ class BrowseTree(Vertical):
 
     def saved(self) -> dict[str, Any]:
         """What is open, where the cursor is, what is filtered."""
-        opened = list(self.model.opened[:MOST_REOPENED])
+        folders = sorted(self._labels.opened_folders)
+        opened = [*folders, *self.model.opened][:MOST_REOPENED]
         return {"opened": opened, "path": self.path, "filter": self._filter}
 
     def restore(self, *, opened: Sequence[str], path: str, text: str) -> None:
@@ -536,27 +570,3 @@ class BrowseTree(Vertical):
         self._opened_before = tuple(opened)
         self._wanted_path = path
         self._filter = text
-
-
-def _place(store: InspectedStore, path: str) -> "tuple[str, int, array[int]] | None":
-    listing = store.listing
-    place = listing.place_of(path)
-    return None if place is None else (*place, listing.outline(place[0]))
-
-
-def _matches(store: InspectedStore, text: str) -> "Mapping[str, array[int]]":
-    from filestore.browse import Wanted
-
-    return store.listing.matching(Wanted.parse(text))
-
-
-def _renewed(store: InspectedStore, opened: Sequence[str], path: str, text: str) -> Renewed:
-    listing = store.listing
-    resources = listing.resources()
-    there = {row.resource for row in resources}
-    return Renewed(
-        resources=resources,
-        opened={name: listing.outline(name) for name in opened if name in there},
-        place=listing.place_of(path) if path else None,
-        matches=_matches(store, text) if text else None,
-    )

@@ -1,0 +1,79 @@
+"""Which documents in place, and which of their sections, a filter leaves.
+
+One rule: the headings of a document are read once, and again only when it was indexed again.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+
+from filestore.browse.document_rows import EntryRow, entries, read
+from filestore.browse.wanted import Wanted
+from filestore.catalog import Catalog, CatalogPages, text_id
+
+_AT_ONCE = 4_096
+"""Names that are looked through in one call."""
+
+
+class DocumentFinder:
+    """Finds documents by name, title or alias, and sections by their headings."""
+
+    def __init__(self) -> None:
+        self._of: str = ""
+        """The identity of the catalog whose ids follow."""
+        self._headings: dict[int, str] = {}
+        """Of each document those of its sections, separated by NUL."""
+
+    def matching(self, catalog: Catalog, wanted: Wanted) -> "dict[str, array[int]]":
+        """Document to sections, in the order of the list; all of them where the document fits.
+
+        Args:
+            catalog: Inside a snapshot.
+            wanted: With `Wanted.inverse`, what fits is left out.
+        """
+        pages = CatalogPages(catalog)
+        rows = [row for row in entries(pages) if row.id]
+        plain = replace(wanted, inverse=False)
+        names = ((row.id, row.resource) for row in rows)
+        fit = set(_fitting(names, plain)) | set(_fitting(pages.names_said(), plain))
+        self._read(catalog, rows)
+        found: dict[str, array[int]] = {}
+        for row in rows:
+            if not wanted.text:
+                parts: Iterable[int] = range(row.count)
+            elif row.id in fit:
+                parts = () if wanted.inverse else range(row.count)
+            else:
+                parts = self._headed(row, plain, inverse=wanted.inverse)
+            ids = array("q", [text_id(row.id, part) for part in parts])
+            if ids or (not row.count and (row.id in fit) != wanted.inverse):
+                found[row.resource] = ids
+        return found
+
+    def _headed(self, row: EntryRow, wanted: Wanted, *, inverse: bool) -> Iterable[int]:
+        """The sections one of whose headings fits, or all others."""
+        headings = self._headings[row.id]
+        fit = set(wanted.places(headings)) if headings else set()
+        return [part for part in range(row.count) if (part in fit) != inverse]
+
+    def _read(self, catalog: Catalog, rows: Iterable[EntryRow]) -> None:
+        known = self._headings if self._of == catalog.identity else {}
+        self._of = catalog.identity
+        self._headings = {
+            row.id: known[row.id] if row.id in known else _headings(catalog, row.id) for row in rows
+        }
+
+
+def _headings(catalog: Catalog, document: int) -> str:
+    chunk = read(catalog, document)
+    sections = chunk.sections if chunk is not None else ()
+    return "\0".join(" > ".join(one.headings).replace("\0", " ") for one in sections)
+
+
+def _fitting(names: Iterable[tuple[int, str]], wanted: Wanted) -> Iterator[int]:
+    """The documents one of whose names fits."""
+    every = iter(names)
+    while some := list(islice(every, _AT_ONCE)):
+        joined = "\0".join(name.replace("\0", " ") for _, name in some)
+        yield from (some[place][0] for place in wanted.places(joined))
