@@ -1,8 +1,8 @@
 """Documents that were read and cut before, so that no bytes are extracted twice.
 
-A cache: whatever is wrong with it costs time and nothing else. One rule: rows are only looked up by
+A cache: whatever is damaged of it costs time and nothing else. One rule: rows are only looked up by
 the hash of the bytes that they were made from, and each carries its own checksum (see
-`chunks.document`), so that a file from a stranger can make a lookup fail, not lie.
+`chunks.document`). Who can write it can write the catalog beside it, and is trusted as much.
 """
 
 import os
