@@ -40,6 +40,10 @@ def _place(hit: "Hit") -> str:
     return f"p{hit.page or first}" if hit.page or first == last else f"p{first}-{last}"
 
 
+def _in_one_line(lines: Sequence[str]) -> str:
+    return " ".join(" ".join(lines).split())
+
+
 FIELDS: Final[dict[str, Callable[["Hit"], object]]] = {
     "document": lambda hit: hit.document,
     "place": _place,
@@ -47,6 +51,8 @@ FIELDS: Final[dict[str, Callable[["Hit"], object]]] = {
     "end_line": lambda hit: hit.end_line,
     "page": lambda hit: hit.page,
     "excerpt": lambda hit: " ".join(hit.excerpt.split()),
+    "before": lambda hit: _in_one_line(hit.before),
+    "after": lambda hit: _in_one_line(hit.after),
     "title": lambda hit: hit.title,
     "section": lambda hit: " > ".join(hit.section),
     "path": lambda hit: hit.path,
@@ -89,6 +95,10 @@ class Template:
                     remedy=f"fields are {', '.join(FIELDS)}; {{{{ and }}}} are braces",
                 )
         self._parts.append((text[position:], ""))
+
+    def names(self, *fields: str) -> bool:
+        """Whether any of some fields is in it."""
+        return any(field in fields for _, field in self._parts)
 
     def filled(self, hit: "Hit", path: _ShowPath, shown: Callable[[str], str]) -> str:
         """The template with the values of a hit; what is not known is empty.

@@ -138,15 +138,22 @@ def _template(options: Any) -> _hits.Template | None:
     given = [name for name, is_given in wanted.items() if is_given]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} exclude each other", remedy="choose one")
-    if options.documents:
-        return _hits.Template(_hits.DOCUMENTS)
     if options.format == "":
         raise UsageError("--format is empty", remedy="--format '{document}:{line}: {excerpt}'")
-    if options.format is not None:
-        return _hits.Template(_PRESETS.get(options.format, options.format))
-    if options.nul:
+    if options.documents:
+        template = _hits.Template(_hits.DOCUMENTS)
+    elif options.format is not None:
+        template = _hits.Template(_PRESETS.get(options.format, options.format))
+    elif options.nul:
         raise UsageError("-0 ends the records of -l or --format", remedy="add one of them")
-    return None
+    else:
+        return None
+    if options.context and not template.names("before", "after"):
+        raise UsageError(
+            "the lines of --context have no place in these records",
+            remedy="--format '{before} {excerpt} {after}'",
+        )
+    return template
 
 
 def _where(given: Sequence[str]) -> dict[str, list[str]]:

@@ -258,3 +258,12 @@ def test_a_pipe_that_closes_is_no_error(vault: Workspace) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("\n") == 1
+
+
+def test_context_has_a_place_in_a_template(vault: Workspace) -> None:
+    """Lines around are fields of a template; one that has no place for them is refused."""
+    asked = ("search", "rename links", "-k", "1", "--context", "2")
+    done = vault(*asked, "--format", "{before}|{line}|{after}")
+    assert done.stdout == "## Rename a note|7|## Colours\n"
+    for records in (("--format", "oneline"), ("-l",)):
+        assert "no place" in vault(*asked, *records, code=2).stderr
