@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
+from filestore.catalog import FileRow
 from filestore.chunks.observation import Observation
 from filestore.chunks.observe import look_at, unreadable
 from filestore.core.errors import FilestoreError
@@ -131,6 +132,9 @@ def follow_moves(snapshot: StoreSnapshot, commit: Commit, *, clock: FileSystemCl
     apply(snapshot, commit, steps, clock=clock)
 
 
+_MOST_BYTES: Final = 64 * 1024 * 1024
+"""So many bytes of files are held at once, and one file more."""
+
 PartExecutor = Callable[[Commit, Sequence[Finding]], None]
 
 
@@ -218,6 +222,7 @@ class _Applying:
         if seen.moves or seen.edited_moves:
             stamps = [max(look.values[1:3]) for _, look in seen.moves]
             self._commit.move(seen.moves, self._clock.wait_past(max(stamps, default=0)))
+            self.remaining += drift.excluded_moves(seen)
             self._commit.repoint(seen.edited_moves)
             self.written = True
         if seen.gone and not seen.mass_missing:
@@ -242,6 +247,10 @@ class _Applying:
     def _note_all(self, looks: Sequence[Observation], read_from_ns: int) -> list[Observation]:
         """Note findings, leftovers and stats; returns the files that differ from their rows."""
         known = self._snapshot.catalog.files([look.path for look in looks])
+        # What a document is shows when it is read: what is said here is what `status` says next.
+        self._snapshot.layout.complete(
+            look for look in looks if not _is_known(known.get(look.path), look)
+        )
         changed: list[Observation] = []
         for look in looks:
             row = known.get(look.path)
@@ -252,11 +261,15 @@ class _Applying:
             if finding is not None:
                 (self.applied if finding.safe else self.remaining).append(finding)
             self.written = True
-            if row is not None and drift.is_as_recorded(row, look):
+            if _is_known(row, look):
                 self._commit.refresh([look], read_from_ns)
             else:
                 changed.append(look)
         return changed
+
+
+def _is_known(row: FileRow | None, look: Observation) -> bool:
+    return row is not None and drift.is_as_recorded(row, look)
 
 
 def put_settled(
@@ -293,9 +306,15 @@ def settled(
         read_from_ns = clock.wait_past(latest_stamp_ns)
         looks: list[Observation] = []
         failures: list[tuple[ChunkPath, OSError]] = []
+        held = 0
         for look in look_at(snapshot.places, batch, snapshot.layout, unmerged=snapshot.unmerged):
-            if isinstance(look, Observation):
-                looks.append(look)
-            else:
+            if not isinstance(look, Observation):
                 failures.append(look)
+                continue
+            looks.append(look)
+            held += len(look.data)
+            if held > _MOST_BYTES:
+                yield read_from_ns, looks, failures
+                read_from_ns = clock.wait_past(latest_stamp_ns)
+                looks, failures, held = [], [], 0
         yield read_from_ns, looks, failures

@@ -48,6 +48,7 @@ def begun(
     with _reread.differing(
         snapshot.places.chunked,
         files,
+        most_bytes=snapshot.layout.most_bytes,
         processes=snapshot.processes if len(files) > drift.PARALLEL_FILES else 1,
         on_share=lambda share: on_progress(told_of(done=int(share * len(files)))),
         on_unlike=_Early(snapshot, report),

@@ -12,7 +12,6 @@ from typing import Final
 
 from xxhash import xxh3_128, xxh3_128_digest
 
-from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.core.paths import ChunkPath
 from filestore.fs import disk
 from filestore.fs.fork_pool import MOST_BLOCKS, shared
@@ -31,6 +30,7 @@ def differing(
     root: str,
     files: Iterable[Recorded],
     *,
+    most_bytes: int,
     processes: int,
     on_share: Callable[[float], None],
     on_unlike: Callable[[Sequence[ChunkPath]], None] = lambda _: None,
@@ -40,6 +40,7 @@ def differing(
     Args:
         root: The folder that the paths are relative to.
         files: What is to be read; neighbours of one folder together.
+        most_bytes: The largest file that is read; of a larger one nothing was recorded.
         processes: 2 lets a forked child read while this process does something else; only for a
             process without threads.
         on_share: Called with the share that was begun, by this process alone.
@@ -60,7 +61,7 @@ def differing(
         """The paths of one block that differ."""
         if os.getpid() == own:
             on_share(number / len(blocks))
-        unlike = (_unlike(tree, folder, some) for folder, some in blocks[number])
+        unlike = (_unlike(tree, folder, some, most_bytes) for folder, some in blocks[number])
         paths = [ChunkPath(os.fsdecode(path)) for path in chain.from_iterable(unlike)]
         if paths and os.getpid() == own:
             on_unlike(paths)
@@ -88,16 +89,18 @@ def _pieces(files: Iterable[Recorded]) -> Iterator[tuple[bytes, list[Recorded]]]
             yield folder, piece
 
 
-def _unlike(root: int, folder: bytes, files: Sequence[Recorded]) -> list[bytes]:
+def _unlike(root: int, folder: bytes, files: Sequence[Recorded], most_bytes: int) -> list[bytes]:
     try:
         with disk.folder(root, os.fsdecode(folder)) as handle:
             start = len(folder) + 1 if folder else 0
-            return [path for path, known in files if _hash(handle, path[start:]) != known]
+            return [
+                path for path, known in files if _hash(handle, path[start:], most_bytes) != known
+            ]
     except OSError:
         return [path for path, _ in files]
 
 
-def _hash(handle: int, name: bytes) -> bytes:
+def _hash(handle: int, name: bytes, most_bytes: int) -> bytes:
     """The hash of what can be read under a name without waiting for anybody; empty for nothing.
 
     What stands there is not asked: what is no regular file does not hold what was recorded.
@@ -108,16 +111,18 @@ def _hash(handle: int, name: bytes) -> bytes:
         return b""
     try:
         data = os.read(descriptor, _READ)
-        return xxh3_128_digest(data) if len(data) < _READ else _hash_on(descriptor, data)
+        return (
+            xxh3_128_digest(data) if len(data) < _READ else _hash_on(descriptor, data, most_bytes)
+        )
     except OSError:
         return b""
     finally:
         os.close(descriptor)
 
 
-def _hash_on(descriptor: int, data: bytes) -> bytes:
-    """The hash of a file that goes on; empty for one with more bytes than a chunk file may have."""
-    hashed, left = xxh3_128(data), MAX_CHUNK_BYTES - len(data)
+def _hash_on(descriptor: int, data: bytes, most_bytes: int) -> bytes:
+    """The hash of a file that goes on; empty for one that is larger than what is read."""
+    hashed, left = xxh3_128(data), most_bytes - len(data)
     while left >= 0 and (data := os.read(descriptor, 16 * _READ)):
         hashed.update(data)
         left -= len(data)

@@ -29,7 +29,7 @@ def _seen(path: str) -> tuple[int, int, int, int, int, bytes]:
     if os.path.isfile(path) and not os.path.islink(path):
         data = Path(path).read_bytes()
     times = (status.st_mtime_ns, status.st_ctime_ns)
-    if os.path.basename(path) == ".sidecar":
+    if os.path.basename(path) in (".sidecar", ".filestore"):
         times = (0, 0)
     size = 0 if stat.S_ISDIR(status.st_mode) else status.st_size
     return (size, *times, status.st_ino, status.st_mode, data)

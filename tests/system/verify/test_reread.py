@@ -13,7 +13,8 @@ from filestore.verify._reread import differing
 root, processes = sys.argv[1], int(sys.argv[2])
 with open(sys.argv[3]) as listed:
     files = [(os.fsencode(path), bytes.fromhex(digest)) for path, digest in json.load(listed)]
-with differing(root, files, processes=processes, on_share=lambda share: None) as found:
+asked = {"most_bytes": 1 << 24, "processes": processes, "on_share": lambda share: None}
+with differing(root, files, **asked) as found:
     json.dump(found(), sys.stdout)
 """
 LARGE = b"0123456789abcdef" * 8192
