@@ -6,6 +6,7 @@ to other originals. One rule: what an original links to is told by the records o
 never looked for on the disk.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
@@ -17,6 +18,7 @@ from filestore.catalog import Catalog, FileRow, decode_path, encode_path, querie
 from filestore.chunks import kept
 from filestore.chunks.frontmatter import split
 from filestore.chunks.links import document_of, target_of
+from filestore.config.layout import Places
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.schema import JsonObject
 from filestore.extract import for_name
@@ -46,7 +48,7 @@ class Link(JsonObject):
     as the note has it."""
     state: State
     """``there``; of a chunk file also ``gone``, ``moved`` or ``dangling``; ``not added`` for an
-    original that no record names."""
+    original that no record names, and for a file in place that is there and not indexed."""
     moved_to: StorePath | None
 
 
@@ -85,8 +87,10 @@ def links(parts: Parts, path: str) -> Links:
     catalog, tree = parts.catalog(), parts.places.tree
     with catalog.snapshot():
         asked = meant(parts.places, catalog, path)
-        look_up = _of_notes if parts.places.is_in_place else _of_chunks
-        outgoing, incoming = look_up(tree, catalog, asked)
+        if parts.places.is_in_place:
+            outgoing, incoming = _of_notes(parts.places, catalog, asked)
+        else:
+            outgoing, incoming = _of_chunks(tree, catalog, asked)
         now = _now(parts, catalog, [*outgoing, *incoming])
         return Links(
             to=tuple(map(tree.store_path, asked.paths)),
@@ -98,18 +102,22 @@ def links(parts: Parts, path: str) -> Links:
         )
 
 
-def _of_notes(tree: Tree, catalog: Catalog, asked: Meant) -> tuple[list[Link], list[Link]]:
+def _of_notes(places: Places, catalog: Catalog, asked: Meant) -> tuple[list[Link], list[Link]]:
     """The links of a note that lies in place, and those of others to it."""
     (row,) = asked.rows
     return (
-        [_of_note(tree, one) for one in note_links.of_note(catalog, row, asked.line)],
-        [_of_note(tree, one) for one in note_links.to_note(catalog, row.path)],
+        [_of_note(places, one) for one in note_links.of_note(catalog, row, asked.line)],
+        [_of_note(places, one) for one in note_links.to_note(catalog, row.path)],
     )
 
 
-def _of_note(tree: Tree, link: note_links.NoteLink) -> Link:
+def _of_note(places: Places, link: note_links.NoteLink) -> Link:
+    tree = places.tree
     if link.target is None:
-        return _link(tree, link.path, link.line, link.written, "dangling")
+        # What the ignore rules leave out is there all the same.
+        is_there = link.may_be and os.path.lexists(os.path.join(places.chunked, link.may_be))
+        state: State = "not added" if is_there else "dangling"
+        return _link(tree, link.path, link.line, link.written, state)
     return _link(tree, link.path, link.line, tree.store_path(link.target), "there")
 
 

@@ -1,25 +1,19 @@
 """The links of notes that lie in place, each led to the file that its name means.
 
-Nothing of this is kept: which file a name means changes with the names of all files. One rule: the
-texts are those that were indexed; whether a file is still so is for others to ask.
+The catalog keeps what each link calls its target; which file that means changes with the names of
+all files, and is told here. One rule: the texts are those that were indexed; whether a file is
+still so is for others to ask.
 """
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
-from filestore.catalog import Catalog, FileRow, decode_path, queries
+from filestore.catalog import Catalog, FileRow, decode_path, in_batches, queries
 from filestore.chunks import document
-from filestore.chunks.link_targets import Names, link_key, path_keys
+from filestore.chunks.link_targets import Names, called, link_key, path_keys, written_path
 from filestore.core.paths import ChunkPath
 from filestore.extract import for_name
-from filestore.extract.about import About, about
-from filestore.extract.base import Document
 from filestore.extract.links import Link
-
-_LETTERS: Final = re.compile(rb"[A-Za-z0-9]+")
-_MARKS: Final = (b"[[", b"](", b"]:")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +28,8 @@ class NoteLink:
     """The file that is meant; None where there is none."""
     written: str
     """The target as the note has it."""
+    may_be: ChunkPath | None
+    """The path that is written, where no indexed file is meant and that could be one's."""
 
 
 def of_note(catalog: Catalog, row: FileRow, line: int | None) -> list[NoteLink]:
@@ -41,96 +37,57 @@ def of_note(catalog: Catalog, row: FileRow, line: int | None) -> list[NoteLink]:
 
     What leads nowhere and would be no document, such as a picture, is left out.
     """
-    names = _names(catalog)
-    found = _resolved(row.path, catalog.content(row.id) or b"", names)
+    links = _links(catalog.content(row.id) or b"")
+    names = _names(catalog, frozenset(map(link_key, links)))
     return [
         one
-        for one in found
-        if line in (None, one.line) and (one.target is not None or for_name(one.written))
+        for one in _resolved(row.path, links, names)
+        if line in (None, one.line) and (one.target is not None or one.may_be is not None)
     ]
 
 
 def to_note(catalog: Catalog, path: ChunkPath) -> list[NoteLink]:
     """The links of other notes to a file, by path."""
-    aliases: list[tuple[str, ChunkPath]] = list(_aliases(catalog))
-    names = Names(_paths(catalog), aliases)
-    own = [alias for alias, one in aliases if one == path]
-    keys = path_keys(path, own)
-    looked_for = [_words(name) for name in (path.rpartition("/")[2], *own)]
+    keys = path_keys(path, [alias for one, alias in _aliases(catalog) if one == path])
+    names = _names(catalog, keys)
     found = []
-    for linking, data in queries.indexed_contents(catalog):
-        if _may_link(data, looked_for):
+    for batch in in_batches(sorted(keys)):
+        for linking, data in queries.contents_linking(catalog, batch):
             note = decode_path(linking)
-            found += [
-                one
-                for one in _resolved(note, data, names, keys)
-                if one.target == path and note != path
-            ]
-    return found
+            if note != path:
+                links = [link for link in _links(data) if link_key(link) in batch]
+                found += [one for one in _resolved(note, links, names) if one.target == path]
+    return sorted(found, key=lambda one: (one.path, one.line or 0))
 
 
-def _may_link(data: bytes, looked_for: Iterable[list[bytes]]) -> bool:
-    """Whether a document may have a link to one of some names, told without reading it.
-
-    In whatever case a name is written, its words of ASCII letters are there, unless some of them
-    are written as percent signs or entities.
-    """
-    if not any(mark in data for mark in _MARKS):
-        return False
-    lowered = data.lower()
-    return (
-        b"%" in data
-        or b"&#" in data
-        or any(all(word in lowered for word in words) for words in looked_for)
-    )
+def _links(data: bytes) -> list[Link]:
+    """The links of a document to other files."""
+    if not document.is_document(data):
+        return []
+    return [link for link in document.decode(data).links if link.target]
 
 
-def _words(name: str) -> list[bytes]:
-    """None of a name without any, which then may be in every document."""
-    stem = name.rpartition(".")[0] or name
-    return [word.lower() for word in _LETTERS.findall(stem.encode("utf-8", "surrogateescape"))]
+def _resolved(note: ChunkPath, links: list[Link], names: Names) -> Iterator[NoteLink]:
+    for link in links:
+        target = names.resolve(link, note)
+        yield NoteLink(
+            path=note,
+            line=link.line or None,
+            target=target,
+            may_be=None
+            if target is not None or not for_name(link.target)
+            else written_path(link, note),
+            written=f"{link.target}#{link.heading}" if link.heading else link.target,
+        )
 
 
-def _resolved(
-    path: ChunkPath, data: bytes, names: Names, keys: frozenset[str] | None = None
-) -> Iterator[NoteLink]:
-    """The links of a document to other files; where keys are given, those that may have one."""
-    kept = document.decode(data) if document.is_document(data) else None
-    if kept is None:
-        return
-    first = kept.sections[0].line if kept.sections else 0
-    for link in _about(path, kept).links:
-        if link.target and (keys is None or link_key(link) in keys):
-            line = first + link.line - 1 if first and link.line else None
-            yield NoteLink(
-                path=path, line=line, target=names.resolve(link, path), written=_written(link)
-            )
+def _names(catalog: Catalog, keys: frozenset[str]) -> Names:
+    """The names of the files that links of some keys may lead to."""
+    paths = map(decode_path, queries.all_paths(catalog))
+    aliases = ((alias, path) for path, alias in _aliases(catalog))
+    return Names(called(paths, keys), aliases)
 
 
-def _written(link: Link) -> str:
-    return f"{link.target}#{link.heading}" if link.heading else link.target
-
-
-def _about(path: ChunkPath, kept: document.Extracted) -> About:
-    read = Document(
-        text=kept.text, syntax=kept.syntax, metadata=kept.metadata, extractor=kept.extractor
-    )
-    return about(read, name=path)
-
-
-def _names(catalog: Catalog) -> Names:
-    return Names(_paths(catalog), _aliases(catalog))
-
-
-def _paths(catalog: Catalog) -> Iterator[ChunkPath]:
-    return (row.path for row in catalog.all_files())
-
-
-def _aliases(catalog: Catalog) -> Iterator[tuple[str, ChunkPath]]:
-    """The other names of all notes, each with its note."""
-    for path, data in queries.indexed_contents(catalog):
-        if b"alias" in data.lower() and document.is_document(data):
-            note = decode_path(path)
-            kept = document.decode(data)
-            if any(key.casefold() in ("alias", "aliases") for key in kept.metadata):
-                yield from ((alias, note) for alias in _about(note, kept).aliases)
+def _aliases(catalog: Catalog) -> list[tuple[ChunkPath, str]]:
+    """Each note that has another name, with that."""
+    return queries.files_with_key(catalog, "aliases")

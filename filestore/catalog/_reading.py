@@ -32,7 +32,7 @@ from filestore.catalog._rows import (
     placeholders,
 )
 from filestore.catalog._schema import connect, damaged
-from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, UNMERGED_BEFORE
+from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD, UNMERGED, UNMERGED_BEFORE
 from filestore.core.codes import CODES
 from filestore.core.hashing import content_hash, origin_hash
 from filestore.core.paths import ChunkPath
@@ -186,7 +186,7 @@ class Catalog:
         return set(self.rows("SELECT key, value FROM facts WHERE file = ?", (file,)))
 
     def links_of(self, file: int) -> set[ChunkPath]:
-        """Where the links of a file lead, below `chunked/`."""
+        """Where the links of a file lead, below `chunked/`; of a document, how it names that."""
         found = self.rows("SELECT target FROM links WHERE file = ?", (file,))
         return {decode_path(target) for (target,) in found}
 
@@ -405,7 +405,10 @@ class Catalog:
         return {source: (digest, packed) for source, digest, packed in found}
 
     def dangling_links(self) -> list[LinkRow]:
-        """Links to files that are not there, by path."""
+        """Links to files that are not there, by path; of a document in place none is kept."""
+        if self.rows("SELECT kind FROM files WHERE state = '' LIMIT 1") == [(DOCUMENT,)]:
+            # What is kept of links in place are no paths.
+            return []
         # Links are few and lead: SQLite, left to choose, walks all files.
         found = self.rows(
             "SELECT files.path, links.target, there.path FROM links"

@@ -92,7 +92,8 @@ CREATE TABLE forgotten (
 since 1970, 1 where that is not known. `index_delta` is the difference to the FAISS file named in
 `meta`; `dead` the file ids that the full-text index may still hold. `documents` are the sources
 that records name, `source_stats` the stats under which their files had a hash. `links` are a
-person's own from file to file, `renamed` the moves that were followed, `conflicts` new source text
+person's own from file to file, and of a document in place what its links call their targets,
+`renamed` the moves that were followed, `conflicts` new source text
 that a hand edit stands in the way of (none where the source text went) and the hash of the document
 that has it, `forgotten` the last good bytes of files that are gone, `deleted` the origins of the
 chunk files that a person deleted from what a version of a record describes."""

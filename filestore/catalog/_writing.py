@@ -321,7 +321,7 @@ class CatalogWriter(Catalog):
         )
 
     def replace_links(self, file: int, targets: Iterable[ChunkPath]) -> None:
-        """Replace the links of one file; targets are paths below `chunked/`."""
+        """Replace the links of one file; targets are paths below `chunked/`, or link keys."""
         self.connection.execute("DELETE FROM links WHERE file = ?", (file,))
         self.connection.executemany(
             "INSERT OR IGNORE INTO links VALUES (?, ?)",

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from filestore.catalog._reading import FILE_COLUMNS, Catalog
 from filestore.catalog._remembered import LET_GO
-from filestore.catalog._rows import decode_path, in_batches, placeholders, text_id
+from filestore.catalog._rows import decode_path, encode_path, in_batches, placeholders, text_id
 from filestore.chunks.observation import DOCUMENT
 from filestore.core.paths import ChunkPath
 
@@ -152,11 +152,22 @@ def files_with_links(catalog: Catalog) -> Iterator[tuple[bytes, str | None, str,
     )
 
 
-def indexed_contents(catalog: Catalog) -> Iterator[tuple[bytes, bytes]]:
-    """Path and last good bytes of every indexed file, by path."""
-    return catalog.connection.execute(
-        "SELECT path, data FROM files JOIN contents ON file = id WHERE state = '' ORDER BY path"
+def contents_linking(catalog: Catalog, keys: Sequence[str]) -> list[tuple[bytes, bytes]]:
+    """Path and last good bytes of documents with links of some keys, at most `VARIABLES`; by path.
+
+    A key is what a link calls its target, so what they lead to may be another file of that name.
+    """
+    return catalog.rows(
+        "SELECT path, data FROM files JOIN contents ON contents.file = files.id"
+        f" WHERE files.id IN (SELECT file FROM links WHERE target IN ({placeholders(keys)}))"
+        " AND state = '' ORDER BY path",
+        [encode_path(ChunkPath(key)) for key in keys],
     )
+
+
+def all_paths(catalog: Catalog) -> Iterator[bytes]:
+    """The path of every file."""
+    return (path for (path,) in catalog.connection.execute("SELECT path FROM files"))
 
 
 def links_to(catalog: Catalog, target: bytes) -> list[tuple[bytes, bytes]]:

@@ -164,6 +164,8 @@ class Chunk:
     """What filters match of it beside its frontmatter: aliases, tags in its text."""
     page_starts: tuple[tuple[int, int], ...] = ()
     """Where each of its pages starts, in characters of the body, and the page's number."""
+    link_keys: frozenset[str] = frozenset()
+    """What is kept of its links to others, of which it only names the target: see `link_key`."""
 
     def pages_between(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
         """The pages that a stretch of the body lies on: each with where in it the page starts."""

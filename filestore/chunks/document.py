@@ -15,9 +15,11 @@ from typing import Any, Final, Literal
 import orjson
 
 from filestore.chunks.chunk_file import Chunk, Section
+from filestore.chunks.link_targets import link_key
 from filestore.chunks.observation import DOCUMENT
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import DIGEST_BYTES, content_hash
+from filestore.extract.links import Link
 
 MAGIC: Final = b"\xff\x00filestore document 1\n"
 """No chunk file begins so: it would be no UTF-8."""
@@ -49,6 +51,8 @@ class Extracted:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     pairs: Sequence[Sequence[str]] = ()
     """Key and value of what filters match beside the metadata."""
+    links: Sequence[Link] = ()
+    """To files, as they are written; each with its line in the file, 0 for none."""
     pages: Sequence[Sequence[int]] = ()
     """Start and number of each page."""
     outline: Sequence[Sequence[Any]] = ()
@@ -68,6 +72,7 @@ def encode(document: Extracted, file_hash: bytes) -> bytes:
         [one.start, one.end, one.headings, one.line, one.end_line, one.page]
         for one in document.sections
     ]
+    values["links"] = [list(one.values()) for one in values["links"]]
     head = orjson.dumps(values)
     body = b"".join((len(head).to_bytes(_LENGTH_BYTES, "little"), head, text))
     return b"".join((MAGIC, file_hash, content_hash(body), body))
@@ -113,6 +118,10 @@ def decode(data: bytes) -> Extracted:
             )
             for start, end, headings, line, last, page in values["sections"]
         )
+        values["links"] = tuple(
+            Link(kind=kind, target=target, heading=heading, label=label, line=line, is_embed=embeds)
+            for kind, target, heading, label, line, embeds in values.get("links", ())
+        )
         return Extracted(text=data[_HEAD_AT + length :].decode(), **values)
     except (ValueError, TypeError, KeyError) as error:
         raise _damaged(str(error)) from error
@@ -138,4 +147,5 @@ def as_chunk(document: Extracted) -> Chunk:
         names=document.names,
         pairs=tuple((key, value) for key, value in document.pairs),
         page_starts=tuple((start, number) for start, number in document.pages),
+        link_keys=frozenset(filter(None, map(link_key, document.links))),
     )

@@ -6,7 +6,7 @@ may lead elsewhere once a file is added or renamed, so nothing keeps what is tol
 
 import posixpath
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from filestore.core.paths import ChunkPath, folder_of
@@ -127,6 +127,11 @@ def path_keys(path: ChunkPath, aliases: Iterable[str] = ()) -> frozenset[str]:
     return frozenset(_last_name(_folded(name)) for name in (path, *map(str.strip, aliases)))
 
 
+def called(paths: Iterable[ChunkPath], keys: frozenset[str]) -> Iterator[ChunkPath]:
+    """Those of some files to whose names links of some keys may lead; their aliases aside."""
+    return (path for path in paths if _last_name(_folded(path)) in keys)
+
+
 def _folded(name: str) -> str:
     """A name without what differs between two writings of it: case, composed letters."""
     if name.isascii():
@@ -153,6 +158,12 @@ def _joined(folder: str, target: str) -> str | None:
         return None
     path = posixpath.normpath(path)
     return None if path.startswith("../") else path
+
+
+def written_path(link: Link, note: ChunkPath) -> ChunkPath:
+    """The path that a link has as it is written, whether or not a file is there; "" outside."""
+    target = link.target if link.kind == "wiki" else percent_decoded(link.target) or ""
+    return ChunkPath(_joined(folder_of(note), target) or "")
 
 
 def _ends_with(path: ChunkPath, end: str) -> bool:

@@ -232,7 +232,8 @@ class Commit:
             return
         targets = [child.path for child in chunk.children]
         if chunk.kind == DOCUMENT:
-            targets = []
+            # Which file a name means changes with the names of all files.
+            targets = [ChunkPath(key) for key in chunk.link_keys]
         elif chunk.origin is None:
             targets += own_links(look.path, chunk.body, None)
         elif chunk_file.hand_edited(chunk):

@@ -26,6 +26,7 @@ from filestore.core.paths import ChunkPath
 from filestore.extract.about import about
 from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
 from filestore.extract.lines import Lines
+from filestore.extract.links import Link
 from filestore.extract.pool import Extraction, Pending, needs_child
 from filestore.sidecar.chunker import Chunker
 
@@ -271,9 +272,21 @@ def _cut(document: Document, look: Observation, chunker: Chunker) -> Extracted:
         names=said.words(),
         metadata=document.metadata,
         pairs=list(said.pairs()),
+        links=_with_lines(said.links, document.text, lines),
         pages=[(page.start, page.number) for page in document.pages],
         outline=[tuple(asdict(symbol).values()) for symbol in document.outline],
     )
+
+
+def _with_lines(links: Sequence[Link], text: str, lines: Lines | None) -> list[Link]:
+    """Links with their line in the file in place of the one in its text."""
+    if lines is None or not links:
+        return [replace(link, line=0) for link in links]
+    starts = [0, *(place + 1 for place, sign in enumerate(text) if sign == "\n")]
+    return [
+        replace(link, line=lines.span(at := starts[link.line - 1], at + 1)[0] if link.line else 0)
+        for link in links
+    ]
 
 
 def _document(before: Extracted) -> Document:

@@ -122,7 +122,9 @@ def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
         # Which links are a person's own depends on what was generated, as it was known then.
         return ""
     targets = {child.path for child in chunk.children}
-    if chunk.origin is None and chunk.kind != DOCUMENT:
+    if chunk.kind == DOCUMENT:
+        targets = {ChunkPath(key) for key in chunk.link_keys}
+    elif chunk.origin is None:
         targets.update(own_links(path, chunk.body, None))
     return "" if catalog.links_of(identifier) == targets else "its links are not those of its text"
 

@@ -75,3 +75,46 @@ def test_a_new_file_is_what_a_name_means_from_then_on(run, notes):
         [],
         [("sub/Map.md", 3, "Nowhere.md", "there")],
     )
+
+
+def test_links_keep_their_lines_below_blank_lines(run, notes):
+    """A text that begins with blank lines, and one with a lone CR, count as an editor does."""
+    (notes / "blank.md").write_bytes(
+        b"\n\n\nSee [[Home]].\n\nA lone\rreturn, [[sub/Map]].\n\n[[Home]]\n"
+    )
+    assert run("sync", cwd=notes).code == 1
+    outgoing, _ = linked(run, notes, "blank.md")
+    assert [(line, target) for _, line, target, _ in outgoing] == [
+        (4, "Home.md"),
+        (6, "sub/Map.md"),
+        (8, "Home.md"),
+    ]
+
+
+def test_a_link_to_a_file_that_is_not_indexed_leads_somewhere(run, notes):
+    """Pictures are no documents; what the ignore rules leave out is not added, yet there."""
+    (notes / ".filestoreignore").write_text("left/\n")
+    (notes / "left").mkdir()
+    (notes / "left/out.md").write_text("words\n")
+    (notes / "picture.png").write_bytes(b"x")
+    (notes / "see.md").write_text("[a](left/out.md#top) ![b](picture.png) [c](gone.md#x)\n")
+    assert run("sync", cwd=notes).code == 1
+    outgoing, _ = linked(run, notes, "see.md")
+    assert outgoing == [
+        ("see.md", 1, "left/out.md#top", "not added"),
+        ("see.md", 1, "gone.md#x", "dangling"),
+    ]
+
+
+def test_backlinks_follow_edits_and_renames(run, notes):
+    """What is kept of links is that of the last sync, and holds for verify."""
+    (notes / "sub/Map.md").write_text("# Map\n\n[[Deep Note]]\n")
+    (notes / "sub/b/Deep note.md").rename(notes / "Moved.md")
+    assert run("sync", cwd=notes).code == 1
+    assert linked(run, notes, "Home.md")[1] == [
+        ("Moved.md", 4, "Home.md", "there"),
+        ("b/Überblick.md", 1, "Home.md", "there"),
+    ]
+    assert linked(run, notes, "Moved.md")[1] == []
+    findings = json.loads(run("verify", "--level", "deep", "--json", cwd=notes).stdout)["findings"]
+    assert {finding["code"] for finding in findings} == {"frontmatter-ignored"}
