@@ -3,17 +3,22 @@
 One rule: the headings of a document are read once, and again only when it was indexed again.
 """
 
+import re
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
+from typing import Final
 
-from filestore.browse.document_rows import EntryRow, entries, read
+from filestore.browse.document_rows import EntryRow, entries
 from filestore.browse.wanted import Wanted
 from filestore.catalog import Catalog, CatalogPages, text_id
+from filestore.chunks import document
 
-_AT_ONCE = 4_096
+_AT_ONCE: Final = 4_096
 """Names that are looked through in one call."""
+_HEADING: Final = re.compile(r"^#{1,6}[ \t]+([^\0\n]+)", re.MULTILINE)
+"""One that stands within a section, which has those above it."""
 
 
 class DocumentFinder:
@@ -65,10 +70,24 @@ class DocumentFinder:
         }
 
 
-def _headings(catalog: Catalog, document: int) -> str:
-    chunk = read(catalog, document)
-    sections = chunk.sections if chunk is not None else ()
-    return "\0".join(" > ".join(one.headings).replace("\0", " ") for one in sections)
+def _headings(catalog: Catalog, file: int) -> str:
+    data = catalog.content(file)
+    try:
+        if data is None or not document.is_document(data):
+            return ""
+        kept = document.decode(data)
+    except document.DocumentDamagedError:
+        return ""
+    is_markdown = kept.syntax == "markdown"
+    return "\0".join(
+        "\n".join(
+            (
+                " > ".join(section.headings).replace("\0", " "),
+                *(_HEADING.findall(kept.text, section.start, section.end) if is_markdown else ()),
+            )
+        )
+        for section in kept.sections
+    )
 
 
 def _fitting(names: Iterable[tuple[int, str]], wanted: Wanted) -> Iterator[int]:

@@ -14,7 +14,7 @@ from tui.formatting.lines import Line, Role, Span, count, cut, field, line, one_
 from tui.formatting.pictures import drift_bar
 
 if TYPE_CHECKING:
-    from filestore import Answer, FilestoreError, Finding, Hit
+    from filestore import Answer, FilestoreError, Finding
     from filestore.browse import About, AboutResource, ChunkRow, Neighbour, ResourceRow
 
 FIRST_PART: Final = 64 * 1024
@@ -531,26 +531,6 @@ def answer_lines(answer: "Answer", *, limit: int) -> list[Line]:
         found = f"the best {found}"
     lines = [line(f"{found} · {answer.mode} · escape returns", "quiet")]
     return lines + [line(note, "warning") for note in answer.notes]
-
-
-def hit_row(number: int, hit: "Hit") -> Line:
-    """One hit: its path, whether it is fresh, and its place in the document."""
-    parts: list[Span] = [
-        Span(f"{number:>3} ", "quiet"),
-        span(place_of(hit.path)),
-    ]
-    if hit.freshness != "fresh":
-        words = {
-            "outdated": "its original changed or went",
-            "edited": "edited since it was indexed",
-            "gone": "the file is gone",
-        }
-        role: Role = "error" if hit.freshness == "gone" else "warning"
-        parts.append(span(f"  {words[hit.freshness]}", role))
-    # The innermost headings distinguish hits of one document, and there is little room.
-    about = " > ".join(hit.headings[-2:]) or " ".join(hit.text.split())[:120]
-    parts.append(span(f"  {about}", "quiet"))
-    return tuple(parts)
 
 
 def neighbour_row(neighbour: "Neighbour", tree: Tree = CHUNKS) -> Line:

@@ -54,6 +54,12 @@ def line_of_query(text: str, query: str) -> int:
     return found[1]
 
 
+def line_of_passage(text: str, passage: str) -> int:
+    """The line in which a passage of a file begins, from 1; 0 where it is not there."""
+    at = text.find(passage) if passage else -1
+    return text.count("\n", 0, at) + 1 if at >= 0 else 0
+
+
 def line_named(detail: str) -> int:
     """The first line that the words of a finding name; 0 for none."""
     named = _NAMED.search(detail)

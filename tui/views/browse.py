@@ -45,6 +45,7 @@ class BrowseView(View):
     DEFAULT_CSS: ClassVar[str] = """
     BrowseView { height: 1fr; }
     BrowseView #browse-left { width: 2fr; min-width: 24; border-right: solid $panel; }
+    BrowseView.-searching #browse-left { width: 3fr; }
     .-ascii BrowseView #browse-left { border-right: ascii $panel; }
     .-narrow BrowseView #browse-left { width: 1fr; border-right: none; }
     .-narrow BrowseView #browse-detail { width: 1fr; }
@@ -110,7 +111,12 @@ class BrowseView(View):
 
     def line_to_edit(self) -> int:
         """The line that is read, or the one with the words that were searched."""
-        return self.detail.line_to_edit(self.search.query_words if self._is_searching else "")
+        if not self._is_searching:
+            return self.detail.line_to_edit()
+        hit = self.search.hit
+        return self.detail.line_to_edit(
+            self.search.query_words, hit.excerpt if hit is not None else ""
+        )
 
     @property
     def _path(self) -> str:
@@ -278,6 +284,7 @@ class BrowseView(View):
         """Search the whole store."""
         self._listing()
         self._is_searching = True
+        self.add_class("-searching")
         self.outline.display = False
         self.search.begin()
 
@@ -296,6 +303,7 @@ class BrowseView(View):
         if not self._is_searching:
             return False
         self._is_searching = False
+        self.remove_class("-searching")
         self.search.leave()
         self.outline.display = True
         self.detail.find = ""

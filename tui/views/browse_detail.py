@@ -24,7 +24,7 @@ from tui.formatting import chunks as texts
 from tui.formatting import documents
 from tui.formatting.findings import place_of
 from tui.formatting.lines import Line, cut
-from tui.state.edit_line import line_in_sight, line_of_query
+from tui.state.edit_line import line_in_sight, line_of_passage, line_of_query
 from tui.state.rows import Listed
 from tui.views.browse_pictures import PicturePane
 from tui.views.context import ViewContext
@@ -173,8 +173,13 @@ class Detail(Vertical):
         # At once: the next key may be here already.
         self.screen.set_focus(parts.get(self.section, self.reader))
 
-    def line_to_edit(self, query: str) -> int:
-        """The line of the file that is read, or that a query found; 0 where none is meant."""
+    def line_to_edit(self, query: str = "", passage: str = "") -> int:
+        """The line of the file that is read, or that was found; 0 where none is meant.
+
+        Args:
+            query: What was searched for.
+            passage: What was found in this file.
+        """
         if self.about is None or self._target != self._shown:
             return 0
         section = self.about.section(self.part)
@@ -184,7 +189,8 @@ class Detail(Vertical):
         if self.reader.has_focus or self.reader.match[0] > 1:
             row, share = self.reader.row_meant
             return 0 if self.section == "facts" else line_in_sight(self.about.raw, row, share)
-        return line_of_query(self.about.raw, query) if query else 0
+        found = line_of_passage(self.about.raw, passage)
+        return found or (line_of_query(self.about.raw, query) if query else 0)
 
     def _line_in(self, section: "Section", query: str) -> int:
         """The line that is meant of a section: what is read of it, or its first one."""

@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from filestore import FilestoreError
 from tui.formatting import chunks as texts
+from tui.formatting.hits import hit_lines, hit_row
 from tui.formatting.lines import cut
 from tui.state.rows import Listed
 from tui.views.browse_detail import Target
@@ -26,7 +27,7 @@ from tui.widgets.rows import VirtualRows
 from tui.workers import Handlers, Job, Task
 
 if TYPE_CHECKING:
-    from filestore import Answer
+    from filestore import Answer, Hit
 
 HITS: Final = 50
 ASKED_S: Final = 0.3
@@ -67,13 +68,16 @@ class BrowseSearch(Vertical):
         """Where a query is typed."""
         self._how = Caption(id="browse-mode")
         self._answer_caption = Caption(id="browse-answer", most=6)
+        self._hit_caption = Caption(id="browse-hit", most=6)
+        self._found: dict[str, Hit] = {}
 
     def compose(self) -> ComposeResult:
-        """The box, the mode, what to know of the answer, the hits."""
+        """The box, the mode, what to know of the answer, the hits, more of one of them."""
         yield self.input
         yield self._how
         yield self._answer_caption
         yield self.hits
+        yield self._hit_caption
 
     def on_mount(self) -> None:
         """Nothing is found yet."""
@@ -83,8 +87,18 @@ class BrowseSearch(Vertical):
     @property
     def target(self) -> Target | None:
         """What to show for the hit under the cursor."""
-        key = self.hits.cursor_key
-        return Target(path=str(key)) if key is not None else None
+        hit = self.hit
+        if hit is None:
+            return None
+        if self._host.findings.tree.folder:
+            return Target(path=hit.path)
+        # The section that was found, told by its line, or where there are none by its text.
+        return Target(path=hit.path, line=hit.line or 0, text="" if hit.line else hit.text)
+
+    @property
+    def hit(self) -> "Hit | None":
+        """The one under the cursor."""
+        return self._found.get(str(self.hits.cursor_key))
 
     @property
     def path(self) -> str:
@@ -159,6 +173,7 @@ class BrowseSearch(Vertical):
         self.query_words = query
         self.hits.marks = set()
         self.hits.show(Listed())
+        self._hit_caption.show([])
         arguments = {"query": query, "k": HITS, "mode": self.asked_mode, "syntax": syntax}
         self._end_waiting()
         self._question = self._host.task_manager.ask(
@@ -199,11 +214,10 @@ class BrowseSearch(Vertical):
     def _show(self, answer: "Answer") -> None:
         self._end_waiting()
         self._answer_caption.show(texts.answer_lines(answer, limit=HITS))
-        rows = [
-            (hit.path, texts.hit_row(number, hit))
-            for number, hit in enumerate(answer.hits, start=1)
-        ]
+        self._found = {hit.path: hit for hit in answer.hits}
+        rows = [(hit.path, hit_row(number, hit)) for number, hit in enumerate(answer.hits, start=1)]
         self.hits.show(Listed(rows))
+        self._hit_caption.show(hit_lines(self.hit))
         # Also where nothing was found, and the cursor is on nothing as before.
         self.post_message(self.Pointed())
 
@@ -214,6 +228,7 @@ class BrowseSearch(Vertical):
     @on(VirtualRows.Highlighted)
     def _highlighted(self, event: VirtualRows.Highlighted) -> None:
         event.stop()
+        self._hit_caption.show(hit_lines(self.hit))
         self.post_message(self.Pointed())
 
     def _no_answer(self, error: FilestoreError) -> None:

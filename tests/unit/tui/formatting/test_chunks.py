@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from filestore import Answer, FilestoreError, Finding, Hit
 from filestore.browse import About, AboutResource, ChunkRow, Neighbour, ResourceRow, VectorFacts
 from filestore.fulltext import Understood
-from tui.formatting import chunks
+from tui.formatting import chunks, hits
 from tui.formatting.lines import plain
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -115,8 +115,9 @@ def test_no_word_steers_the_terminal(text, name):
         *chunks.answer_lines(answer, limit=5),
         chunks.resource_row(ResourceRow(resource=name, source=text, chunks=3), {}, is_open=True),
         chunks.chunk_row(row, name, [found]),
-        chunks.hit_row(1, hit(path=name, headings=(text,))),
-        chunks.hit_row(1, hit(path=name, headings=(), text=text)),
+        hits.hit_row(1, hit(path=name, excerpt=text, marks=((0, 3),))),
+        hits.hit_row(1, hit(path=name, document=text, text=text)),
+        *hits.hit_lines(hit(path=name, section=(text,))),
         chunks.neighbour_row(near),
         *chunks.asking_lines(text, 1.0),
         chunks.cancelled_line(text),
@@ -383,14 +384,49 @@ def test_any_query_can_be_looked_for(query):
     assert len(words) <= len(query)
 
 
+def test_a_hit_is_named_by_its_document_and_the_line_of_what_answers():
+    """The score, the document with line or page, the passage with the words that were asked for."""
+    lined = hit(document="notes/deep.md", line=57, excerpt="Rename\n  a note", marks=((0, 6),))
+    assert plain([hits.hit_row(1, lined)]) == "  1  1.00 notes/deep.md:57  Rename a note"
+    assert ("Rename", "match") in {(span.text, span.role) for span in hits.hit_row(1, lined)}
+    paged = hit(document="report.pdf", page=3, excerpt="What it cost")
+    assert plain([hits.hit_row(1, paged)]) == "  1  1.00 report.pdf p. 3  What it cost"
+    several = hit(document="report.pdf", pages=(3, 4))
+    assert "report.pdf p. 3  " in plain([hits.hit_row(1, several)])
+    assert "chunked/a.md/chunk1.md  Some text" in plain([hits.hit_row(1, hit())])
+
+
+def test_of_a_long_path_its_end_is_shown():
+    """Whole names where one fits, and what is left of a name that does not."""
+    deep = hit(document="projects/garden/2026/spring/seedlings.md", line=3)
+    assert " …/2026/spring/seedlings.md:3 " in plain([hits.hit_row(1, deep)])
+    long = hit(document=f"notes/{'a' * 40}-end.md")
+    assert "a-end.md" in plain([hits.hit_row(1, long)])
+
+
 def test_a_hit_says_whether_it_can_be_relied_on():
     """A hit that is not fresh says so; a fresh one takes no words for it."""
-    assert plain([chunks.hit_row(1, hit())]) == "  1 a.md/chunk1.md  Middle > Low"
-    assert "edited since" in plain([chunks.hit_row(2, hit(freshness="edited"))])
-    gone = chunks.hit_row(3, hit(freshness="gone"))
+    assert "edited since" in plain([hits.hit_row(2, hit(freshness="edited"))])
+    assert "its original changed" in plain([hits.hit_row(2, hit(freshness="outdated"))])
+    gone = hits.hit_row(3, hit(freshness="gone"))
     assert "the file is gone" in plain([gone])
     assert "error" in roles([gone])
-    assert "Some text of it." in plain([chunks.hit_row(4, hit(headings=()))])
+
+
+def test_below_the_hits_all_is_told_of_one():
+    """Where it stands in full, under which headings, and what its score is made of."""
+    one = hit(
+        document="projects/garden/2026/spring/seedlings.md",
+        line=3,
+        section=("Garden", "May"),
+        why={"keyword": {"rank": 2, "score": 7.1, "points": 0.4, "evidence": 1.0, "confidence": 1}},
+    )
+    assert plain(hits.hit_lines(one)).split("\n") == [
+        "projects/garden/2026/spring/seedlings.md:3",
+        "Garden > May",
+        "score 1.00  keyword 0.40 (#2 7.10)",
+    ]
+    assert hits.hit_lines(None) == []
 
 
 def test_an_answer_says_what_to_know_of_it():

@@ -1,0 +1,152 @@
+"""Documents in place as the inspector lists and shows them."""
+
+import os
+
+import pytest
+
+from filestore.browse import InspectedStore, Wanted
+
+NOTES = {
+    "Home.md": "---\naliases: [Start page]\n---\n# Where all begins\n\nText of it. #house\n",
+    "garden/Beans.md": (
+        "# Beans\n\nThey climb.\n\n## Sowing\n\nIn May, not before, the soil is warm enough.\n\n"
+        "## Harvest\n\nFrom July on, every second day, or they grow tough.\n"
+    ),
+    "garden/2026/May.md": "# In May\n\nThe soil is warm enough to sow beans now.\n",
+    "garden.txt": "A plain list of what to buy.\n",
+}
+
+
+@pytest.fixture
+def notes(tmp_path):
+    """A folder of notes that is a store, indexed, its sections small."""
+    folder = tmp_path / "notes"
+    for name, text in NOTES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    configuration = str(tmp_path / "configuration")
+    InspectedStore.create(
+        str(folder), layout="in-place", embedder="builtin", configuration=configuration
+    ).close()
+    settings = folder / "filestore.toml"
+    settings.write_text(settings.read_text().replace("budget = 256", "budget = 24"))
+    with InspectedStore(str(folder), configuration=configuration) as store:
+        store.sync()
+        yield store
+
+
+def outline(store, name):
+    ids = store.listing.outline(name)
+    rows = store.listing.sections(ids)
+    return [rows[one] for one in ids]
+
+
+def test_folders_and_documents_are_listed_as_a_tree(notes):
+    """Folders first, each with what is in it right behind, and how many documents these are."""
+    rows = notes.listing.resources()
+    assert [(row.resource, row.document > 0) for row in rows] == [
+        ("garden/", False),
+        ("garden/2026/", False),
+        ("garden/2026/May.md", True),
+        ("garden/Beans.md", True),
+        ("garden.txt", True),
+        ("Home.md", True),
+    ]
+    assert [row.chunks for row in rows if not row.document] == [2, 1]
+    top = notes.listing.resources(limit=64)
+    assert [(row.resource, row.chunks) for row in top] == [
+        (row.resource, row.chunks) for row in rows if "/" not in row.resource.rstrip("/")
+    ]
+    assert notes.listing.counts().resources == 4
+
+
+def test_a_document_says_its_title_and_its_size(notes):
+    """The title of one without any is its first words; an unknown id is left out."""
+    ids = [row.document for row in notes.listing.resources() if row.document]
+    found = notes.listing.documents([*ids, 9_999])
+    size = os.path.getsize
+    root = notes.places.root
+    assert [(found[one].path, found[one].title, found[one].size_bytes) for one in ids] == [
+        (name, title, size(os.path.join(root, name)))
+        for name, title in (
+            ("garden/2026/May.md", "In May"),
+            ("garden/Beans.md", "Beans"),
+            ("garden.txt", "A plain list of what to buy."),
+            ("Home.md", "Where all begins"),
+        )
+    ]
+
+
+def test_a_section_says_its_headings_its_line_and_its_words(notes):
+    """Without the title of the document, which stands above."""
+    found = [(row.headings, row.line, row.words) for row in outline(notes, "garden/Beans.md")]
+    assert found == [
+        ((), 1, "They climb."),
+        (("Sowing",), 5, "In May, not before, the soil is warm enough."),
+        (("Harvest",), 9, "From July on, every second day, or they grow tough."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("beans.MD", {"garden/Beans.md": 3}),
+        ("start page", {"Home.md": 1}),
+        ("in may", {"garden/2026/May.md": 1}),
+        ("sowing", {"garden/Beans.md": 1}),
+        ("!garden", {"Home.md": 1}),
+        ("!sowing", {"Home.md": 1, "garden.txt": 1, "garden/2026/May.md": 1, "garden/Beans.md": 2}),
+        ("~^garden/[^/]+$", {"garden/Beans.md": 3}),
+        ("no such thing", {}),
+    ],
+)
+def test_the_filter_finds_names_titles_aliases_and_headings(notes, text, left):
+    """All sections of a document that fits itself, else those below a heading that does."""
+    found = notes.listing.matching(Wanted.parse(text))
+    assert {name: len(ids) for name, ids in found.items()} == left
+
+
+def test_the_filter_finds_a_heading_that_was_changed(notes):
+    """What was read once is read again when the document was indexed again."""
+    assert notes.listing.matching(Wanted.parse("harvest"))
+    path = os.path.join(notes.places.root, "garden/Beans.md")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(NOTES["garden/Beans.md"].replace("Harvest", "Picking"))
+    notes.sync()
+    assert not notes.listing.matching(Wanted.parse("harvest"))
+    assert notes.listing.matching(Wanted.parse("picking"))
+
+
+def test_a_document_is_shown_with_its_sections_and_tags(notes):
+    """A line leads to the section that holds it."""
+    found = notes.about("garden/Beans.md")
+    part = found.part_at(7, "")
+    assert part == 1
+    section = found.section(part)
+    assert found.body[section.start : section.end].startswith("## Sowing")
+    assert found.part_at(99, "") is None
+    assert notes.about("Home.md").tags == ("house",)
+
+
+def test_neighbours_of_a_section_are_sections(notes):
+    """Each file by the nearest of its sections, with the line where that begins."""
+    near = notes.explorer.neighbours("garden/2026/May.md", part=0)
+    assert (near[0].path, near[0].line, near[0].headings) == (
+        "garden/Beans.md",
+        5,
+        ("Beans", "Sowing"),
+    )
+    back = notes.explorer.neighbours("garden/Beans.md", part=1)
+    assert back[0].path == "garden/2026/May.md"
+    assert back[0].cosine == pytest.approx(near[0].cosine)
+
+
+def test_the_documents_of_a_folder_are_meant_by_it(notes):
+    """As they are when its row is marked."""
+    ids = notes.listing.chunk_ids("garden/")
+    assert [notes.listing.file_of(one)[0] for one in ids] == [
+        "garden/2026/May.md",
+        "garden/Beans.md",
+    ]
+    assert notes.about_resource("garden/").chunks == 2
