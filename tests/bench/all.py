@@ -24,6 +24,7 @@ SCRIPTS = (
     "renames",
     "warm_search",
     "inspector",
+    "in_place",
 )
 """The first one leaves an indexed store to the others."""
 LIBRARIES = ("faiss-cpu", "tantivy", "numpy")
@@ -58,12 +59,14 @@ def _others(given: argparse.Namespace) -> list[tuple[str, list[str]]]:
         ("large_index", []),
         ("duplicates", []),
         ("code_chunks", []),
+        ("in_place_life", []),
     ]
     if given.model:
         scripts.append(("embedding", []))
     if given.data:
         scripts.append(("query_syntax", ["--xquad", given.data]))
         scripts.append(("misspelt", [given.data]))
+        scripts.append(("layouts", [given.data, "--embedder", model]))
         scripts.append(("xquad", [given.data, "--embedder", model]))
         scripts.append(("fusion", ["--xquad", given.data, "--model", model]))
     if given.large:

@@ -21,14 +21,23 @@ Questions = list[tuple[str, int]]
 Search = Callable[[str], list[int]]
 
 
+def articles(path: Path) -> Iterator[list[tuple[str, list[str]]]]:
+    """The paragraphs of each article, each with its questions."""
+    for article in json.loads(path.read_text("utf-8"))["data"]:
+        yield [
+            (paragraph["context"], [entry["question"] for entry in paragraph["qas"]])
+            for paragraph in article["paragraphs"]
+        ]
+
+
 def load(path: Path) -> tuple[list[str], Questions]:
     """The paragraphs, and each question with the place of its paragraph."""
     paragraphs: list[str] = []
     questions: Questions = []
-    for article in json.loads(path.read_text("utf-8"))["data"]:
-        for paragraph in article["paragraphs"]:
-            questions += [(entry["question"], len(paragraphs)) for entry in paragraph["qas"]]
-            paragraphs.append(paragraph["context"])
+    for article in articles(path):
+        for text, asked in article:
+            questions += [(question, len(paragraphs)) for question in asked]
+            paragraphs.append(text)
     return paragraphs, questions
 
 

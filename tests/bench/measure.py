@@ -35,6 +35,8 @@ class Run:
     """One process from start to end."""
 
     wall_s: float
+    cpu_s: float
+    """Processor time, of its children as well."""
     peak_bytes: int
     """Of the largest single process among it and its children."""
     exit_code: int
@@ -96,6 +98,7 @@ def run(
             raise SystemExit(f"{' '.join(command)} gave {process.returncode}: {words}")
         return Run(
             wall_s=wall_s,
+            cpu_s=usage.ru_utime + usage.ru_stime,
             peak_bytes=usage.ru_maxrss * 1024,
             exit_code=process.returncode,
             output=output.read(),
@@ -114,6 +117,11 @@ def alternate(runs: int, *actions: Callable[[], Result]) -> list[list[Result]]:
 def median_s(runs: Sequence[Run]) -> float:
     """The median wall time."""
     return statistics.median(one.wall_s for one in runs)
+
+
+def median_cpu_s(runs: Sequence[Run]) -> float:
+    """The median processor time."""
+    return statistics.median(one.cpu_s for one in runs)
 
 
 def peak_bytes(runs: Sequence[Run]) -> int:
