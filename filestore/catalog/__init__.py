@@ -26,6 +26,7 @@ from filestore.catalog._rows import (
     text_id,
 )
 from filestore.catalog._schema import (
+    CHUNKER,
     METRIC,
     CatalogDamagedError,
     CatalogMissingError,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AWAITED",
     "BEFORE",
+    "CHUNKER",
     "FILE_COLUMNS",
     "LET_GO",
     "METRIC",

@@ -266,4 +266,6 @@ def damaged(error: Exception, *, command: str = "filestore sync") -> CatalogDama
 
 
 METRIC: Final = "metric"
+CHUNKER: Final = "chunker"
+"""The label of how all documents in place are cut."""
 """The key under which the catalog remembers what its vectors are compared by."""

@@ -30,6 +30,11 @@ class Layout(ABC):
         """Whether a file name is that of a record."""
         return False
 
+    @property
+    def cut_by(self) -> str:
+        """The label of how documents were cut since it was made; "" where none was."""
+        return ""
+
     def unread_code(self, name: str, mode: int, size: int) -> str:
         """The code that keeps an entry from being read at all; "" for one that is to be read."""
         if stat.S_ISLNK(mode):

@@ -40,6 +40,8 @@ class Code:
     """What is drifted or damaged."""
     safe: bool = False
     """Whether the repair touches only the sidecar, so that `sync` applies it."""
+    safe_in_place: bool = False
+    """The same where documents are indexed in place, if it holds there alone."""
     step: str = ""
     """The kind of step that repairs it; "" where only a person can."""
     level: Literal["fast", "full", "deep"] = "fast"
@@ -484,6 +486,8 @@ CODES: Final[dict[str, Code]] = {
     "chunker-changed": Code(
         severity="W",
         repair="'filestore repair --only chunker-changed --write-files' re-chunks it",
+        repair_in_place="'filestore sync' cuts all again; known texts are not re-embedded",
+        safe_in_place=True,
         about="source",
         step="reingest",
         only_named=True,

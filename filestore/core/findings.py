@@ -44,7 +44,8 @@ class Finding(JsonObject):
     @property
     def safe(self) -> bool:
         """See `Code`."""
-        return CODES[self.code].safe
+        code = CODES[self.code]
+        return code.safe or (self.in_place and code.safe_in_place)
 
 
 def worst_first(findings: list[Finding]) -> list[Finding]:

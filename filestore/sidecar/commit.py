@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from filestore.catalog import (
     AWAITED,
+    CHUNKER,
     METRIC,
     Catalog,
     CatalogWriter,
@@ -102,6 +103,7 @@ class Commit:
         self._stats: dict[ChunkPath, dict[str, bytes | None]] = {}
         self._records_changed = False
         self._index_wanted = False
+        self._all_cut_again = False
 
     def __enter__(self) -> Self:
         self._catalog.begin()
@@ -277,6 +279,10 @@ class Commit:
         wanted_texts = {key: text for key, text in texts.items() if key in wanted}
         self._embedding_feed.take(wanted_texts, sound=True, on_share=on_share)
 
+    def note_all_cut_again(self) -> None:
+        """Remember that every document is cut as it is cut today."""
+        self._all_cut_again = True
+
     def lack(self, vectors: Iterable[int]) -> None:
         """Note that vectors have no embedding, whatever the catalog has of them."""
         self._catalog.set_embedded(vectors, embedded=False)
@@ -434,6 +440,10 @@ class Commit:
         """
         self._embedding_feed.settle()
         self._put_stats()
+        cut_by = self._layout.cut_by
+        if cut_by and (self._all_cut_again or self._catalog.meta(CHUNKER) is None):
+            # As long as some are cut otherwise, the label is theirs.
+            self._catalog.set_meta(CHUNKER, cut_by)
         if self._layout.name == "flat":
             self._assign_resources()
         if self._embedder is not None:

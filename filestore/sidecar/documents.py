@@ -77,6 +77,12 @@ class InPlace(Layout):
         self._catalog_path = places.catalog
         self._open_chunker = chunker
         self._processes = processes
+        self._cut_by = ""
+
+    @property
+    def cut_by(self) -> str:
+        """See `Layout.cut_by`."""
+        return self._cut_by
 
     def interpret(self, seen: Observation, name: str) -> None:
         """Say what the bytes alone tell: a text without words, or with a conflict in it."""
@@ -104,6 +110,7 @@ class InPlace(Layout):
         if not waiting:
             return
         chunker = self._open_chunker()
+        self._cut_by = chunker.label
         with contextlib.closing(DocumentCache.open_to_write(self._cache_path)) as cache:
             by_key: dict[bytes, list[Observation]] = {}
             for look in waiting:

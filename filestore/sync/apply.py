@@ -95,6 +95,8 @@ def apply(
     work.repair_parts(steps.parts)
     work.follow(steps.drift)
     work.index(steps.drift, accepts)
+    if steps.cut_again:
+        work.cut_again(steps)
     if steps.is_rest_settled:
         commit.await_rest(is_awaited=False)
         work.written = True
@@ -243,6 +245,17 @@ class _Applying:
                 self.remaining += unreadable(self._snapshot.places.tree, path, error)
             done += len(looks) + len(failures)
             self._on_progress(Progress(stage="indexing", done=done, total=total))
+
+    def cut_again(self, steps: SyncPlan) -> None:
+        """Cut the documents that did not change as they are cut today."""
+        read = set(steps.drift.to_read)
+        catalog = self._snapshot.catalog
+        known = catalog.indexed_paths(catalog.indexed_ids()).values()
+        paths = [path for path in sorted(known) if path not in read]
+        put_settled(self._snapshot, self._commit, paths, self._clock, self._on_progress)
+        self._commit.note_all_cut_again()
+        self.applied += steps.cut_again
+        self.written = True
 
     def _note_all(self, looks: Sequence[Observation], read_from_ns: int) -> list[Observation]:
         """Note findings, leftovers and stats; returns the files that differ from their rows."""

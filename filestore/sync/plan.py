@@ -12,7 +12,7 @@ from filestore.config.layout import EMBEDDINGS
 from filestore.core.findings import Finding
 from filestore.sidecar.commit import lost_vectors
 from filestore.sidecar.snapshot import StoreSnapshot
-from filestore.verify import drift, verify
+from filestore.verify import drift, recorded_state, verify
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
@@ -48,6 +48,8 @@ class SyncPlan:
     """Temporary files of dead writers, to be removed."""
     left: tuple[Finding, ...] = ()
     """What needs a person."""
+    cut_again: tuple[Finding, ...] = ()
+    """Why all documents in place are to be cut again."""
     is_rest_settled: bool = False
     """Whether a mass of missing files is back, or was forgotten."""
     is_whole: bool = False
@@ -87,6 +89,7 @@ def plan(
             *drift.excluded_moves(seen),
         ),
         is_rest_settled=not seen.mass_missing and bool(catalog.meta(AWAITED)),
+        cut_again=tuple(recorded_state.documents_cut_otherwise(snapshot)),
         is_whole=True,
     )
 

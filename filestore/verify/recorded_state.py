@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from filestore.catalog import METRIC, Catalog, Conflict, LinkRow, decode_path, queries
+from filestore.catalog import CHUNKER, METRIC, Catalog, Conflict, LinkRow, decode_path, queries
 from filestore.chunks import kept
 from filestore.chunks.observation import INDEXED
 from filestore.config.layout import SETTINGS
@@ -56,6 +56,7 @@ def warnings(snapshot: StoreSnapshot, reported: Container[str]) -> Iterator[Find
     if "model-changed" not in reported:
         # Another model counts otherwise, which is no second finding.
         yield from changed_chunker(tree, snapshot.catalog, snapshot.settings, snapshot.embedder)
+        yield from documents_cut_otherwise(snapshot)
 
 
 def ingest_conflicts(snapshot: StoreSnapshot) -> Iterator[Finding]:
@@ -177,9 +178,7 @@ def changed_chunker(
     """
     if embedder is None or not catalog.count("records"):
         return
-    from filestore.chunking import label
-
-    wanted = label(settings.budget, most=embedder.max_tokens, counter=embedder.tokenizer)
+    wanted = _wanted_label(settings, embedder)
     like = wanted.rpartition(":")[0]
     # In a record as it is written this stands on a line of its own: the others are few, and parsed.
     line = orjson.dumps({"chunker": f"{like}:"}, option=orjson.OPT_INDENT_2)[1:-3]
@@ -195,3 +194,24 @@ def changed_chunker(
                 path=tree.store_path(decode_path(path)),
                 detail=f"cut by {found}, today it would be {wanted}",
             )
+
+
+def documents_cut_otherwise(snapshot: StoreSnapshot) -> Iterator[Finding]:
+    """Whether the documents in place would be cut otherwise today; not without the model."""
+    embedder, found = snapshot.embedder, snapshot.catalog.meta(CHUNKER)
+    if embedder is None or found is None or not snapshot.catalog.indexed_count():
+        return
+    wanted = _wanted_label(snapshot.settings, embedder)
+    if str(found).rpartition(":")[0] != wanted.rpartition(":")[0]:
+        yield Finding(
+            code="chunker-changed",
+            path=SETTINGS,
+            detail=f"cut by {found}, today it would be {wanted}",
+            in_place=True,
+        )
+
+
+def _wanted_label(settings: Settings, embedder: "Embedder") -> str:
+    from filestore.chunking import label
+
+    return label(settings.budget, most=embedder.max_tokens, counter=embedder.tokenizer)

@@ -311,9 +311,41 @@ def repaired(folder: Path) -> None:
     must(folder, "repair", "--write-files", "--yes")
 
 
+def notes(folder: Path) -> None:
+    """Documents where they lie: notes, and one that a child process reads."""
+    chance = random.Random(7)
+    (folder / "sub").mkdir(parents=True, exist_ok=True)
+    (folder / ".filestoreignore").write_text("configuration/\n")
+    for name in ("stones.md", "sub/more.md", "sub/other.md"):
+        (folder / name).write_text(document(chance))
+    (folder / "lease.md").write_text("# Lease\n\nThe lease renewal is due in May.\n")
+    (folder / "page.html").write_text("<h1>Page</h1><p>What is copper for? For wires.</p>")
+
+
+def edited_notes(folder: Path) -> None:
+    """Before a sync in place: an edit, a new note, a rename, a deletion, a new page."""
+    notes(folder)
+    must(folder, "init", "--in-place", "--embedder", "builtin")
+    must(folder, "sync")
+    first = folder / "stones.md"
+    first.write_bytes(first.read_bytes() + b"\nA sentence about zinc.\n")
+    (folder / "lease.md").rename(folder / "renewal.md")
+    (folder / "sub" / "other.md").unlink()
+    (folder / "own.md").write_text("My own copper note.\n")
+    (folder / "new.html").write_text("<h1>New</h1><p>A page of amber and basalt.</p>")
+
+
 SCENARIOS = {
     one.name: one
     for one in (
+        Scenario(name="notes", make=edited_notes, words=("sync",), again=("sync",)),
+        Scenario(
+            name="init-in-place",
+            make=notes,
+            words=("init", "--in-place", "--embedder", "builtin"),
+            again=("init", "--in-place", "--embedder", "builtin"),
+            nothing_left="is a store already",
+        ),
         Scenario(name="sync", make=edited, words=("sync",), again=("sync",)),
         Scenario(
             name="add", make=changed_source, words=("add", "stones.md"), again=("add", "stones.md")
@@ -337,8 +369,23 @@ SCENARIOS = {
 
 
 def truth(folder: Path) -> dict[str, bytes]:
-    """Every file below `chunked/` and `source/` but the temporary ones of a writer."""
+    """Every file below `chunked/` and `source/` but the temporary ones of a writer.
+
+    Of documents in place all files that are not ours, with times and modes: no command changes any.
+    """
     top = folder / "file_index"
+    if not top.exists():
+        found = {}
+        for path in sorted(folder.rglob("*")):
+            name, seen = path.relative_to(folder).as_posix(), path.lstat()
+            if path.is_file() and name.split("/")[0] not in (
+                ".filestore",
+                "filestore.toml",
+                "configuration",
+            ):
+                stamps = f"{seen.st_mtime_ns} {seen.st_mode} ".encode()
+                found[name] = stamps + path.read_bytes()
+        return found
     return {
         path.relative_to(top).as_posix(): path.read_bytes()
         for name in ("chunked", "source")
@@ -362,7 +409,13 @@ def opened(folder: Path) -> Any:
     """The store of a work tree."""
     from filestore.store import Store
 
-    return Store(str(folder / "file_index"), configuration=str(folder / "configuration"))
+    return Store(str(home(folder)), configuration=str(folder / "configuration"))
+
+
+def home(folder: Path) -> Path:
+    """Where the store of a work tree lies, or would."""
+    top = folder / "file_index"
+    return top if top.exists() else folder
 
 
 def apart(work: Callable[[], Any]) -> Any:
@@ -439,7 +492,7 @@ class Laboratory:
 
     def complete(self, folder: Path) -> Ended:
         """Complete the command in a work tree in which it was hit."""
-        if self.scenario.first and not (folder / "file_index" / "filestore.toml").exists():
+        if self.scenario.first and not (home(folder) / "filestore.toml").exists():
             must(folder, *self.scenario.first)
         return run(folder, *self.again())
 
@@ -501,7 +554,7 @@ def opens(folder: Path) -> list[str]:
     """Nothing, unless a store that was left by a dead writer cannot be looked at."""
     from filestore.catalog import CatalogDamagedError, CatalogMissingError
 
-    if not (folder / "file_index" / "filestore.toml").exists():
+    if not (home(folder) / "filestore.toml").exists():
         return []
     with opened(folder) as store:
         store.status()

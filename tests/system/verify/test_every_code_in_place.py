@@ -32,7 +32,6 @@ ELSEWHERE: Final = {
     "source-untracked": "a note is its own original",
     "hand-edited": "nothing was generated",
     "ingest-conflict": "nothing was generated",
-    "chunker-changed": "not told yet",
     "link-dangling": "where links of notes lead is asked when somebody looks",
 }
 """Codes that no store in place has, and why."""
@@ -251,6 +250,7 @@ ROWS: Final[dict[str, Case]] = (
             produce=chunks.rotten, level="full", says=("expected", "every stamp is equal")
         ),
         "metric-mismatch": Case(produce=chunks.other_metric, says=("dot", "cosine")),
+        "chunker-changed": Case(produce=cut_otherwise, says=("256", "100")),
         "git-operation": Case(produce=merging, says=("merge",)),
     }
     | {

@@ -1,0 +1,171 @@
+"""Documents in place as `status`, `sync` and `verify` see them; none of these writes one."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.system.conftest import Workspace, prose
+from tests.system.verify.test_every_code_in_place import Notes
+
+
+@pytest.fixture
+def notes(new_workspace: Callable[..., Workspace]) -> Notes:
+    """An empty folder with a store in place."""
+    made = Notes(new_workspace(init=False))
+    made("init", "--in-place", "--embedder", "builtin")
+    return made
+
+
+def sections(notes: Notes) -> int:
+    """How many sections are known."""
+    ((count,),) = notes.in_catalog("SELECT count(*) FROM parts")
+    return int(count)
+
+
+def embeddings(notes: Notes) -> set[bytes]:
+    """The embedding keys of all sections."""
+    return {key for (key,) in notes.in_catalog("SELECT key FROM vectors")}
+
+
+def test_documents_are_cut_again(notes: Notes) -> None:
+    """Another budget cuts them otherwise, once; what was known as a text keeps its vector."""
+    notes.write("long.md", "# Long\n\n" + "".join(prose(one) + "\n" for one in ("a", "b", "c")))
+    notes.write("short.md", "# Short\n\nA few words.\n")
+    notes.sync()
+    before, known = sections(notes), embeddings(notes)
+    settings = notes.folder / "filestore.toml"
+    settings.write_text(settings.read_text().replace("budget = 256", "budget = 60"))
+    assert notes.drift() == {"chunker-changed": ["filestore.toml"]}
+    report = notes.sync()
+    assert [one["code"] for one in report["applied"]] == ["chunker-changed"]
+    assert sections(notes) > before
+    assert report["embedded"] == len(embeddings(notes) - known)
+    notes.assert_settled()
+
+
+def test_documents_that_are_edited_are_cut_again_with_the_others(notes: Notes) -> None:
+    """What is indexed between the change and the cut leaves the finding as it was."""
+    notes.write("long.md", "# Long\n\n" + "".join(prose(one) + "\n" for one in ("a", "b", "c")))
+    notes.sync()
+    settings = notes.folder / "filestore.toml"
+    settings.write_text(settings.read_text().replace("budget = 256", "budget = 60"))
+    notes.write("new.md", "New words.\n")
+    (notes.folder / "long.md").rename(notes.folder / "longer.md")
+    report = notes.sync()
+    codes = {one["code"] for one in report["applied"]}
+    assert codes == {"chunker-changed", "moved", "untracked"}
+    notes.assert_settled()
+
+
+def test_a_large_document_is_read_again_whole(notes: Notes) -> None:
+    """More than a chunk file may have is no rot where it was indexed so."""
+    line = "A line of a long note that says nothing new at all, again and again.\n"
+    notes.write("large.txt", line * (17 * 1024 * 1024 // len(line)))
+    notes.sync()
+    notes.assert_settled()
+    notes.rot(notes.folder / "large.txt", (line * (17 * 1024 * 1024 // len(line)))[:-2].encode())
+    found = notes.json("verify", "--level", "full", code=1)["findings"]
+    assert [(one["code"], one["path"]) for one in found if one["severity"] != "I"] == [
+        ("bit-rot", "large.txt")
+    ]
+
+
+ODD = {
+    "zero.md": b"",
+    "blank.md": b" \n\n\t\n",
+    "head only.md": b"---\ntags: [a]\n---\n",
+    "binary.md": bytes(range(256)) * 4,
+    "utf16.md": "\ufeffUtf words of this note.\n".encode("utf-16-le"),
+    "latin.md": "Caf\u00e9 words.\n".encode("latin-1"),
+    "bom.md": "\ufeff# Bom\n\nWords after a mark.\n".encode(),
+    "cr.md": b"# Old\rWords on a lone line.\rMore.\r",
+    "crlf.md": b"---\r\ntags: [a]\r\n---\r\n# New\r\n\r\nWords on lines.\r\n",
+    "broken.md": b'---\na: "open\n---\nWords below.\n',
+    "nul.md": b"Words\x00 with a zero byte.\n",
+    "long line.md": b"word " * 40_000,
+    "empty.html": b"<html><body></body></html>",
+    "fake.pdf": b"%PDF-1.4\nno paper\n",
+    "fake.docx": b"PK\x03\x04 no archive",
+    "notes.toml": b"a = 1\n",
+    "script.py": b"def broken(:\n    pass\n",
+    "marks.md": b"# One\n\n<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n",
+    "n\u0303fd.md": b"A decomposed name.\n",
+    ("n" * 250) + ".md": b"A long name.\n",
+}
+
+
+def test_what_sync_leaves_is_what_status_tells(notes: Notes) -> None:
+    """Whatever lies there, status after a sync tells what the sync left, and nothing to be done."""
+    for name, data in ODD.items():
+        notes.write(name, data)
+    notes.write("sub/again.md", ODD["latin.md"])
+    told = notes.json("sync", code=1)
+    left = {(one["code"], one["path"]) for one in told["remaining"]}
+    for _ in range(2):
+        drift = notes.drift()
+        assert {(code, path) for code, paths in drift.items() for path in paths} == left
+        again = notes.json("sync", code=1)
+        assert (again["applied"], again["embedded"]) == ([], 0)
+        assert {(one["code"], one["path"]) for one in again["remaining"]} == left
+    checked = notes.json("verify", "--level", "full", code=1)
+    serious = {(one["code"], one["path"]) for one in checked["findings"] if one["severity"] != "I"}
+    assert serious <= left
+
+
+def test_what_cannot_be_read_may_move(notes: Notes) -> None:
+    """A document that is left out is left out under its new name, and told of at once."""
+    notes.write("fake.pdf", b"%PDF-1.4\nno paper\n")
+    notes.sync(code=1)
+    (notes.folder / "fake.pdf").rename(notes.folder / "other.pdf")
+    told = notes.sync(code=1)
+    assert [(one["code"], one["path"]) for one in told["remaining"]] == [
+        ("extraction-failed", "other.pdf")
+    ]
+    assert notes.drift() == {"extraction-failed": ["other.pdf"]}
+
+
+def damaged_page(path: Path) -> None:
+    """A database whose second half is gone."""
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2] + bytes(len(data) - len(data) // 2))
+
+
+@pytest.mark.parametrize("name", ["catalog.sqlite", "documents.sqlite", "embeddings.sqlite"])
+@pytest.mark.parametrize("harm", ["gone", "damaged", "foreign", "link"])
+def test_a_lost_part_is_made_again(notes: Notes, name: str, harm: str) -> None:
+    """Whatever happens to a derived file, sync makes it again, and answers are what they were."""
+    notes.write("a.md", "# Lease\n\nThe lease renewal is due in May.\n")
+    notes.write("page.html", "<h1>Copper</h1><p>Copper is for wires.</p>")
+    notes.sync()
+    before = notes.json("search", "copper wires")["hits"]
+    path = notes.sidecar / name
+    if harm == "damaged":
+        damaged_page(path)
+    else:
+        path.unlink()
+    for end in ("-wal", "-shm"):
+        path.with_name(name + end).unlink(missing_ok=True)
+    if harm == "foreign":
+        import sqlite3
+
+        with sqlite3.connect(path) as connection:
+            connection.executescript(
+                "CREATE TABLE documents(id, key, data);"
+                " CREATE VIEW files AS SELECT load_extension('x') AS id;"
+                " CREATE TRIGGER t AFTER INSERT ON documents BEGIN SELECT 1; END"
+            )
+        connection.close()
+    if harm == "link":
+        shutil.copy(notes.folder / "a.md", notes.folder / "target.md")
+        notes.sync(code=None)
+        path.unlink(missing_ok=True)
+        path.symlink_to(notes.folder / "target.md")
+    report = notes.sync("--full", code=None)
+    if name != "embeddings.sqlite":
+        assert report["embedded"] == 0
+    notes.sync(code=None)
+    now = notes.json("search", "copper wires")["hits"]
+    assert [hit["path"] for hit in now][:1] == [hit["path"] for hit in before][:1] == ["page.html"]
+    notes.assert_settled()
