@@ -131,6 +131,14 @@ CODES: Final[dict[str, Code]] = {
         step="forget",
         self_evident=True,
     ),
+    "left-out": Code(
+        severity="W",
+        repair="'filestore sync' removes it from the index; to keep it, change the rules",
+        about="file",
+        safe=True,
+        step="forget",
+        self_evident=True,
+    ),
     "moved": Code(
         severity="W",
         repair="'filestore sync' updates the index; nothing is re-embedded",

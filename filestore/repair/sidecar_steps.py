@@ -32,6 +32,7 @@ class SidecarChanges:
         self.read: dict[ChunkPath, list[Step]] = {}
         """Files to be read and followed."""
         self.gone: list[ChunkPath] = []
+        self.left_out: list[ChunkPath] = []
         self.moves: list[tuple[ChunkPath, Observation]] = []
         self.edited_moves: list[tuple[ChunkPath, ChunkPath]] = []
         self.kinds: set[str] = set()
@@ -85,6 +86,7 @@ class SidecarChanges:
             moves=tuple(self.moves),
             edited_moves=tuple(self.edited_moves),
             gone=tuple(sorted(self.gone)),
+            left_out=tuple(sorted(self.left_out)),
             mass_missing=False,
             known=self.snapshot.catalog.file_count(),
             findings=(),
@@ -128,7 +130,8 @@ def _read(changes: SidecarChanges, step: Step) -> None:
 
 def _forget(changes: SidecarChanges, step: Step) -> None:
     if changes.holds(step, step.path, changes.reader.state(step.path)):
-        changes.gone.append(changes.snapshot.places.tree.chunk_path(step.path))
+        forgotten = changes.left_out if "left-out" in step.codes else changes.gone
+        forgotten.append(changes.snapshot.places.tree.chunk_path(step.path))
 
 
 def _repoint(changes: SidecarChanges, step: Step) -> None:

@@ -1,5 +1,6 @@
 """Making a new store: its settings, the files that git reads, an empty tree."""
 
+import errno
 import os
 from dataclasses import replace
 from typing import Final
@@ -14,6 +15,7 @@ from filestore.fs import disk
 from filestore.git import attributes
 from filestore.git.attributes import attributes_file
 from filestore.sidecar.model import ask_model, best_installed, chosen_by
+from filestore.sidecar.recover import make_sidecar
 from filestore.sidecar.refusals import check_sidecar
 
 _IGNORED: Final = b".sidecar/\n.undo/\n.filestore-tmp-*\n"
@@ -49,7 +51,8 @@ def make(
     _refuse_inside_store(root)
     tree = settings.tree_of(chosen_layout)
     sidecar = settings.sidecar_folder(root, configuration, tree)
-    check_sidecar(Places(root=root, sidecar=sidecar, tree=tree))
+    places = Places(root=root, sidecar=sidecar, tree=tree)
+    check_sidecar(places)
     here = user_config.read_machine(configuration, os.environ)
     if embedder is None:
         chosen = best_installed(here)
@@ -67,7 +70,7 @@ def make(
         # What opens may still not run, which is better said now than when documents are added.
         try_out(opened.embedder)
     _write_first_files(
-        root, settings.Settings(layout=chosen_layout, embedder=choice.name, model=options)
+        places, settings.Settings(layout=chosen_layout, embedder=choice.name, model=options)
     )
     if service is not None:
         user_config.trust(configuration, root, service)
@@ -84,12 +87,12 @@ def _refuse_inside_store(root: str) -> None:
             )
 
 
-def _write_first_files(root: str, chosen: settings.Settings) -> None:
+def _write_first_files(places: Places, chosen: settings.Settings) -> None:
+    root = places.root
     if chosen.layout == "in-place":
-        # Nothing else is ours there: the sidecar, which comes next, is ignored by a rule in it.
         with disk.disk_errors(root):
             disk.make_folders(root)
-            disk.write_path(os.path.join(root, SETTINGS), settings.serialize(chosen))
+            _write_beside_documents(places, settings.serialize(chosen))
         return
     files = {
         ".gitignore": _IGNORED,
@@ -103,6 +106,31 @@ def _write_first_files(root: str, chosen: settings.Settings) -> None:
             if not os.path.exists(path):
                 disk.write_path(path, data)
         _tell_git(Places(root=root, sidecar=""))
+
+
+def _write_beside_documents(places: Places, data: bytes) -> None:
+    """Write the settings so that a death on the way leaves nothing among documents.
+
+    Nothing else is ours there: the sidecar is ignored by a rule in it, and cleared by each writer.
+    """
+    try:
+        make_sidecar(places)
+    except disk.WriteFailedError as error:
+        if isinstance(error.__cause__, OSError) and not os.access(places.root, os.W_OK):
+            # A sidecar elsewhere would not help: the settings lie here.
+            raise disk.write_failed(places.root, error.__cause__) from error.__cause__
+        raise
+    staged = os.path.join(places.sidecar, f"{disk.TEMPORARY_PREFIX}{SETTINGS}")
+    disk.write_path(staged, data)
+    try:
+        os.rename(staged, places.settings)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        # A sidecar on another disk.
+        os.unlink(staged)
+        disk.write_path(places.settings, data)
+    disk.sync_path(places.root)
 
 
 def _tell_git(places: Places) -> None:

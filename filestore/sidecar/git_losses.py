@@ -53,7 +53,12 @@ def lost(places: Places, layout: Layout, tree: TreeScan) -> Lost:
 def findings(places: Places, layout: Layout, tree: TreeScan) -> list[Finding]:
     """What is lost where there is no catalog: each file, or one finding for a mass of them."""
     found = lost(places, layout, tree)
-    mass = is_mass(found.gone, found.known, emptied=is_emptied(tree), deleted=lambda: set())
+    mass = is_mass(
+        found.gone,
+        found.known,
+        emptied=is_emptied(tree, ending=layout.ending),
+        deleted=lambda: set(),
+    )
     return gone_findings(places.tree, found.gone, found.known, is_mass=mass)
 
 

@@ -108,10 +108,15 @@ def knows_nothing(catalog: Catalog) -> bool:
     return catalog.file_count() == 0 and not catalog.meta(LET_GO)
 
 
-def is_emptied(tree: scan.TreeScan) -> bool:
-    """Whether no chunk file is left, records or not; a tree that cannot be read may have some."""
+def is_emptied(tree: scan.TreeScan, *, ending: str = ".md") -> bool:
+    """Whether no file is left but records; a tree that cannot be read may have some.
+
+    Args:
+        tree: As it is.
+        ending: Of the names that count: in place a document may be called anything.
+    """
     return not tree.problems and not any(
-        name.endswith(".md")
+        name.endswith(ending)
         for packed in tree.folders.values()
         for name in scan.unpack_names(packed.names)
     )

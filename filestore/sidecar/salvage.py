@@ -9,11 +9,13 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
+from os.path import lexists
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.catalog import BEFORE, LET_GO, Forgotten, decode_path, queries
+from filestore.chunks import kept
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES
-from filestore.config.layout import Places
+from filestore.config.layout import MAX_SOURCE_BYTES, Places
 from filestore.core.hashing import content_hash, origin_hash
 from filestore.core.paths import ChunkPath, has_plain_names
 from filestore.fs.database import UNREADABLE, is_plain_table, open_untrusted, size_bytes
@@ -74,6 +76,10 @@ def _lost(path: str, places: Places) -> dict[ChunkPath, Loss]:
 
     hashes = {below: row[4] for below, row in rows.items()}
     gone = vanished(hashes, walk(places, processes=1), contents)
+    if places.rules is not None:
+        # What is there and no part of the tree is left out by its rules.
+        root = places.chunked
+        gone = {one: name for one, name in gone.items() if not lexists(os.path.join(root, one))}
     return {
         below: Loss(path=below, detail=_KNOWN, resource=rows[below][7], file_hash=file_hash)
         for below, file_hash in gone.items()
@@ -81,8 +87,9 @@ def _lost(path: str, places: Places) -> dict[ChunkPath, Loss]:
 
 
 def _hashes(places: Places, paths: list[ChunkPath]) -> Iterator[tuple[ChunkPath, bytes]]:
+    most = MAX_SOURCE_BYTES if places.is_in_place else MAX_CHUNK_BYTES
     for path in paths:
-        data = read_start(os.path.join(places.chunked, path), MAX_CHUNK_BYTES)
+        data = read_start(os.path.join(places.chunked, path), most)
         yield path, content_hash(data)
 
 
@@ -105,7 +112,7 @@ def _gone(path: str, places: Places, generation: int) -> Iterator[Forgotten]:
     for what, at in (("forgotten", BEFORE), ("contents", generation), ("records", generation)):
         for name, file_hash, data, mtime_ns in _proved(path, what, _is_content):
             below = decode_path(name)
-            if has_plain_names(below) and not os.path.lexists(os.path.join(places.chunked, below)):
+            if has_plain_names(below) and not lexists(os.path.join(places.chunked, below)):
                 yield Forgotten(
                     path=below, file_hash=file_hash, data=data, mtime_ns=mtime_ns, generation=at
                 )
@@ -142,7 +149,7 @@ def _is_original(row: tuple[Any, ...]) -> bool:
 def _is_content(row: tuple[Any, ...]) -> bool:
     path, file_hash, data, mtime_ns = row
     typed = isinstance(path, bytes) and isinstance(data, bytes) and isinstance(mtime_ns, int)
-    return typed and content_hash(data) == file_hash
+    return typed and kept.file_hash(data) == file_hash
 
 
 def _proved(

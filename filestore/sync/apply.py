@@ -128,7 +128,7 @@ def apply(
 
 def follow_moves(snapshot: StoreSnapshot, commit: Commit, *, clock: FileSystemClock) -> None:
     """Follow the files that were moved, and nothing else, in the commit that is open."""
-    seen = replace(detected(snapshot), to_read=(), gone=(), mass_missing=False)
+    seen = replace(detected(snapshot), to_read=(), gone=(), left_out=(), mass_missing=False)
     parts = plan_parts(snapshot, embedder=commit.embedder, embeds=commit.embeds)
     steps = SyncPlan(drift=seen, parts=parts.only(()))
     apply(snapshot, commit, steps, clock=clock)
@@ -229,6 +229,9 @@ class _Applying:
             self.written = True
         if seen.gone and not seen.mass_missing:
             self._commit.forget(seen.gone, by_hand=True)
+            self.written = True
+        if seen.left_out:
+            self._commit.forget(seen.left_out)
             self.written = True
         self.applied += [one for one in drift.missing_findings(seen) if one.safe]
 

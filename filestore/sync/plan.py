@@ -75,7 +75,7 @@ def plan(
     seen = detected(snapshot, forget_missing=forget_missing)
     moved = [old for old, _ in (*seen.moves, *seen.edited_moves)]
     standing = drift.standing_findings(
-        snapshot.places.tree, catalog, {*seen.to_read, *seen.gone, *moved}
+        snapshot.places.tree, catalog, {*seen.to_read, *seen.gone, *seen.left_out, *moved}
     )
     missing = drift.missing_findings(seen)
     return SyncPlan(

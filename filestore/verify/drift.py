@@ -47,6 +47,8 @@ class Drift:
     """Old path and new path of files that were moved and edited; the new ones are to be read."""
     gone: tuple[ChunkPath, ...]
     """Catalogued paths that no longer exist, moves taken off."""
+    left_out: tuple[ChunkPath, ...] = ()
+    """Catalogued paths that are there, and that the rules of the tree leave out now."""
     mass_missing: bool
     """Whether so much is gone that forgetting it needs a word from the user."""
     known: int
@@ -93,6 +95,9 @@ def detect(
     arrived = {look.path for _, look in moves}
     departed = {old for old, _ in [*moves, *edited_moves]}
     gone = tuple(path for path in found.gone if path not in departed)
+    left_out = tuple(path for path in gone if places.rules is not None and _exists(places, path))
+    if left_out:
+        gone = tuple(sorted(set(gone).difference(left_out)))
     if knows_nothing(catalog):
         lost_files = lost(tree)
         meant = set(catalog.forgotten_before())
@@ -108,18 +113,28 @@ def detect(
         moves=tuple(moves),
         edited_moves=tuple(edited_moves),
         gone=gone,
+        left_out=left_out,
         mass_missing=not mass_allowed
         and is_mass(
-            gone, known, emptied=is_rest or _is_emptied_of(gone, tree, lost), deleted=deleted
+            gone,
+            known,
+            emptied=is_rest or _is_emptied_of(gone, tree, lost, layout),
+            deleted=deleted,
         ),
         known=known,
         findings=tuple(unlisted(places.tree, tree)),
     )
 
 
-def _is_emptied_of(gone: Sequence[ChunkPath], tree: scan.TreeScan, lost: LostFiles) -> bool:
+def _exists(places: Places, path: ChunkPath) -> bool:
+    return os.path.lexists(os.path.join(places.chunked, path))
+
+
+def _is_emptied_of(
+    gone: Sequence[ChunkPath], tree: scan.TreeScan, lost: LostFiles, layout: Layout
+) -> bool:
     """Whether files that are gone were the last; where records are left, git has to have them."""
-    if not gone or not is_emptied(tree):
+    if not gone or not is_emptied(tree, ending=layout.ending):
         return False
     return not tree.folders or not set(lost(tree).gone).isdisjoint(gone)
 
@@ -249,6 +264,10 @@ def missing_findings(drift: Drift) -> list[Finding]:
             detail=f"it was {store_path(old)}",
         )
         for old, new in pairs
+    ]
+    found += [
+        Finding(code="left-out", path=store_path(path), detail="rules leave it out now")
+        for path in drift.left_out
     ]
     return found + gone_findings(drift.tree, drift.gone, drift.known, is_mass=drift.mass_missing)
 

@@ -219,7 +219,13 @@ def fast_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:
     )
     yield from [*seen.findings, *drift.missing_findings(seen), *drift.excluded_moves(seen)]
     moved = {new: old for old, new in seen.edited_moves}
-    looked_at = {*seen.to_read, *seen.gone, *(old for old, _ in seen.moves), *moved.values()}
+    looked_at = {
+        *seen.to_read,
+        *seen.gone,
+        *seen.left_out,
+        *(old for old, _ in seen.moves),
+        *moved.values(),
+    }
     yield from drift.standing_findings(places.tree, catalog, looked_at)
     yield from changed_findings(snapshot, seen.to_read, moved)
     yield from recorded_state.open_matters(snapshot)

@@ -169,3 +169,59 @@ def test_a_lost_part_is_made_again(notes: Notes, name: str, harm: str) -> None:
     now = notes.json("search", "copper wires")["hits"]
     assert [hit["path"] for hit in now][:1] == [hit["path"] for hit in before][:1] == ["page.html"]
     notes.assert_settled()
+
+
+def test_what_rules_leave_out_is_forgotten(notes: Notes) -> None:
+    """However much it is, it is not missing: it comes back with the rule, and embeds nothing."""
+    for number in range(60):
+        notes.write(f"drafts/{number}.md", f"# Draft {number}\n\nWords of draft {number}.\n")
+    notes.write("a.md", "# Kept\n\nWords that stay.\n")
+    notes.write("fake.pdf", b"%PDF-1.4\nno paper\n")
+    notes.sync(code=1)
+    notes.write(".gitignore", "drafts/\n*.pdf\n")
+    drift = notes.drift()
+    assert (set(drift), len(drift["left-out"])) == ({"left-out"}, 61)
+    planned = notes.json("repair", "--plan", code=None)["plan"]["steps"]
+    assert {step["kind"] for step in planned} == {"forget"}
+    report = notes.sync()
+    assert {one["code"] for one in report["applied"]} == {"left-out"}
+    notes.assert_settled()
+    assert notes.found("draft") == []
+    (notes.folder / ".gitignore").unlink()
+    drift = notes.drift()
+    assert (set(drift), len(drift["untracked"])) == ({"untracked"}, 61)
+    assert notes.sync(code=1)["embedded"] == 0
+    assert len(notes.found("words draft")) > 1
+
+
+def test_a_repair_forgets_what_rules_leave_out(notes: Notes) -> None:
+    """The plan's step is applied as a sync would."""
+    notes.write("a.md", "# Kept\n\nWords that stay.\n")
+    notes.write("b.md", "# Gone\n\nWords that go.\n")
+    notes.sync()
+    notes.write(".gitignore", "b.md\n")
+    notes("repair", "--yes")
+    notes.assert_settled()
+
+
+def test_a_catalog_made_again_misses_nothing_that_rules_leave_out(notes: Notes) -> None:
+    """What a damaged catalog knew and rules leave out now did not get lost."""
+    notes.write("a.md", "# Kept\n\nWords that stay.\n")
+    notes.write("b.md", "# Gone\n\nWords that go.\n")
+    notes.sync()
+    notes.write(".gitignore", "b.md\n")
+    path = notes.sidecar / "catalog.sqlite"
+    path.write_bytes(path.read_bytes()[:-4096])
+    notes.sync("--full", code=None)
+    notes.assert_settled()
+
+
+def test_one_of_some_texts_may_go(notes: Notes) -> None:
+    """A folder without Markdown is not an empty one."""
+    for name in ("a.txt", "b.txt", "c.txt"):
+        notes.write(name, f"Words of {name}.\n")
+    notes.sync()
+    (notes.folder / "a.txt").unlink()
+    assert notes.drift() == {"missing": ["a.txt"]}
+    notes.sync()
+    notes.assert_settled()

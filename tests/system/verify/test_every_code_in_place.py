@@ -173,6 +173,11 @@ def collected(scene: Scene) -> str:
     return "table.xlsx"
 
 
+def left_out(scene: Scene) -> str:
+    scene.workspace.write(".gitignore", "a.md\n")
+    return "a.md"
+
+
 def cut_otherwise(scene: Scene) -> str:
     settings = scene.store / "filestore.toml"
     settings.write_text(settings.read_text().replace("budget = 256", "budget = 100"))
@@ -220,6 +225,7 @@ ROWS: Final[dict[str, Case]] = (
         "metadata-modified": Case(produce=edited_frontmatter, says=("frontmatter differs",)),
         "untracked": Case(produce=written(b"My own text.\n"), says=("catalog",)),
         "missing": Case(produce=chunks.deleted, says=("gone",)),
+        "left-out": Case(produce=left_out, says=("rules",)),
         "moved": Case(
             produce=lambda scene: str(scene.note().rename(scene.folder / "moved.md").name),
             says=("it was a.md",),
