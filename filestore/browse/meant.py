@@ -36,6 +36,8 @@ class Meant:
     source: str | None = None
     """The original that was named, as records have it; None where a chunk file was."""
     line: int | None = None
+    part: int | None = None
+    """The section of a document in place that holds the line."""
 
     @property
     def paths(self) -> list[ChunkPath]:
@@ -69,7 +71,7 @@ def meant(places: Places, catalog: Catalog, text: str) -> Meant:
         raise UsageError("lines are counted from 1, found 0", remedy=f"{split[1]}:1")
     if found.source is None:
         _require_line(catalog, found.rows[0], line)
-        return Meant(rows=found.rows, line=line)
+        return Meant(rows=found.rows, line=line, part=_part_at(catalog, found.rows[0], line))
     row = _row_at(places, catalog, found, line)
     return Meant(rows=(row,), source=found.source, line=line)
 
@@ -145,6 +147,15 @@ def _require_line(catalog: Catalog, row: FileRow, line: int) -> None:
             f"there is no line {line:,}: as indexed the file has {count:,}",
             remedy="leave the line out, or 'filestore sync' after an edit",
         )
+
+
+def _part_at(catalog: Catalog, row: FileRow, line: int) -> int | None:
+    """The section that holds a line, or the last one above it; None for a chunk file."""
+    data = catalog.content(row.id) or b""
+    if not document.is_document(data):
+        return None
+    begun = [n for n, one in enumerate(document.decode(data).sections) if one.line <= line]
+    return begun[-1] if begun else 0
 
 
 def _line_count(data: bytes) -> int:

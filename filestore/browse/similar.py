@@ -10,6 +10,7 @@ from filestore.browse.looks import looks
 from filestore.browse.meant import meant
 from filestore.browse.vectors import Explorer
 from filestore.catalog import Catalog
+from filestore.chunks.observation import DOCUMENT
 from filestore.core.errors import UsageError
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.schema import JsonObject
@@ -27,6 +28,8 @@ class SimilarHit(JsonObject):
     path: StorePath
     score: float
     """The cosine of the nearest two texts, -1 to 1."""
+    line: int
+    """Of a document in place, on which its nearest section begins, 1-based; 0 for none."""
     kind: str
     resource: str
     source: str | None
@@ -73,7 +76,7 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
         explorer = Explorer(parts)
         wanted = count + _SPARE
         while True:
-            near = explorer.nearest(asked.paths, wanted)
+            near = explorer.nearest(asked.paths, wanted, part=asked.part)
             hits, seen = _hits(parts, catalog, near)
             there = [hit for hit in hits if hit.freshness != "gone"]
             if len(there) >= count or len(near) < wanted:
@@ -93,18 +96,20 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
 
 
 def _hits(
-    parts: Parts, catalog: Catalog, near: Sequence[tuple[ChunkPath, float]]
+    parts: Parts, catalog: Catalog, near: Sequence[tuple[ChunkPath, float, int]]
 ) -> tuple[list[SimilarHit], dict[ChunkPath, Look]]:
     """What is near as it is now; what is excluded from search is seen, and no hit."""
-    scores = dict(near)
+    scores = {path: score for path, score, _ in near}
+    nearest = {path: part for path, _, part in near}
     hits, seen = [], {}
-    for row, look in looks(parts.places, parts.layout, catalog, list(scores)):
+    for row, look in looks(parts.places, parts.layout, catalog, list(scores), nearest):
         seen[row.path] = look
         if look.freshness is not None:
             hits.append(
                 SimilarHit(
                     path=parts.places.tree.store_path(row.path),
                     score=scores[row.path],
+                    line=look.body_line if row.kind == DOCUMENT and look.body else 0,
                     kind=row.kind,
                     resource=row.resource,
                     source=catalog.source_of(row),

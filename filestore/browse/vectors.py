@@ -148,12 +148,15 @@ class Explorer:
             near = self._nearest(vectors, {relative}, max(0, count), catalog, space)
             return tuple(_neighbours(self._tree, catalog, near))
 
-    def nearest(self, paths: Sequence[ChunkPath], count: int) -> list[tuple[ChunkPath, float]]:
-        """The files whose texts are nearest to any of those of some files, with their cosines.
+    def nearest(
+        self, paths: Sequence[ChunkPath], count: int, *, part: int | None = None
+    ) -> list[tuple[ChunkPath, float, int]]:
+        """The files whose texts are nearest to any of those of some files: cosine, and which text.
 
         Args:
             paths: Indexed files; none of them is found.
             count: At most so many.
+            part: Start from this one of their texts alone; None for all of them.
 
         Raises:
             NoVectorError: None of them is embedded.
@@ -167,13 +170,13 @@ class Explorer:
             vectors, lost = [], None
             for path in paths:
                 try:
-                    vectors.append(self._stored_vectors(path, catalog, space))
+                    vectors.append(self._stored_vectors(path, catalog, space, part))
                 except NoVectorError as error:
                     lost = error
             if lost is not None and not vectors:
                 raise lost
             near = self._nearest(numpy.concatenate(vectors), set(paths), count, catalog, space)
-            return [(one.path, one.cosine) for one in near]
+            return [(one.path, one.cosine, one.part) for one in near]
 
     def bodies(self) -> "tuple[list[tuple[int, bytes, bytes, str]], NDArray[float32]]":
         """Id, key, path and resource of every body that has a vector, and their vectors.

@@ -1,5 +1,7 @@
 """The files most similar to a chunk file, to an original, or to the chunk that holds its line.
 
+In place: to a document, or to the section of it that holds a line.
+
 By the vectors that are stored, so no model is needed; every file is checked on disk.
 """
 
@@ -45,8 +47,9 @@ def run(options: Any) -> int:
 
 
 def _show(number: int, hit: "SimilarHit") -> None:
+    line = f":{hit.line}" if hit.line else ""
     mark = "" if hit.freshness == "fresh" else f"  [{hit.freshness}]"
-    _output.line(f"{number}. {shown_path(hit.path)}{mark}", style="1")
+    _output.line(f"{number}. {shown_path(hit.path)}{line}{mark}", style="1")
     end = f"{_output.pages(hit.pages)}  (cosine {hit.score:.2f})"
     origin = shown_path(hit.source) if hit.source else "no source"
     place = " > ".join(hit.headings) or origin

@@ -50,7 +50,7 @@ SHAPES: Final[dict[str, str]] = {
     " headings:[text] pages:[number] text:text why:{{number}}",
     "Similar": "to:[text] source:text|null line:number|null generation:number hits:[SimilarHit]"
     " notes:[text]",
-    "SimilarHit": "path:text score:number kind:text resource:text source:text|null"
+    "SimilarHit": "path:text score:number line?:number kind:text resource:text source:text|null"
     " freshness:text headings:[text] pages:[number] text:text",
     "Duplicates": "above:number generation:number groups:[DuplicateGroup] notes:[text]",
     "DuplicateGroup": "same:flag files:[DuplicateFile]",
