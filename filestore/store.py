@@ -453,8 +453,12 @@ class Store(OpenStore):
             yield catalog
 
     def resources(self) -> list[dict[str, Any]]:
-        """Name, source and number of chunks of every resource."""
+        """Name, source and number of chunks of every resource; in place, of every document."""
+        from filestore.browse import in_place
+
         with self._reading() as catalog:
+            if self.places.is_in_place:
+                return in_place.documents(self.places, catalog)
             found = catalog.resources()
         return [
             {"resource": name, "source": source or None, "chunks": chunks}
@@ -462,18 +466,35 @@ class Store(OpenStore):
         ]
 
     def chunks(self, resource: str) -> list[dict[str, Any]]:
-        """The indexed files of a resource, in reading order."""
-        from filestore.browse import file
+        """The indexed files of a resource, in reading order; in place, sections of a document."""
+        from filestore.browse import file, in_place
 
         with self._reading() as catalog:
+            if self.places.is_in_place:
+                return in_place.sections(self.places, catalog, resource)
             name = file.resource_named(catalog, resource, self.places)
             return file.chunks(self.places, catalog, name)
 
+    def documents(self, folder: str) -> list[dict[str, Any]] | None:
+        """The documents of a folder in place, as `resources` has them; None if there is none."""
+        from filestore.browse import in_place
+
+        found = in_place.folder_named(self.places, folder) if self.places.is_in_place else None
+        if found is None:
+            return None
+        with self._reading() as catalog:
+            return in_place.documents(self.places, catalog, found)
+
     def show(self, path: StrPath) -> "Shown":
-        """One chunk file with its record; a path may start at the root or in `chunked/`."""
-        from filestore.browse import file
+        """One chunk file with its record; a path may start at the root or in `chunked/`.
+
+        In place one document, or behind ``PATH:LINE`` one section of it.
+        """
+        from filestore.browse import file, in_place
 
         with self._reading() as catalog:
+            if self.places.is_in_place:
+                return in_place.show(self._parts, catalog, os.fsdecode(path))
             return file.show(self.places, catalog, os.fsdecode(path))
 
     def locate(self, hit: StrPath, *, chunk: bool = False) -> "Place":

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from filestore.browse.looks import looks
+from filestore.browse.looks import looks_at_texts
 from filestore.browse.similar import notes as notes_on_vectors
 from filestore.browse.vectors import Explorer
 from filestore.catalog import Catalog, decode_path, queries
+from filestore.chunks.observation import DOCUMENT
 from filestore.core import diff
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import ChunkPath, StorePath
@@ -48,6 +49,8 @@ class DuplicateFile(JsonObject):
     path: StorePath
     score: float
     """The cosine of its body and that of the group's first file; 1 for the same text."""
+    line: int
+    """Of a document in place, on which the section begins, 1-based; 0 for none."""
     kind: str
     resource: str
     source: str | None
@@ -87,8 +90,10 @@ _Near: TypeAlias = "Mapping[int, tuple[int, NDArray[float32]]]"
 """Vector id of each body that is near to another: its group, and its vector."""
 Pairs: TypeAlias = "Iterator[tuple[int, NDArray[int64]]]"
 """A place, and places that it is near to."""
-Member = tuple[ChunkPath, int, float]
-"""A file, the vector id of its body, and the cosine to that of the first of its group."""
+Text = tuple[ChunkPath, int]
+"""A file, and which section of a document in place is meant."""
+Member = tuple[Text, int, float]
+"""A text, the vector id of its body, and the cosine to that of the first of its group."""
 
 
 def duplicates(parts: Parts, above: float, on_progress: OnProgress = ignore) -> Duplicates:
@@ -107,9 +112,9 @@ def duplicates(parts: Parts, above: float, on_progress: OnProgress = ignore) -> 
         raise UsageError(f"--above must be above 0 and at most 1, found {above}")
     catalog = parts.catalog()
     with catalog.snapshot():
-        owners: dict[int, list[ChunkPath]] = {}
-        for identifier, path in queries.bodies(catalog):
-            owners.setdefault(identifier, []).append(decode_path(path))
+        owners: dict[int, list[Text]] = {}
+        for identifier, path, part in queries.bodies(catalog):
+            owners.setdefault(identifier, []).append((decode_path(path), part))
         said = []
         try:
             near = _near(Explorer(parts), above, on_progress)
@@ -221,7 +226,7 @@ def joined(count: int, pairs: Pairs) -> "NDArray[int64]":
     return numpy.array([root(place) for place in range(count)], numpy.int64)
 
 
-def _groups(owners: dict[int, list[ChunkPath]], near: _Near) -> list[list[Member]]:
+def _groups(owners: dict[int, list[Text]], near: _Near) -> list[list[Member]]:
     """The files of each group, by path, and each with its cosine to the first."""
     together: dict[int, list[int]] = {}
     for identifier, (label, _) in near.items():
@@ -229,10 +234,10 @@ def _groups(owners: dict[int, list[ChunkPath]], near: _Near) -> list[list[Member
     sets = [*together.values(), *([one] for one in owners if one not in near)]
     groups = []
     for identifiers in sets:
-        files = sorted((path, one) for one in identifiers for path in owners.get(one, ()))
-        if len(files) > 1:
-            first = files[0][1]
-            groups.append([(path, one, _cosine(near, first, one)) for path, one in files])
+        texts = sorted((text, one) for one in identifiers for text in owners.get(one, ()))
+        if len(texts) > 1:
+            first = texts[0][1]
+            groups.append([(text, one, _cosine(near, first, one)) for text, one in texts])
     return sorted(groups)
 
 
@@ -244,19 +249,21 @@ def _group(
     parts: Parts, catalog: Catalog, members: Sequence[Member]
 ) -> tuple[DuplicateGroup, list[Look]]:
     """The files of a group that are there, with diffs; and what all of them are now."""
-    scores = {path: score for path, _, score in members}
-    identifiers = {path: identifier for path, identifier, _ in members}
+    scores = {text: score for text, _, score in members}
+    identifiers = {text: identifier for text, identifier, _ in members}
     files: list[DuplicateFile] = []
     seen, same = [], set()
     before = ""
-    for row, look in looks(parts.places, parts.layout, catalog, list(scores)):
+    for row, part, look in looks_at_texts(parts.places, parts.layout, catalog, list(scores)):
+        text = row.path, part
         seen.append(look)
         if look.freshness in (None, "gone"):
             continue
-        same.add(identifiers[row.path])
+        same.add(identifiers[text])
         made = DuplicateFile(
             path=parts.places.tree.store_path(row.path),
-            score=scores[row.path],
+            score=scores[text],
+            line=freshness.first_line(look.body, look.body_line) if row.kind == DOCUMENT else 0,
             kind=row.kind,
             resource=row.resource,
             source=catalog.source_of(row),

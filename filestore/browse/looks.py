@@ -3,10 +3,8 @@
 One rule: the same as for the hits of a search.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from types import MappingProxyType
-from typing import Final
 
 from filestore.catalog import Catalog, FileRow
 from filestore.chunks.layout import Layout
@@ -15,15 +13,9 @@ from filestore.core.paths import ChunkPath
 from filestore.search import freshness
 from filestore.search.freshness import Look, Looker
 
-NO_PARTS: Final[Mapping[ChunkPath, int]] = MappingProxyType({})
-
 
 def looks(
-    places: Places,
-    layout: Layout,
-    catalog: Catalog,
-    paths: Sequence[ChunkPath],
-    parts: Mapping[ChunkPath, int] = NO_PARTS,
+    places: Places, layout: Layout, catalog: Catalog, paths: Sequence[ChunkPath]
 ) -> Iterator[tuple[FileRow, Look]]:
     """The row of each indexed file, and what it is now, in the order given.
 
@@ -32,14 +24,21 @@ def looks(
         layout: What its files mean.
         catalog: Inside a snapshot.
         paths: Files; those that the catalog does not have are left out.
-        parts: Which section of a document is meant, where it is not the first.
     """
-    rows = catalog.files(paths)
+    for row, _, look in looks_at_texts(places, layout, catalog, [(path, 0) for path in paths]):
+        yield row, look
+
+
+def looks_at_texts(
+    places: Places, layout: Layout, catalog: Catalog, texts: Sequence[tuple[ChunkPath, int]]
+) -> Iterator[tuple[FileRow, int, Look]]:
+    """The same of texts: files, and which section of a document is meant; each with its section."""
+    rows = catalog.files(list(dict.fromkeys(path for path, _ in texts)))
     with closing(Looker(places, layout, catalog)) as looker:
         looker.begin()
-        for path in paths:
+        for path, part in texts:
             if path in rows:
-                look = looker.look(rows[path], parts.get(path, 0))
+                look = looker.look(rows[path], part)
                 if look.freshness != "fresh" and not catalog.row_is_sound(rows[path]):
                     look = Look(freshness=None, code=freshness.MISMATCH)
-                yield rows[path], look
+                yield rows[path], part, look

@@ -6,7 +6,7 @@ One rule: of an original its own chunks are no answer.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from filestore.browse.looks import looks
+from filestore.browse.looks import looks_at_texts
 from filestore.browse.meant import meant
 from filestore.browse.vectors import Explorer
 from filestore.catalog import Catalog
@@ -100,16 +100,18 @@ def _hits(
 ) -> tuple[list[SimilarHit], dict[ChunkPath, Look]]:
     """What is near as it is now; what is excluded from search is seen, and no hit."""
     scores = {path: score for path, score, _ in near}
-    nearest = {path: part for path, _, part in near}
+    texts = [(path, part) for path, _, part in near]
     hits, seen = [], {}
-    for row, look in looks(parts.places, parts.layout, catalog, list(scores), nearest):
+    for row, _, look in looks_at_texts(parts.places, parts.layout, catalog, texts):
         seen[row.path] = look
         if look.freshness is not None:
             hits.append(
                 SimilarHit(
                     path=parts.places.tree.store_path(row.path),
                     score=scores[row.path],
-                    line=look.body_line if row.kind == DOCUMENT and look.body else 0,
+                    line=freshness.first_line(look.body, look.body_line)
+                    if row.kind == DOCUMENT and look.body
+                    else 0,
                     kind=row.kind,
                     resource=row.resource,
                     source=catalog.source_of(row),

@@ -181,7 +181,8 @@ class Explorer:
     def bodies(self) -> "tuple[list[tuple[int, bytes, bytes, str]], NDArray[float32]]":
         """Id, key, path and resource of every body that has a vector, and their vectors.
 
-        A body that several files have comes once for each of them, in a row.
+        A body that several files have comes once for each of them, in a row. Each section of a
+        document in place is one.
 
         Raises:
             CatalogMissingError: There is no catalog yet.
@@ -189,7 +190,7 @@ class Explorer:
         """
         catalog = self._parts.catalog()
         with catalog.snapshot():
-            return self._sampled(catalog, catalog.count("parts"))
+            return self._sampled(catalog, catalog.count("parts"), sections=True)
 
     def searcher(self) -> "VectorIndex":
         """The index itself; inside a snapshot of the catalog."""
@@ -392,7 +393,7 @@ class Explorer:
         return lambda wanted: [ranking[:wanted]]
 
     def _sampled(
-        self, catalog: Catalog, most: int
+        self, catalog: Catalog, most: int, *, sections: bool = False
     ) -> "tuple[list[tuple[int, bytes, bytes, str]], NDArray[float32]]":
         """Id, key, path and resource of bodies, and their vectors, rows without one left out."""
         import numpy
@@ -400,7 +401,7 @@ class Explorer:
         space = self._space(catalog)
         if space is None:
             return [], numpy.empty((0, 0), numpy.float32)
-        rows = queries.embedded_bodies(catalog, max(0, most))
+        rows = queries.embedded_bodies(catalog, max(0, most), sections=sections)
         vectors, found = self._embeddings().get(space.fingerprint, [row[1] for row in rows])
         found = found & numpy.isfinite(vectors).all(axis=1)
         if not found.all():

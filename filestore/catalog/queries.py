@@ -24,7 +24,7 @@ _FILES: Final = (
 _BODIES: Final = (
     "SELECT parts.vector, vectors.key, files.path, files.resource FROM parts"
     " JOIN vectors ON vectors.id = parts.vector JOIN files ON files.id = parts.file"
-    " WHERE part = 0 AND embedded <> 0 AND state = ''"
+    " WHERE (part = 0 OR ? AND kind = 'document') AND embedded <> 0 AND state = ''"
     " ORDER BY parts.vector, files.path LIMIT ?"
 )
 _KIN: Final = (
@@ -126,16 +126,27 @@ def generated_count(catalog: Catalog, resource: str) -> int:
     return int(catalog.rows(statement, (resource,))[0][0])
 
 
-def embedded_bodies(catalog: Catalog, most: int) -> list[tuple[int, bytes, bytes, str]]:
-    """Vector id, key, path and resource of bodies that have a vector, by vector id."""
-    return catalog.rows(_BODIES, (most,))
+def embedded_bodies(
+    catalog: Catalog, most: int, *, sections: bool = False
+) -> list[tuple[int, bytes, bytes, str]]:
+    """Vector id, key, path and resource of bodies that have a vector, by vector id.
+
+    Args:
+        catalog: Inside a snapshot.
+        most: At most so many.
+        sections: Whether each section of a document counts, not the first alone.
+    """
+    return catalog.rows(_BODIES, (sections, most))
 
 
-def bodies(catalog: Catalog) -> list[tuple[int, bytes]]:
-    """Vector id and path of the body of every indexed file, embedded or not, by id and path."""
+def bodies(catalog: Catalog) -> list[tuple[int, bytes, int]]:
+    """Vector id, path and part of the body of every indexed file, embedded or not, in this order.
+
+    A document has a body for each of its sections.
+    """
     return catalog.rows(
-        "SELECT parts.vector, files.path FROM parts JOIN files ON files.id = parts.file"
-        " WHERE part = 0 AND state = '' ORDER BY 1, 2"
+        "SELECT parts.vector, files.path, part FROM parts JOIN files ON files.id = parts.file"
+        " WHERE (part = 0 OR kind = 'document') AND state = '' ORDER BY 1, 2, 3"
     )
 
 
@@ -149,6 +160,14 @@ def files_with_links(catalog: Catalog) -> Iterator[tuple[bytes, str | None, str,
         " WHERE state = '' AND origin IS NOT NULL"
         " AND (instr(data, CAST('](' AS BLOB)) OR instr(data, CAST(']:' AS BLOB)))"
         " ORDER BY path"
+    )
+
+
+def documents_in_place(catalog: Catalog) -> list[tuple[bytes, int]]:
+    """Path of every indexed document, by path, and of how many sections it is."""
+    return catalog.rows(
+        "SELECT path, count(*) FROM files JOIN parts ON parts.file = files.id"
+        " WHERE state = '' GROUP BY files.id ORDER BY path"
     )
 
 
@@ -228,6 +247,12 @@ def known_of_document(
         " WHERE files.resource = ? AND files.state = 'record'",
         (source, resource),
     )
+
+
+def kinds(catalog: Catalog) -> list[str]:
+    """The kinds that some searchable file is of, in order."""
+    found = catalog.rows("SELECT DISTINCT kind FROM files WHERE state = '' ORDER BY kind")
+    return [kind for (kind,) in found]
 
 
 def metadata_keys(catalog: Catalog) -> list[str]:

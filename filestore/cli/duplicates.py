@@ -1,12 +1,14 @@
 """Files with the same text, or nearly, in groups, each file with its diff to the first.
 
 Near are texts whose vectors have a cosine of --above or more; what is near to any file of a group
-belongs to it. Short texts are near to many others, and so are headers, footers and forms.
+belongs to it. In place the texts are the sections of documents. Short texts are near to many
+others, and so are headers, footers and forms.
 """
 
 import argparse
 from typing import TYPE_CHECKING, Any, Final
 
+from filestore.chunks.observation import DOCUMENT
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.safe_text import shown_path
 
@@ -52,13 +54,19 @@ def _words(found: "Duplicates") -> None:
         return
     files = sum(len(group.files) for group in found.groups)
     same = sum(group.same for group in found.groups)
-    counted = f"{_output.count(files, 'file')} in {_output.count(len(found.groups), 'group')}"
+    groups = _output.count(len(found.groups), "group")
+    counted = f"{_output.count(files, _kind(found.groups[0]))} in {groups}"
     _output.line(f"{counted}: {same:,} the same, {len(found.groups) - same:,} nearly")
+
+
+def _kind(group: "DuplicateGroup") -> str:
+    return "section" if group.files[0].kind == DOCUMENT else "file"
 
 
 def _group(number: int, group: "DuplicateGroup") -> None:
     what = "the same text" if group.same else "nearly the same text"
-    _output.line(f"{number}. {len(group.files):,} files with {what}", style="1")
+    counted = _output.count(len(group.files), _kind(group))
+    _output.line(f"{number}. {counted} with {what}", style="1")
     for place, file in enumerate(group.files[:_SHOWN]):
         _file(file, is_first=not place)
     rest = len(group.files) - _SHOWN
@@ -68,8 +76,9 @@ def _group(number: int, group: "DuplicateGroup") -> None:
 
 def _file(file: "DuplicateFile", *, is_first: bool) -> None:
     mark = "" if file.freshness == "fresh" else f"  [{file.freshness}]"
+    line = f":{file.line}" if file.line else ""
     near = "" if is_first or file.score == 1 else f"  (cosine {file.score:.2f})"
-    _output.line(f"   {shown_path(file.path)}{mark}{near}")
+    _output.line(f"   {shown_path(file.path)}{line}{mark}{near}")
     # The head of a diff says which files it compares, and so does the list.
     lines = file.diff.split("\n")[2:]
     for line in lines[:_LINES]:

@@ -1,7 +1,10 @@
-"""Show one chunk: its frontmatter, its text, and what the store knows of it."""
+"""Show one chunk: its frontmatter, its text, and what the store knows of it.
+
+In place: one document, or with a line the section that holds it, its tags, sections and links.
+"""
 
 import argparse
-from typing import Any
+from typing import Any, Final
 
 from filestore.chunks.metadata import value_text
 from filestore.cli import _context, _output
@@ -10,9 +13,30 @@ from filestore.core.safe_text import shown_path
 EXAMPLE = "filestore show chunked/glossary.md/chunk1.md"
 
 
+def _section(item: dict[str, Any]) -> str:
+    place = (
+        f"line {item['line']}" if item["line"] else f"page {item['page']}" if item["page"] else ""
+    )
+    return "  ".join(filter(None, (place, " > ".join(item["headings"]))))
+
+
+def _link(item: dict[str, Any]) -> str:
+    return (f"line {item['line']} -> " if item["line"] else "-> ") + shown_path(item["target"])
+
+
+def _backlink(item: dict[str, Any]) -> str:
+    return shown_path(item["path"]) + (f":{item['line']}" if item["line"] else "")
+
+
+_LISTS: Final = {"sections": _section, "links": _link, "backlinks": _backlink}
+"""What a document in place has many of, a line each."""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
-    parser.add_argument("path", metavar="PATH", help="as 'ls RESOURCE' and 'search' print it")
+    parser.add_argument(
+        "path", metavar="PATH[:LINE]", help="as 'ls RESOURCE' and 'search' print it"
+    )
 
 
 def run(options: Any) -> int:
@@ -23,9 +47,13 @@ def run(options: Any) -> int:
         _output.write_json(shown.to_dict())
         return 0
     _output.line(shown_path(shown.path), style="1")
-    for key, value in {**shown.frontmatter, **shown.record}.items():
+    known = {key: value for key, value in shown.record.items() if key not in _LISTS}
+    for key, value in {**shown.frontmatter, **known}.items():
         if value not in (None, [], {}):
             _output.line(f"{key}: {value_text(value)}", style="2")
+    for key, tell in _LISTS.items():
+        for item in shown.record.get(key, ()):
+            _output.line(f"{key.removesuffix('s')}: {tell(item)}", style="2")
     _output.line()
     _output.line(shown.body.rstrip("\n"))
     return 0

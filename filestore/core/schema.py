@@ -54,7 +54,7 @@ SHAPES: Final[dict[str, str]] = {
     " freshness:text headings:[text] pages:[number] text:text",
     "Duplicates": "above:number generation:number groups:[DuplicateGroup] notes:[text]",
     "DuplicateGroup": "same:flag files:[DuplicateFile]",
-    "DuplicateFile": "path:text score:number kind:text resource:text source:text|null"
+    "DuplicateFile": "path:text score:number line?:number kind:text resource:text source:text|null"
     " freshness:text headings:[text] pages:[number] diff:text cut?:flag",
     "Links": "to:[text] source:text|null generation:number outgoing:[Link] incoming:[Link]"
     " notes:[text]",
@@ -89,11 +89,16 @@ SHAPES: Final[dict[str, str]] = {
     "ls": "items:[Resource]",
     "Resource": "resource:text source:text|null chunks:number",
     "ls RESOURCE": "items:[ChunkFile]",
-    "ChunkFile": "path:text kind:text|null source:text|null edited:flag withheld:text|null",
+    "ChunkFile": "path:text kind:text|null source:text|null edited:flag withheld:text|null"
+    " line?:number|null end_line?:number|null page?:number|null headings?:[text]",
     "Shown": "path:text frontmatter:{any} body:text record:Record",
     "Record": "indexed:flag withheld?:text|null freshness?:text resource?:text kind?:text|null"
     " source?:text|null document?:{any} hand_edited:flag vector_ids?:any file_hash?:text"
-    " generation?:number",
+    " generation?:number title?:text aliases?:[text] tags?:[text] sections?:[ShownSection]"
+    " links?:[ShownLink] backlinks?:[Backlink]",
+    "ShownSection": "line:number|null end_line:number|null page:number|null headings:[text]",
+    "ShownLink": "line:number|null target:text",
+    "Backlink": "path:text line:number|null",
     "Reconstruction": "chunks:number bytes:number path:text|null warnings:[text] text?:text",
     "Evaluation": "queries:number k=count:number modes:{Scores|null} hybrid:Comparison|null"
     " notes:[text] per_query?:[QuestionResult]",

@@ -69,7 +69,7 @@ def allowed(catalog: Catalog, filters: Filters, notes: list[str]) -> set[int]:
     if filters.kind:
         matching = set().union(*map(catalog.files_of_kind, filters.kind))
         if not matching:
-            notes.append(_no_such_kind(filters.kind))
+            notes.append(_no_such_kind(catalog, filters.kind))
         every.append(matching)
     if filters.source:
         sources = catalog.sources_of_files()
@@ -99,12 +99,14 @@ def _no_such_value(catalog: Catalog, key: str, value: str) -> str:
     keys = queries.metadata_keys(catalog)
     if key not in keys and key != "kind":
         return f"no file has the key {brief(key)}" + _instead(key, keys, "keys")
-    values = KINDS if key == "kind" else queries.metadata_values(catalog, key)
+    values = queries.kinds(catalog) if key == "kind" else queries.metadata_values(catalog, key)
     return f"no file has {brief(key)} = {brief(value)}" + _instead(value, values, "values")
 
 
-def _no_such_kind(kinds: Sequence[str]) -> str:
-    return f"no file is of kind {brief(kinds[0])}" + _instead(kinds[0], KINDS, "kinds")
+def _no_such_kind(catalog: Catalog, kinds: Sequence[str]) -> str:
+    kind, known = kinds[0], queries.kinds(catalog)
+    meant = "" if kind in KINDS else did_you_mean(kind, KINDS)
+    return f"no file is of kind {brief(kind)}" + (meant or _instead(kind, known, "kinds"))
 
 
 def _no_such_source(patterns: Sequence[str], sources: Iterable[str]) -> str:

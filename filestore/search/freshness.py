@@ -51,6 +51,17 @@ class Look:
     """Why it is excluded."""
 
 
+def first_line(body: str, line: int) -> int:
+    """The line of a file on which the words of a text begin; 0 where it has no such lines.
+
+    Args:
+        body: The text; blank lines may stand above its words.
+        line: The one on which the text begins, 1-based, or 0.
+    """
+    blank = len(body) - len(body.lstrip())
+    return line + body.count("\n", 0, blank) if line else 0
+
+
 _GONE: Final = Look(freshness="gone")
 
 

@@ -1,0 +1,177 @@
+"""What a store in place holds: its documents by folder, and one of them with its sections.
+
+One rule: a text is shown as the file is now; where that takes a process to tell, as it was indexed,
+and said to be edited.
+"""
+
+import os
+from typing import Any, Final
+
+from filestore.browse import note_links
+from filestore.browse.file import Shown, UnknownPathError, below_chunked
+from filestore.browse.meant import meant
+from filestore.catalog import Catalog, FileRow, decode_path, queries
+from filestore.chunks import kept
+from filestore.chunks.chunk_file import Chunk, Section
+from filestore.chunks.observation import INDEXED, Observation
+from filestore.chunks.observe import look_at
+from filestore.config.layout import Places
+from filestore.core.paths import TOP, ChunkPath
+from filestore.search.freshness import first_line
+from filestore.sidecar.session import Parts
+
+_LIST: Final = "'filestore ls' lists the documents, 'filestore ls FOLDER' those of a folder"
+
+
+def documents(places: Places, catalog: Catalog, folder: ChunkPath = TOP) -> list[dict[str, Any]]:
+    """The documents in a folder and below it, each with the number of its sections."""
+    start = f"{folder}/".encode("utf-8", "surrogateescape") if folder else b""
+    return [
+        {"resource": places.tree.store_path(decode_path(path)), "source": None, "chunks": count}
+        for path, count in queries.documents_in_place(catalog)
+        if path.startswith(start)
+    ]
+
+
+def folder_named(places: Places, name: str) -> ChunkPath | None:
+    """The folder that a person means, relative to the root or to the working folder, if any."""
+    here = os.path.abspath(name)
+    # What begins with a dot is meant from where one stands.
+    for path in (here,) if name.startswith(".") else (os.path.join(places.root, name), here):
+        relative = os.path.relpath(path, places.root)
+        if os.path.isdir(path) and relative.partition("/")[0] != "..":
+            return TOP if relative == "." else ChunkPath(relative)
+    return None
+
+
+def sections(places: Places, catalog: Catalog, path: str) -> list[dict[str, Any]]:
+    """The sections of a document, in order, as they were indexed.
+
+    Raises:
+        UnknownPathError: There is no such document in the index.
+    """
+    (row,) = meant(places, catalog, path).rows
+    chunk = kept.read(catalog.content(row.id) or b"")
+    return [
+        {
+            "path": places.tree.store_path(row.path),
+            "kind": row.kind,
+            "source": None,
+            "edited": False,
+            "withheld": row.state or None,
+            **_place(chunk, section),
+        }
+        for section in chunk.sections
+    ]
+
+
+def _place(chunk: Chunk, section: Section) -> dict[str, Any]:
+    return {
+        "line": first_line(chunk.body[section.start : section.end], section.line) or None,
+        "end_line": section.end_line or None,
+        "page": section.page or None,
+        "headings": list(section.headings),
+    }
+
+
+def show(parts: Parts, catalog: Catalog, name: str) -> Shown:
+    """A document, or the section of it that holds a line, and what the store knows of it.
+
+    Args:
+        parts: The store's.
+        catalog: Inside a snapshot.
+        name: PATH or PATH:LINE.
+
+    Raises:
+        UnknownPathError: There is no such file.
+        NoLineError: There is no such line.
+    """
+    places = parts.places
+    path, part = _meant(places, catalog, name)
+    row = catalog.files([path]).get(path)
+    now = _now(parts, path)
+    before = _as_indexed(catalog, row)
+    is_fresh = row is not None and now.file_hash == row.file_hash
+    chunk = before if is_fresh or now.chunk is None else now.chunk
+    if chunk is None:
+        reason = now.detail or now.state
+        raise UnknownPathError(f"cannot show {name}: {reason}", remedy="filestore sync")
+    body = chunk.body
+    if part is not None and part < len(chunk.sections):
+        body = body[chunk.sections[part].start : chunk.sections[part].end]
+    return Shown(
+        path=places.tree.store_path(path),
+        frontmatter=dict(chunk.frontmatter),
+        body=body,
+        record=_record(places, catalog, row, chunk, is_fresh=is_fresh),
+    )
+
+
+def _meant(places: Places, catalog: Catalog, name: str) -> tuple[ChunkPath, int | None]:
+    """The file, and the section of a line; a file need not be indexed."""
+    try:
+        path = below_chunked(places, name)
+    except UnknownPathError:
+        asked = meant(places, catalog, name)
+        return asked.paths[0], asked.part
+    if os.path.isdir(os.path.join(places.chunked, path)):
+        raise UnknownPathError(f"{name} is a folder", remedy=_LIST)
+    return path, None
+
+
+def _now(parts: Parts, path: ChunkPath) -> Observation:
+    """The file as it is; what it says, where no process has to be started for that.
+
+    Raises:
+        UnknownPathError: It cannot be read.
+    """
+    (seen,) = look_at(parts.places, [path], parts.layout)
+    if not isinstance(seen, Observation):
+        reason = seen[1].strerror or seen[1]
+        raise UnknownPathError(f"cannot show {path}: {reason}", remedy=_LIST)
+    parts.layout.settle(seen)
+    return seen
+
+
+def _as_indexed(catalog: Catalog, row: FileRow | None) -> Chunk | None:
+    data = catalog.content(row.id) if row is not None and row.state == INDEXED else None
+    try:
+        return kept.read(data) if data is not None else None
+    except ValueError:
+        return None
+
+
+def _record(
+    places: Places, catalog: Catalog, row: FileRow | None, chunk: Chunk, *, is_fresh: bool
+) -> dict[str, Any]:
+    """What is known of a document; its sections and links are those of the text that is shown."""
+    tree = places.tree
+    pairs = dict.fromkeys(chunk.pairs)
+    known: dict[str, Any] = {
+        "indexed": row is not None and row.state == INDEXED,
+        "title": chunk.headings[0] if chunk.headings else "",
+        "aliases": [value for key, value in pairs if key == "aliases"],
+        "tags": [value for key, value in pairs if key == "tags"],
+        "sections": [_place(chunk, section) for section in chunk.sections],
+        "hand_edited": False,
+    }
+    if row is None or row.state != INDEXED:
+        return {**known, "withheld": row.state if row is not None else None}
+    links = note_links.of_note(catalog, row, None)
+    return {
+        **known,
+        "withheld": None,
+        "freshness": "fresh" if is_fresh else "edited",
+        "links": [
+            {"line": one.line, "target": tree.store_path(one.target) if one.target else one.written}
+            for one in links
+        ],
+        "backlinks": [
+            {"line": one.line, "path": tree.store_path(one.path)}
+            for one in note_links.to_note(catalog, row.path)
+        ],
+        "kind": row.kind,
+        "vector_ids": catalog.parts_of(row.id),
+        "file_hash": row.file_hash.hex(),
+        "generation": row.generation,
+    }

@@ -1,0 +1,214 @@
+"""What the commands say of a folder that is indexed in place."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.system.snapshots import snapshot
+
+_LONG = "These words fill a paragraph until it is long enough to be a section of its own. " * 8
+NOTES = {
+    "Home.md": (
+        "---\ntitle: The front door\naliases: [Entry hall]\ntags: [house/ground]\n---\n\n"
+        f"# Home\n\nLinks: [[Cellar note]]. {_LONG}\n\n"
+        f"## Keys\n\nThe keys hang here. #brass {_LONG}\n"
+    ),
+    "low/Cellar note.md": f"# Cellar\n\nOnly wine and apples. {_LONG[::-1]}\n\n## Keys\n\nNone.\n",
+    "low/copy.md": f"# Home\n\n## Keys\n\nThe keys hang here. #brass {_LONG}\n",
+    "low/code.py": '"""Opens doors."""\n\n\ndef unlock(door):\n    """Turn the handle."""\n',
+    "page.html": "<title>Garden</title><body><h1>Garden</h1><p>Roses and thyme.</body>",
+    "zwölf – 12.md": "# Twelve\n\nAn odd name.\n",
+    "x.ipynb": json.dumps(
+        {
+            "cells": [{"cell_type": "markdown", "metadata": {}, "source": ["# Sums\n", "algebra"]}],
+            "metadata": {},
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+    ),
+}
+
+
+@pytest.fixture
+def notes(run, work_tree):
+    """A folder of documents that is a store."""
+    for name, text in NOTES.items():
+        path = work_tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    done = run("init", "--in-place", "--embedder", "builtin", cwd=work_tree)
+    assert done.code == 0, done
+    assert run("sync", cwd=work_tree).code == 0
+    return work_tree
+
+
+def ask(run, notes: Path, *words, code=0):
+    """The JSON of a command."""
+    done = run(*words, "--json", cwd=notes)
+    assert done.code == code, done
+    return json.loads(done.stdout)
+
+
+def test_ls_names_documents_and_their_sections(run, notes):
+    """All of them, those of a folder from wherever it is asked, and the sections with lines."""
+    assert {one["resource"] for one in ask(run, notes, "ls")["items"]} == set(NOTES)
+    below = ask(run, notes, "ls", "low")["items"]
+    assert [one["resource"] for one in below] == [
+        "low/Cellar note.md",
+        "low/code.py",
+        "low/copy.md",
+    ]
+    assert ask(run, notes / "low", "ls", ".")["items"] == below
+    sections = ask(run, notes, "ls", "Home.md")["items"]
+    assert [(one["line"], one["headings"]) for one in sections] == [
+        (7, ["Home"]),
+        (11, ["Home", "Keys"]),
+    ]
+    assert "Home.md:11  Home > Keys" in run("ls", "Home.md", cwd=notes).stdout
+    done = run("ls", "nothing", cwd=notes)
+    assert done.code == 3
+    assert "no document 'nothing'" in done.stderr
+
+
+def test_show_tells_what_is_known_of_a_document(run, notes):
+    """Title, aliases, tags, sections with lines, links and backlinks."""
+    shown = ask(run, notes, "show", "Home.md")
+    assert shown["record"]["title"] == "The front door"
+    assert shown["record"]["aliases"] == ["Entry hall"]
+    assert shown["record"]["tags"] == ["house/ground", "house", "brass"]
+    assert [one["line"] for one in shown["record"]["sections"]] == [7, 11]
+    assert shown["record"]["links"] == [{"line": 9, "target": "low/Cellar note.md"}]
+    back = ask(run, notes, "show", "low/Cellar note.md")["record"]["backlinks"]
+    assert back == [{"path": "Home.md", "line": 9}]
+    assert ask(run, notes, "show", "Home.md:12")["body"].startswith("## Keys")
+    assert "line 9 -> low/Cellar note.md" in run("show", "Home.md", cwd=notes).stdout
+    for name in NOTES:
+        assert run("show", name, cwd=notes).code == 0, name
+
+
+def test_show_says_what_was_edited_or_is_new(run, notes):
+    """The text is that of the file as it is."""
+    (notes / "Home.md").write_text("# Home\n\nOther words.\n")
+    (notes / "new.md").write_text("# New\n\nNot yet known.\n")
+    shown = ask(run, notes, "show", "Home.md")
+    assert (shown["record"]["freshness"], shown["body"]) == ("edited", "# Home\n\nOther words.\n")
+    shown = ask(run, notes, "show", "new.md")
+    assert not shown["record"]["indexed"]
+    assert "Not yet known" in shown["body"]
+
+
+def test_similar_and_duplicates_know_sections(run, notes):
+    """A line asks for its section alone, and each hit names its own."""
+    hits = ask(run, notes, "similar", "Home.md:12", "-k", "1")["hits"]
+    assert [(hit["path"], hit["line"]) for hit in hits] == [("low/copy.md", 1)]
+    hits = ask(run, notes, "similar", "low/copy.md", "-k", "1")["hits"]
+    assert [(hit["path"], hit["line"]) for hit in hits] == [("Home.md", 11)]
+    shutil.copy(notes / "low/copy.md", notes / "again.md")
+    assert run("sync", cwd=notes).code == 0
+    (group,) = ask(run, notes, "duplicates", "--above", "0.99")["groups"]
+    assert {(file["path"], file["line"]) for file in group["files"]} >= {
+        ("again.md", 1),
+        ("low/copy.md", 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("Entry hall", "Home.md"),
+        ("front door", "Home.md"),
+        ("cellar note", "low/Cellar note.md"),
+        ("zwölf", "zwölf – 12.md"),
+        ("unlock door", "low/code.py"),
+        ("roses thyme", "page.html"),
+        ("algebra", "x.ipynb"),
+    ],
+)
+def test_titles_aliases_and_file_names_find_their_document(run, notes, query, expected):
+    """And words of every format do."""
+    hits = ask(run, notes, "search", query, "-k", "3")["hits"]
+    assert hits[0]["document"] == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("tags=house", {"Home.md"}),
+        ("tags=house/ground", {"Home.md"}),
+        ("tags=brass", {"Home.md", "low/copy.md"}),
+        ("aliases=Entry hall", {"Home.md"}),
+        ("title=The front door", {"Home.md"}),
+    ],
+)
+def test_filters_by_what_documents_say_of_themselves(run, notes, where, expected):
+    """Tags of the metadata and in the text, those they lie in, other names."""
+    hits = ask(run, notes, "search", "keys", "--where", where)["hits"]
+    assert {hit["document"] for hit in hits} == expected
+
+
+def test_what_a_filter_does_not_know_it_says(run, notes):
+    """An unknown key, value, kind and source, each with what there is."""
+    for words, said in (
+        (("--where", "tgas=x"), "no file has the key 'tgas'; did you mean 'tags'?"),
+        (("--where", "tags=bras"), "did you mean 'brass'?"),
+        (("--kind", "chunk"), "no file is of kind 'chunk'; kinds there are: 'document'"),
+        (("--source", "hom.md"), "no source matches 'hom.md'; did you mean 'Home.md'?"),
+    ):
+        done = run("search", "keys", *words, cwd=notes)
+        assert done.code == 1
+        assert said in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("add", "Home.md"),
+        ("rm", "Home.md"),
+        ("update",),
+        ("reconstruct", "Home.md"),
+        ("repair", "--write-files"),
+        ("undo",),
+        ("redo",),
+        ("undo", "--list"),
+        ("trust",),
+        ("git", "status"),
+        ("git", "merge-driver", "status"),
+        ("embedder", "list"),
+        ("status",),
+        ("verify", "--level", "full"),
+        ("sync", "--full"),
+        ("open", "Home.md:12"),
+    ],
+)
+def test_no_command_writes_into_the_folder(run, notes, words):
+    """Refused in one sentence, or done beside the documents; never a traceback."""
+    before = _documents(notes)
+    done = run(*words, cwd=notes, env={"EDITOR": "true"})
+    assert "Traceback" not in done.stderr
+    assert done.code in (0, 1, 2, 3)
+    assert _documents(notes) == before
+    assert not (notes / ".undo").exists()
+
+
+def _documents(notes: Path):
+    return {
+        path: seen
+        for path, seen in snapshot(notes).items()
+        if path.partition("/")[0] not in (".git", ".filestore")
+    }
+
+
+def test_a_hit_is_never_fresh_once_its_note_changed(run, notes):
+    """Edited, gone and renamed notes say so, with the text that is there now."""
+    (notes / "low/Cellar note.md").write_text("# Cellar\n\nOnly wine and pears.\n")
+    (notes / "page.html").unlink()
+    (notes / "x.ipynb").rename(notes / "y.ipynb")
+    hits = ask(run, notes, "search", "wine apples", "--mode", "keyword")["hits"]
+    assert hits[0]["freshness"] == "edited"
+    assert "apples" not in hits[0]["text"]
+    hits = ask(run, notes, "search", "roses thyme", "--mode", "keyword", code=1)["hits"]
+    assert [(hit["freshness"], hit["text"]) for hit in hits] == [("gone", "")]
+    hits = ask(run, notes, "search", "algebra", "--mode", "keyword", code=1)["hits"]
+    assert [(hit["document"], hit["freshness"]) for hit in hits] == [("x.ipynb", "gone")]
