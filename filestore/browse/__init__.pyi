@@ -45,4 +45,5 @@ from filestore.repair.plan import without as without
 from filestore.repair.sides import Choice as Choice
 from filestore.repair.sides import NoSidesError as NoSidesError
 from filestore.repair.sides import Sides as Sides
+from filestore.sidecar.refusals import in_place_error as in_place_error
 from filestore.verify.paths import TooManyPathsError as TooManyPathsError

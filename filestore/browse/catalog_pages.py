@@ -255,6 +255,35 @@ class Listing:
         path = self._tree.store_path(found.path)
         return path, part_of_text(row) if self._is_in_place else None
 
+    def section_at(self, path: str, line: int) -> int:
+        """The section of a document in place that holds a line, by id; 0 for none.
+
+        Args:
+            path: Relative to the store root.
+            line: From 1.
+        """
+        place = self.place_of(path)
+        if place is None or not self._is_in_place:
+            return 0
+        with self._reading() as (catalog, _):
+            return document_rows.section_at(catalog, place[1], line)
+
+    def section_beside(self, path: str, part: int | None, steps: int) -> int:
+        """The section so many steps behind one, or before; at most the last, or the first.
+
+        Args:
+            path: Of the document, relative to the store root.
+            part: Which of its sections that is; None for none, which is before the first.
+            steps: Below 0 for those before.
+
+        Returns:
+            Its id; 0 for a document without any.
+        """
+        place = self.place_of(path)
+        ids = self.outline(place[0]) if place is not None else ()
+        at = (-1 if part is None else part) + steps
+        return ids[min(max(at, 0), len(ids) - 1)] if ids else 0
+
     def path_of_vector(self, vector: int) -> StorePath | None:
         """A file that has the text of a vector, its body before a question; None for no such."""
         with self._reading() as (_, pages):

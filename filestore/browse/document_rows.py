@@ -142,6 +142,15 @@ def section_ids(pages: CatalogPages, document: int) -> "array[int]":
     return array("q", [text_id(document, part) for part in range(count)])
 
 
+def section_at(catalog: Catalog, document: int, line: int) -> int:
+    """The section of a document that holds a line, by full-text id; 0 for none."""
+    chunk = read(catalog, document)
+    for part, one in enumerate(chunk.sections if chunk is not None else ()):
+        if one.line <= line <= one.end_line:
+            return text_id(document, part)
+    return 0
+
+
 # What is read of those in sight
 
 

@@ -88,8 +88,13 @@ def refuse_in_place(places: Places, command: str) -> None:
         InPlaceError: They are. No force changes that, so it is not refused for safety.
     """
     if places.is_in_place:
-        reason, remedy = _IN_PLACE[command]
-        raise InPlaceError(f"{_DOCUMENTS}, {reason}", remedy=remedy)
+        raise in_place_error(command)
+
+
+def in_place_error(command: str) -> InPlaceError:
+    """Why a command has no meaning where documents are indexed in place, and what to do instead."""
+    reason, remedy = _IN_PLACE[command]
+    return InPlaceError(f"{_DOCUMENTS}, {reason}", remedy=remedy)
 
 
 def refusal(error: FilestoreError, tree: Tree = CHUNKS) -> Finding | None:

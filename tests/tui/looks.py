@@ -91,7 +91,7 @@ def make_store(folder: Path) -> None:
     """A copy of the example store, indexed, and then changed behind its back."""
     root = folder / "example_index"
     copy_example(str(root))
-    _stamp(root)
+    stamp(root)
     with Store(str(root), configuration=str(folder / "configuration")) as store:
         store.sync()
     chunked = root / "chunked"
@@ -103,10 +103,11 @@ def make_store(folder: Path) -> None:
     (chunked / "bees.md").write_text(f"# Bees\n\n{_BEES}")
     (glossary / "chunk2.md").rename(glossary / "second.md")
     (chunked / "checklist.txt" / "chunk1.md").unlink()
-    _stamp(chunked)
+    stamp(chunked)
 
 
-def _stamp(folder: Path) -> None:
+def stamp(folder: Path) -> None:
+    """Have every file written at the same time in every run."""
     for path in folder.rglob("*"):
         os.utime(path, (_WRITTEN_S, _WRITTEN_S))
 
@@ -144,6 +145,10 @@ class Onlooker:
     async def read(self, words: str) -> None:
         """Wait until words are on the screen."""
         await self.until(lambda: words in seen(self.app))
+
+    async def told(self, words: str) -> None:
+        """Wait until words are in a notification, of which none is drawn."""
+        await self.until(lambda: any(words in one.message for one in self.app._notifications))
 
     async def press(self, *keys: str, words: str = "") -> None:
         """Press keys and wait until they had their effect."""

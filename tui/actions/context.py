@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from filestore import CODES
+from filestore.browse import in_place_error
 from tui.formatting.commands import all_quoted, quoted
 
 Place = Literal["everywhere", "lists", "browse", "verify", "repair"]
@@ -51,6 +52,8 @@ class ActionContext:
     read_only: str = ""
     """Why nothing may be written; "" where it may."""
     in_browser: bool = False
+    in_place: bool = False
+    """Whether the documents of the store are its files, which nothing writes."""
     store: str = ""
     """What names the store on a command line; "" where the working folder does."""
 
@@ -121,6 +124,12 @@ def no_editor(now: ActionContext) -> str:
 def no_finding(now: ActionContext) -> str:
     """There is no finding to plan for."""
     return "" if now.codes or now.marked else "nothing is marked and no finding is under the cursor"
+
+
+def writes_documents() -> str:
+    """It writes files, and those of the store are documents."""
+    error = in_place_error("repair")
+    return f"{error.message}: {error.remedy}"
 
 
 def no_conflict(now: ActionContext) -> str:

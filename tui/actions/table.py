@@ -34,6 +34,9 @@ class Action:
     """Why it cannot be done now; "" where it can."""
     writes: bool = False
     """Whether it changes files or the sidecar: refused in a read-only session."""
+    truth: bool = False
+    """Whether it is about writing files of the store: there is none that may be written where these
+    are documents in place."""
     asks: bool = False
     """Whether it asks first, so that only the answer is logged."""
     footer: int = 0
@@ -44,6 +47,8 @@ def refusal(action: Action, now: ActionContext) -> str:
     """Why an action cannot be done now; "" where it can."""
     if action.writes and now.read_only:
         return now.read_only
+    if action.truth and now.in_place:
+        return of.writes_documents()
     return action.refusal(now) if action.refusal is not None else ""
 
 
@@ -108,7 +113,8 @@ _LOOKS: Final = "it only changes what the screen shows"
 # Name, keys, title, help, and the command line that does the same or why there is none.
 ACTIONS: Final[tuple[Action, ...]] = (
     # The pages
-    _everywhere("browse", "1", "browse", "show resources and chunks", of.fixed("ls")),
+    _everywhere("browse", "1", "browse", "show resources and chunks, or documents",
+        of.fixed("ls")),
     _everywhere("verify", "2", "verify", "show findings", of.fixed("status")),
     _everywhere("repair", "3", "repair", "show the plan, and what can be undone", of.plan),
     # Everywhere
@@ -156,11 +162,15 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _everywhere("quit", "q ctrl+q", "quit", "quit; asks first while a task is running",
         "it closes the screen"),
     # Browse
-    _browse("open", "l right", "open", "open the resource, or read the chunk; enter does the same",
+    _browse("open", "l right", "open",
+        "open the resource, folder or document, or read the text; enter does the same",
         of.show, footer=90),
-    _browse("close", "h left", "close", "close the resource, or go up to it", _MOVES),
-    _browse("close_all", "minus", "close all", "close every resource", _MOVES),
-    _browse("open_all", "equals_sign", "open all", "open every resource", _MOVES),
+    _browse("close", "h left", "close",
+        "close the resource, folder or document, or go up to it", _MOVES),
+    _browse("close_all", "minus", "close all",
+        "close every resource or document; once more, every folder", _MOVES),
+    _browse("open_all", "equals_sign", "open all",
+        "open every resource or folder; once more, every document", _MOVES),
     _browse("filter", "slash", "filter",
         "filter by name, title or heading; !text excludes, ~ is a regular expression",
         "'filestore ls' prints every name, for any filter of the shell", footer=70),
@@ -169,11 +179,11 @@ ACTIONS: Final[tuple[Action, ...]] = (
         asks=True),
     _browse("mode", "ctrl+t", "mode", "search by meaning, by words, or by both", of.search,
         asks=True),
-    _browse("text", "t", "text", "read the chunk", of.show, refusal=of.no_file),
+    _browse("text", "t", "text", "read the chunk, or the section", of.show, refusal=of.no_file),
     _browse("raw", "o", "raw file", "show the whole file as it is on disk", of.show,
         refusal=of.no_file),
-    _browse("facts", "f", "facts", "show metadata, questions, provenance, vectors and hashes",
-        of.show, footer=40),
+    _browse("facts", "f", "facts",
+        "show metadata, links, questions, provenance, vectors and hashes", of.show, footer=40),
     _browse("neighbours", "b", "neighbours",
         "show the nearest texts with their cosine; enter goes there",
         of.similar, refusal=of.no_file, footer=45),
@@ -181,9 +191,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "go through the pictures: map of the vectors, sizes, similarity, drift",
         "a picture is for the screen; 'ls --json' and 'status --json' have the numbers", footer=35),
     _browse("next_chunk", "right_square_bracket", "next chunk",
-        "go to the next chunk in reading order", _MOVES, refusal=of.no_file),
+        "go to the next chunk or section in reading order", _MOVES, refusal=of.no_file),
     _browse("previous_chunk", "left_square_bracket", "previous chunk",
-        "go to the previous chunk in reading order", _MOVES, refusal=of.no_file),
+        "go to the previous chunk or section in reading order", _MOVES, refusal=of.no_file),
     _browse("plan", "p", "plan repair", "plan a repair of what is marked, or of this file", of.plan,
         refusal=of.no_finding),
     # Verify
@@ -209,7 +219,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _verify("side", "t", "choose a side",
         "show both sides of a conflict or a duplicate, and choose one",
         lambda now: f"repair --ours {quoted(now.path)}" if now.path else "", refusal=of.no_conflict,
-        asks=True),
+        truth=True, asks=True),
     _verify("show_file", "o", "show file", "go to the file in Browse", of.show, refusal=of.no_file),
     # Repair
     _repair("open", "l right", "open", "open the group, or read the step; enter does the same",
@@ -223,7 +233,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         of.fixed("repair --plan"), refusal=of.busy, footer=60),
     _repair("truth", "t", "files", "plan again with, or without, steps that write files",
         lambda now: f"repair --plan --write-files{of.chosen(now).replace(' --write-files', '')}",
-        footer=50),
+        truth=True, footer=50),
     _repair("batches", "b", "changes", "show the changes that can be undone and redone",
         of.fixed("undo --list"), footer=40),
     # Lists: their widget binds these itself

@@ -304,6 +304,7 @@ class Frame(KeysInOrder):
             busy=busy.title if busy is not None and is_work else "",
             stoppable=stoppable.title if stoppable is not None else "",
             read_only=self.read_only,
+            in_place=not self.findings.tree.folder,
             in_browser=self.in_browser,
             can_undo=self.next_undo_redo[0],
             can_redo=self.next_undo_redo[1],
@@ -431,7 +432,11 @@ class Frame(KeysInOrder):
         if self.views:
             self.draw_head()
             now = self.action_context()
-            shown = [action for action in table.available(self.page) if action.footer]
+            shown = [
+                action
+                for action in table.available(self.page)
+                if action.footer and not (action.truth and now.in_place)
+            ]
             shown.sort(key=lambda action: -action.footer)
             items = [
                 Item(

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from filestore import FilestoreError, Finding, NoStoreError
-from filestore.browse import InspectedStore, find_root
+from filestore.browse import InspectedStore, find_root, in_place_error
 from tui.actions.context import Place
 from tui.app.frame import Options
 from tui.app.menus import Menus
@@ -465,6 +465,9 @@ class Inspector(Menus):
     def _add(self, paths: Sequence[str]) -> None:
         if self.read_only or not paths:
             self.notify(self.read_only or "add needs a path", severity="warning")
+            return
+        if not self.findings.tree.folder:
+            self.fail(in_place_error("add"))
             return
         chosen = [os.path.abspath(os.path.expanduser(path)) for path in paths]
         self.note(f"filestore {self.store_option}add {all_quoted(chosen)}")

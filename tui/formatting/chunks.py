@@ -207,18 +207,25 @@ def unindexed_lines(files: int, *, is_short: bool = False) -> list[Line]:
     ]
 
 
-def nothing_lines(*, why: str, index: Sequence[Line] = ()) -> list[Line]:
+def nothing_lines(*, why: str, index: Sequence[Line] = (), in_place: bool = False) -> list[Line]:
     """The detail where there is nothing under the cursor.
 
     Args:
         why: "filter", "search", "asking", "looking" while the files are not known yet, or
             "empty" for a store with nothing in it.
         index: Lines about the index.
+        in_place: Whether the documents of the store are its files.
     """
     if why in _NOTHING:
         return [line(_NOTHING[why], "quiet")]
     if index:
         return list(index)
+    if in_place:
+        return [
+            line("No documents in this folder yet.", "title"),
+            (),
+            line("Put some there; then i indexes them.", "quiet"),
+        ]
     return [
         line("Nothing in this store yet.", "title"),
         (),
@@ -338,7 +345,7 @@ def fact_lines(about: "About") -> list[Line]:
     if len(about.children) > MOST_LISTED:
         children.append(line(f"  … {len(about.children) - MOST_LISTED:,} more", "quiet"))
     parts = (
-        ("Provenance", _provenance(about)),
+        ("Document" if about.kind == "document" else "Provenance", _provenance(about)),
         ("Questions it answers", questions),
         ("Frontmatter", [_entry(key, value) for key, value in own.items()]),
         ("Document metadata", [_entry(key, value) for key, value in document.items()]),
@@ -354,6 +361,8 @@ def fact_lines(about: "About") -> list[Line]:
 
 
 def _provenance(about: "About") -> list[Line]:
+    if about.kind == "document":
+        return _about_document(about)
     known = shown_path(about.source) if about.source else "none known"
     lines: list[Line] = [field("source", known)]
     if about.pages:
@@ -369,6 +378,15 @@ def _provenance(about: "About") -> list[Line]:
     return lines
 
 
+def _about_document(about: "About") -> list[Line]:
+    lines: list[Line] = [field("title", about.headings[0])] if about.headings else []
+    if about.tags:
+        lines.append(field("tags", " ".join(f"#{tag}" for tag in about.tags)))
+    lines.append(field("sections", f"{len(about.sections):,}"))
+    lines.append((span(f"{'state':<11}", "quiet"), *_state(about)))
+    return lines
+
+
 def _entry(key: object, value: object) -> Line:
     label = cut(one_line(key), 40)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -379,6 +397,8 @@ def _vectors(about: "About") -> list[Line]:
     lines: list[Line] = [field("model", about.model or "unknown")]
     for vector in about.vectors[:MOST_LISTED]:
         what = "body" if vector.part == 0 else f"question {vector.part}"
+        if about.kind == "document":
+            what = f"section {vector.part + 1:<2}"
         norm = "not stored" if vector.norm is None else f"norm {vector.norm:.4f}"
         when = vector.when if vector.embedded else "not embedded"
         lines.append(

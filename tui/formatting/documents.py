@@ -163,7 +163,7 @@ def link_lines(found: "Links") -> list[Line]:
     for title, links in (("Links", found.outgoing), ("Linked from", found.incoming)):
         if not links:
             continue
-        lines += [(), line(title, "title")]
+        lines.append(line(title, "title"))
         for one in links[:_MOST_LINKS]:
             other = one.target if title == "Links" else one.path
             where = f"  :{one.line}" if one.line else ""
@@ -171,4 +171,5 @@ def link_lines(found: "Links") -> list[Line]:
             lines.append((Span("  "), span(shown_path(other)), Span(where, "quiet"), *state))
         if len(links) > _MOST_LINKS:
             lines.append(line(f"  … {len(links) - _MOST_LINKS:,} more", "quiet"))
+        lines.append(())
     return lines

@@ -97,7 +97,9 @@ class BrowseView(View):
         """What is under the cursor, and what is known of it."""
         path = self.detail.path or self._path
         found = self.host.findings.of_path(path) if path else ()
-        resource = "" if self._is_searching else self.outline.resource or ""
+        # Only chunk files have resources that a command line can name.
+        has_name = not self._is_searching and self.host.findings.tree.folder
+        resource = (self.outline.resource or "") if has_name else ""
         return ActionContext(
             place=self.place,
             path=path,
@@ -129,17 +131,18 @@ class BrowseView(View):
         if focused is None or self not in focused.ancestors:
             self._listing()
 
-    def open_path(self, path: str, line: int = 0) -> None:
+    def open_path(self, path: str, line: int = 0, section: int = 0) -> None:
         """Show a file, and put the cursor on it where the catalog knows it.
 
         Args:
             path: The file.
             line: Of a document in place: show the section with this line; 0 for all of it.
+            section: The same by its id.
         """
         self._leave_search()
         self._going_to = path
-        self.detail.show(Target(path=path, line=line))
-        self.outline.open_path(path)
+        self.detail.show(Target(file=section) if section else Target(path=path, line=line))
+        self.outline.open_path(path, line, section)
 
     def store_changed(self) -> None:
         """Read everything that is shown again."""
@@ -180,7 +183,9 @@ class BrowseView(View):
             return ()
         index = self.outline.index_lines()
         is_known = bool(index or self.host.findings.coverage.level)
-        return nothing_lines(why="empty" if is_known else "looking", index=index)
+        in_place = not self.host.findings.tree.folder
+        why = "empty" if is_known else "looking"
+        return nothing_lines(why=why, index=index, in_place=in_place)
 
     # The cursor moves
 
@@ -380,14 +385,15 @@ class BrowseView(View):
         # Keys pressed before the answer are counted for the next question.
         self._steps += by
         path, steps = self.detail.path or self._path, self._steps
+        part, what = self.detail.part, "chunk" if self.host.findings.tree.folder else "section"
 
-        def go(found: str) -> None:
-            """Show the chunk that was found."""
+        def go(found: tuple[str, int]) -> None:
+            """Show the chunk, or the section, that was found."""
             self._steps = 0
-            if found != path:
-                self.open_path(found)
+            if found != (path, 0):
+                self.open_path(found[0], section=found[1])
             else:
-                self.host.notify(f"this is the {'last' if steps > 0 else 'first'} chunk")
+                self.host.notify(f"this is the {'last' if steps > 0 else 'first'} {what}")
 
         def fail(error: FilestoreError) -> None:
             """Begin to count again."""
@@ -395,7 +401,11 @@ class BrowseView(View):
             self.host.fail(error)
 
         self.host.task_manager.read(
-            lambda store: _walked(store, path, steps), go, group="step", failed=fail, urgent=True
+            lambda store: _walked(store, path, part, steps),
+            go,
+            group="step",
+            failed=fail,
+            urgent=True,
         )
 
     def do_plan(self) -> None:
@@ -424,9 +434,18 @@ class BrowseView(View):
             self.screen.set_focus(to)
 
 
-def _walked(store: InspectedStore, path: str, steps: int) -> str:
-    """The file so many steps further in reading order, or the last on the way."""
+def _walked(store: InspectedStore, path: str, part: int | None, steps: int) -> tuple[str, int]:
+    """The file so many steps further in reading order, or the last on the way.
+
+    Returns:
+        Its path; of a document in place, the same path and the id of its section; 0 where that is
+        the one where the walk began.
+    """
     listing = store.listing
+    if store.places.is_in_place:
+        found = listing.section_beside(path, part, steps)
+        is_same = part is not None and found and listing.file_of(found)[1] == part
+        return path, 0 if is_same else found
     for _ in range(abs(steps)):
         path = listing.neighbours_in_order(path)[steps > 0] or path
-    return path
+    return path, 0

@@ -37,7 +37,7 @@ from tui.workers import Handlers, Job
 
 if TYPE_CHECKING:
     from filestore import Finding
-    from filestore.browse import About, AboutResource, Neighbour, Section
+    from filestore.browse import About, AboutResource, Links, Neighbour, Section
 
 SETTLED_S: Final = 0.03
 """How long the cursor rests before what it is on is read."""
@@ -134,6 +134,8 @@ class Detail(Vertical):
         self._settling: Timer | None = None
         self._beside: Timer | None = None
         self._neighbours_of = NO_FILE
+        self._links: tuple[str, Links | None] | None = None
+        """Of which document they are, and these once they are known."""
         self._lines: Sequence[Line] = ()
         self._nothing = nothing
         self.reader = TextPane(id="browse-reader")
@@ -372,11 +374,33 @@ class Detail(Vertical):
             self.reader.show_strips(strips, key=key)
         elif self._way == "facts":
             drift = [*texts.finding_lines(found), ()] if found else []
-            self.reader.show([*drift, *self._lines], key=key)
+            self.reader.show([*drift, *self._link_lines(about), *self._lines], key=key)
         else:
             self.reader.show(self._lines, key=key)
         if self.find or self.section == "text":
             self.reader.find(self.find)
+
+    def _link_lines(self, about: "About") -> list[Line]:
+        """The links of a document in place, once they are known: every other one may have some."""
+        if self._host.findings.tree.folder or not about.indexed_hash:
+            return []
+        if self._links is not None and self._links[0] == about.path:
+            found = self._links[1]
+            return documents.link_lines(found) if found is not None else []
+        self._links = (about.path, None)
+        self._host.task_manager.ask(
+            Job(name="links", arguments={"path": about.path}),
+            Handlers(then=lambda found: self._take_links(about.path, found), failed=_no_matter),
+            group="links",
+            title=f"links of {cut(about.path, 40)}",
+        )
+        return []
+
+    def _take_links(self, path: str, found: "Links") -> None:
+        if self._links is not None and self._links[0] == path:
+            self._links = (path, found)
+        if self.about is not None and self.about.path == path and self._way == "facts":
+            self._draw_file()
 
     def _head_lines(self, about: "About", found: "Sequence[Finding]") -> list[Line]:
         place = documents.place_line(about, self.part)
@@ -403,6 +427,7 @@ class Detail(Vertical):
     def store_changed(self) -> None:
         """Read everything again."""
         self._neighbours_of = NO_FILE
+        self._links = None
         if self.about is not None and self._target == self._shown:
             # A rebuilt catalog may give the same number to another file.
             section = self.about.section(self.part)
@@ -481,6 +506,10 @@ def _prepared(
     if target.line or target.text:
         part = about.part_at(target.line, target.text)
     return _drawn(about, part, section, width, ascii_only=ascii_only)
+
+
+def _no_matter(_: FilestoreError) -> None:
+    """What is asked for beside all else is left out where it cannot be had."""
 
 
 def _text_of(about: "About", part: int | None) -> str:

@@ -22,11 +22,34 @@ class Renewed:
     matches: "Mapping[str, array[int]] | None"
 
 
-def place_of(store: InspectedStore, path: str) -> "tuple[str, int, array[int]] | None":
-    """Resource and id of a file, and the rows below the resource; None for no such file."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a file stands in the tree."""
+
+    resource: str
+    file: int
+    """Its id; of a document in place that of a section, 0 for the document itself."""
+    ids: "array[int]"
+    """The rows below the resource."""
+
+
+def place_of(store: InspectedStore, path: str, line: int, section: int) -> Place | None:
+    """Where a file stands; None for one that the catalog does not have.
+
+    Args:
+        store: Whose.
+        path: Relative to the store root.
+        line: Of a document in place, the section with this line is meant; 0 for none.
+        section: The same by its id; 0 for none.
+    """
     listing = store.listing
-    place = listing.place_of(path)
-    return None if place is None else (*place, listing.outline(place[0]))
+    found = listing.place_of(path)
+    if found is None:
+        return None
+    resource, file = found
+    if store.places.is_in_place:
+        file = section or (listing.section_at(path, line) if line else 0)
+    return Place(resource=resource, file=file, ids=listing.outline(resource))
 
 
 def matches(store: InspectedStore, text: str) -> "Mapping[str, array[int]]":

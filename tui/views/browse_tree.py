@@ -26,7 +26,7 @@ from tui.state.tree import TreeRows
 from tui.views.browse_detail import Target
 from tui.views.browse_labels import TreeLabels, partly_shown
 from tui.views.browse_marks import markable, marked_line
-from tui.views.browse_reading import Renewed, matches, place_of, renewed
+from tui.views.browse_reading import Place, Renewed, matches, place_of, renewed
 from tui.views.context import ViewContext
 from tui.widgets.caption import Caption
 from tui.widgets.field import Entry
@@ -369,26 +369,29 @@ class BrowseTree(Vertical):
             self.model.open_all()
         self.rows.changed()
 
-    def open_path(self, path: str) -> None:
-        """Put the cursor on a file, its resource opened, if the catalog has it."""
+    def open_path(self, path: str, line: int = 0, section: int = 0) -> None:
+        """Put the cursor on a file, its resource opened, if the catalog has it.
+
+        Args:
+            path: The file.
+            line: Of a document in place: to the section with this line; 0 for the document itself.
+            section: The same by its id.
+        """
         self._wanted_path = path
         arrive = partial(self._arrive, path, self.target)
         self._host.task_manager.read(
-            lambda store: place_of(store, path),
+            lambda store: place_of(store, path, line, section),
             arrive,
             group="place",
             failed=lambda _: arrive(None),
             urgent=True,
         )
 
-    def _arrive(
-        self, path: str, before: Target | None, found: "tuple[str, int, array[int]] | None"
-    ) -> None:
+    def _arrive(self, path: str, before: Target | None, found: Place | None) -> None:
         while found is not None:
-            name, file, ids = found
-            is_there = self._reveal(name, ids)
+            is_there = self._reveal(found)
             self.rows.changed()
-            key = ("r", name) if self._labels.is_in_place else file
+            key = found.file or ("r", found.resource)
             if (is_there and self.rows.move_to(key)) or not self.model.is_filtered:
                 break
             # The filter hides it.
@@ -398,14 +401,17 @@ class BrowseTree(Vertical):
         left_on = before if found is None else self.target
         self.post_message(self.Arrived(path, left_on=left_on))
 
-    def _reveal(self, name: str, ids: "array[int]") -> bool:
+    def _reveal(self, found: Place) -> bool:
         """Have a resource shown with its files, a document in place below its folders."""
+        name = found.resource
         if not self._labels.is_in_place:
-            return self.model.open(name, ids)
+            return self.model.open(name, found.ids)
         folders = set(folders_above(name))
         if not self.model.is_filtered and not folders <= self._labels.opened_folders:
             self._labels.opened_folders |= folders
             self._show_resources()
+        if found.file:
+            return self.model.open(name, found.ids)
         return self.model.index_of(("r", name)) is not None
 
     # The filter

@@ -505,7 +505,12 @@ class RepairView(View):
             return line("changes: u undoes, U redoes, b shows the plan", "title")
         if self._rows is None or self._request is None:
             return line("planning …" if self._is_working() else "no plan", "quiet")
-        title = plan_line(self._rows.plan, about=self._request.about, stale=self._stale)
+        title = plan_line(
+            self._rows.plan,
+            about=self._request.about,
+            stale=self._stale,
+            may_write=bool(self.host.findings.tree.folder),
+        )
         if not self._pane.text.has_focus:
             return title
         return (*line("reading the step: space chooses it, esc goes back  ", "key"), *title)

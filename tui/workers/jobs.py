@@ -42,6 +42,7 @@ def _add(store: InspectedStore, reporter: Any, *, paths: Sequence[str]) -> "AddR
 JOBS: Final[dict[str, Callable[..., Any]]] = {
     "search": lambda store, _, **given: store.search(**given),
     "neighbours": lambda store, _, **given: store.explorer.neighbours(**given),
+    "links": lambda store, _, **given: store.links(**given),
     "vector_map": lambda store, _, **given: store.explorer.vector_map(**given),
     "sizes": lambda store, _, **given: store.explorer.sizes(**given),
     "similarities": lambda store, _, **given: store.explorer.similarities(**given),
@@ -58,7 +59,8 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
 }
 """Questions:
 - ``search(query, k, mode, source, syntax)``: `Answer`
-- ``neighbours(path, count, now)``: tuple of `Neighbour`
+- ``neighbours(path, count, now, part)``: tuple of `Neighbour`
+- ``links(path)``: `Links`
 - ``vector_map(most)``: `VectorMap`; ``sizes(resource)``, ``similarities(most)``: `Histogram`
 Work:
 - ``status()``: `Status`; ``verify(level)``: `Checked`, reporting findings and progress

@@ -1,0 +1,188 @@
+"""The inspector over a folder of notes that is a store: as somebody at the keyboard sees it."""
+
+import shutil
+
+import pytest
+
+from filestore import Store
+from tests.tui.looks import Onlooker, check_textual, look, seen, stamp
+
+SIZES = ((60, 20), (80, 24), (120, 40))
+BEANS = """# Beans
+
+They climb, so they need poles. #vegetables
+
+## Sowing
+
+In May, not before: the soil has to be warm, see [[May]].
+
+## Harvest
+
+From July on, every second day, or they grow tough.
+"""
+NOTES = {
+    "Home.md": "---\naliases: [Start]\n---\n# Where all begins\n\nThe [[Beans]], and the list.\n",
+    "garden/Beans.md": BEANS,
+    "garden/2026/May.md": "# In May\n\nThe soil is warm: sow the beans now.\n",
+    "garden/list.txt": "Poles, twine, a watering can.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Notes, indexed, and then one of them changed."""
+    folder = tmp_path_factory.mktemp("made")
+    root = folder / "example_index"
+    for name, text in NOTES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    stamp(root)
+    configuration = str(folder / "configuration")
+    Store.create(
+        str(root), layout="in-place", embedder="builtin", configuration=configuration
+    ).close()
+    settings = root / "filestore.toml"
+    settings.write_text(settings.read_text().replace("budget = 256", "budget = 32"))
+    with Store(str(root), configuration=configuration) as store:
+        store.sync()
+    (root / "garden" / "list.txt").write_text("Poles, twine, two watering cans.\n")
+    (root / "new.md").write_text("# New\n\nNot indexed yet.\n")
+    stamp(root)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path, made):
+    """A copy of them."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+async def to_beans(onlooker: Onlooker) -> None:
+    """Go to the note on beans, its sections below it."""
+    await onlooker.press("enter", words="Beans.md")
+    await onlooker.press("j", "j", "enter", words="Harvest")
+
+
+def test_folders_documents_and_sections(folder):
+    """Folders open to documents, these to sections; what is under the cursor is read."""
+    check_textual()
+
+    async def act(onlooker):
+        onlooker.check("notes")
+        await to_beans(onlooker)
+        await onlooker.press("j", "j", words="section 2 of 3")
+        for columns, rows in SIZES:
+            await onlooker.resize(columns, rows)
+            onlooker.check(f"notes-section-{columns}x{rows}")
+
+    look(folder, act)
+
+
+def test_what_is_known_of_a_document(folder):
+    """Its metadata, its tags, where its links lead and what links to it."""
+    check_textual()
+
+    async def act(onlooker):
+        await to_beans(onlooker)
+        await onlooker.press("f", words="Linked from")
+        onlooker.check("notes-facts")
+
+    look(folder, act, size=(100, 40))
+
+
+def test_a_search_leads_to_the_section(folder):
+    """The row says document, line and passage; what is beside it is that section alone."""
+    check_textual()
+
+    async def act(onlooker):
+        await onlooker.press("s", *"every second day", "enter", words="section 3 of 3")
+        onlooker.check("notes-search")
+        assert onlooker.app.view.line_to_edit() == 11
+        await onlooker.press("enter", "escape", "escape", words="▸ garden/")
+
+    look(folder, act, size=(120, 30))
+
+
+def test_the_editor_begins_at_the_section(folder):
+    """And at its top where the whole document is shown."""
+
+    async def act(onlooker):
+        await to_beans(onlooker)
+        assert onlooker.app.view.line_to_edit() == 0
+        for line in (1, 5, 9):
+            await onlooker.press("j", words=f"lines {line}-")
+            assert onlooker.app.view.line_to_edit() == line
+
+    look(folder, act)
+
+
+def test_the_filter_shows_sections_below_a_heading_that_fits(folder):
+    """A document that fits itself is shown without them, under its whole path."""
+
+    async def act(onlooker):
+        await onlooker.press("slash", *"harvest", words="1 section of 1 document")
+        assert "1 of 3" in seen(onlooker.app)
+        await onlooker.press(*["backspace"] * 7, *"beans", words="3 sections of 1 document")
+        assert "garden/Beans.md" in seen(onlooker.app)
+        assert " of 3" not in seen(onlooker.app)
+        await onlooker.press("escape", words="4 documents")
+
+    look(folder, act)
+
+
+def test_the_keys_walk_from_section_to_section(folder):
+    """Down to the last one of the document, which is told."""
+
+    async def act(onlooker):
+        await to_beans(onlooker)
+        for number in (1, 2, 3):
+            await onlooker.press("]", words=f"section {number} of 3")
+        await onlooker.press("]")
+        await onlooker.told("this is the last section")
+        await onlooker.press("[", words="section 2 of 3")
+
+    look(folder, act)
+
+
+def test_a_neighbour_leads_to_its_section(folder):
+    """Sections are compared with sections, and enter goes to the one that is near."""
+
+    async def act(onlooker):
+        await onlooker.press("enter", "j", "enter", words="May.md")
+        await onlooker.press("j", "b", words="Beans.md:5")
+        await onlooker.press("enter", words="section 2 of 3")
+        assert "Sowing" in seen(onlooker.app)
+
+    look(folder, act, size=(160, 30))
+
+
+def test_nothing_is_offered_that_would_write_a_document(folder):
+    """Steps that write files are not in the footer, and the key says why, as the command does."""
+    sentence = "the documents of this store are its files"
+
+    async def act(onlooker):
+        await onlooker.press("3", words="no plan")
+        footer = seen(onlooker.app).splitlines()[-1]
+        assert "p plan all" in footer
+        assert "t files" not in footer
+        await onlooker.press("p", words="re-index")
+        assert "t adds" not in seen(onlooker.app)
+        await onlooker.press("t")
+        await onlooker.told(sentence)
+        await onlooker.press(":", *"add x", "enter")
+        await onlooker.told("'add' has nothing to bring in")
+
+    look(folder, act, size=(120, 30))
+
+
+def test_findings_lead_to_their_documents(folder):
+    """A finding is shown in its folder, in Verify, and at the document in Browse."""
+
+    async def act(onlooker):
+        await onlooker.read("E1")
+        await onlooker.press("2", words="modified")
+        await onlooker.press("j", "o", words="two watering cans")
+        assert "list.txt  E x modified" in seen(onlooker.app)
+
+    look(folder, act, size=(120, 30))
