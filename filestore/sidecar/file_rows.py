@@ -26,7 +26,7 @@ def row_of(look: Observation, identifier: int, *, layout: Layout, generation: in
         look.text_key,
         kind if chunk else "",
         layout.resource(look.path),
-        _source(look),
+        _source(look, layout),
         chunk.order if chunk else None,
         chunk.origin if chunk else None,
         chunk is not None and chunk_file.hand_edited(chunk),
@@ -35,11 +35,11 @@ def row_of(look: Observation, identifier: int, *, layout: Layout, generation: in
     )
 
 
-def _source(look: Observation) -> str | None:
-    """The document of a file: a document in place is its own."""
+def _source(look: Observation, layout: Layout) -> str | None:
+    """The document of a file: a document in place is its own, by the name that it is shown by."""
     if look.chunk is None:
         return None
-    return look.path if look.chunk.kind == DOCUMENT else look.chunk.source
+    return layout.resource(look.path) if look.chunk.kind == DOCUMENT else look.chunk.source
 
 
 class StatEntries:

@@ -86,7 +86,7 @@ def _change(
 
 
 def _life(root: str, commits: int) -> list[measure.Row]:
-    history = _run(root, "git", "rev-list", "--topo-order", "--reverse", "HEAD").split()[:commits]
+    history = _run(root, "git", "rev-list", "--topo-order", "--reverse", "--all").split()[:commits]
     _run(root, "git", "checkout", "-q", history[0])
     measure.run(measure.filestore("init", "--in-place", "--embedder", "builtin"), folder=root)
     # What `init` indexed is not told in numbers: a sync from nothing is.
