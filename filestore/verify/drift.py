@@ -94,10 +94,7 @@ def detect(
     edited_moves = arrivals.edited_moves(moves) if found.gone and found.added else []
     arrived = {look.path for _, look in moves}
     departed = {old for old, _ in [*moves, *edited_moves]}
-    gone = tuple(path for path in found.gone if path not in departed)
-    left_out = tuple(path for path in gone if places.rules is not None and _exists(places, path))
-    if left_out:
-        gone = tuple(sorted(set(gone).difference(left_out)))
+    gone, left_out = _gone(places, [path for path in found.gone if path not in departed])
     if knows_nothing(catalog):
         lost_files = lost(tree)
         meant = set(catalog.forgotten_before())
@@ -106,6 +103,7 @@ def detect(
     is_rest = bool(catalog.meta(AWAITED))
     again = _to_look_at_again(tree, catalog, unmerged)
     to_read = tuple(sorted((set(found.added) - arrived) | set(found.changed) | again))
+    is_emptied_now = is_rest or _is_emptied_of(gone, tree, lost, layout)
     return Drift(
         tree=places.tree,
         to_read=to_read,
@@ -115,19 +113,24 @@ def detect(
         gone=gone,
         left_out=left_out,
         mass_missing=not mass_allowed
-        and is_mass(
-            gone,
-            known,
-            emptied=is_rest or _is_emptied_of(gone, tree, lost, layout),
-            deleted=deleted,
-        ),
+        and is_mass(gone, known, emptied=is_emptied_now, deleted=deleted),
         known=known,
         findings=tuple(unlisted(places.tree, tree)),
     )
 
 
-def _exists(places: Places, path: ChunkPath) -> bool:
-    return os.path.lexists(os.path.join(places.chunked, path))
+def _gone(
+    places: Places, away: Sequence[ChunkPath]
+) -> tuple[tuple[ChunkPath, ...], tuple[ChunkPath, ...]]:
+    """What of the paths that a walk did not see is gone, and what its rules left out."""
+    if places.rules is None:
+        return tuple(away), ()
+    gone: list[ChunkPath] = []
+    left_out: list[ChunkPath] = []
+    for path in away:
+        is_there = os.path.lexists(os.path.join(places.chunked, path))
+        (left_out if is_there else gone).append(path)
+    return tuple(gone), tuple(left_out)
 
 
 def _is_emptied_of(

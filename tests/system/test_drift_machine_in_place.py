@@ -17,7 +17,7 @@ from tests.system.test_drift_machine import PARTS, TEXTS, drifted
 
 NAMES = st.sampled_from(["a.md", "b.txt", "sub/a.md", "sub/c.html", "sub/deep/d é.md"])
 BROKEN = {
-    "bad-encoding": b"caf\xe9\n",
+    "bad-encoding": bytes(range(256)),
     "empty": b" \n",
     "conflict-markers": b"<<<<<<< a\nb\n=======\nc\n>>>>>>> d\n",
 }

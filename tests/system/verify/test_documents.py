@@ -225,3 +225,39 @@ def test_one_of_some_texts_may_go(notes: Notes) -> None:
     assert notes.drift() == {"missing": ["a.txt"]}
     notes.sync()
     notes.assert_settled()
+
+
+def planted(notes: Notes, old: str, new: str) -> None:
+    """Change what is kept of every document, as if it had been extracted so."""
+    import sqlite3
+    from dataclasses import replace
+
+    from filestore.chunks import document
+
+    connection = sqlite3.connect(notes.sidecar / "documents.sqlite")
+    with connection:
+        for key, data in connection.execute("SELECT key, data FROM documents").fetchall():
+            made = document.decode(data)
+            changed = replace(made, text=made.text.replace(old, new))
+            kept = document.encode(changed, document.file_hash_of(data))
+            connection.execute("UPDATE documents SET data = ? WHERE key = ?", (kept, key))
+    connection.close()
+
+
+@pytest.mark.parametrize("harm", ["gone", "damaged"])
+def test_a_lost_catalog_extracts_nothing_again(notes: Notes, harm: str) -> None:
+    """What was extracted is taken from where it is kept, down to a word that stands there alone."""
+    notes.write("page.html", "<h1>Copper</h1><p>Copper is for wires.</p>")
+    notes.sync()
+    planted(notes, "wires", "pipes")
+    path = notes.sidecar / "catalog.sqlite"
+    if harm == "gone":
+        path.unlink()
+    else:
+        damaged_page(path)
+    notes.sync(code=None)
+    assert notes.found("pipes") == ["page.html"]
+    (notes.sidecar / "documents.sqlite").unlink()
+    path.unlink()
+    notes.sync()
+    assert notes.found("wires") == ["page.html"]
