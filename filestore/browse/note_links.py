@@ -83,7 +83,13 @@ def _resolved(note: ChunkPath, links: list[Link], names: Names) -> Iterator[Note
 
 def _names(catalog: Catalog, keys: frozenset[str]) -> Names:
     """The names of the files that links of some keys may lead to."""
-    paths = map(decode_path, queries.all_paths(catalog))
+    # Few of very many names are folded: one that is plain begins with the key it is called by.
+    starts = tuple(key.encode() for key in keys if key.isascii())
+    paths = (
+        decode_path(path)
+        for path in queries.all_paths(catalog)
+        if (name := path[path.rfind(b"/") + 1 :].lower()).startswith(starts) or not name.isascii()
+    )
     aliases = ((alias, path) for path, alias in _aliases(catalog))
     return Names(called(paths, keys), aliases)
 
