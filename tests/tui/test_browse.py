@@ -424,7 +424,7 @@ def test_enter_goes_to_a_neighbour(root):
         neighbours = page.view.detail.neighbours
         await until(pilot, lambda: neighbours.cursor_key is not None)
         assert re.search(r" [01]\.\d\d guide\.md/", seen(page))
-        assert neighbours.move_to(other)
+        assert neighbours.move_to((other, 0))
         await press(pilot, "enter")
         await until(pilot, lambda: page.view.outline.path == other)
         await press(pilot, "t")

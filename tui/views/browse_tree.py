@@ -484,7 +484,7 @@ class BrowseTree(Vertical):
             self._take_matches("", None)
             return
         if self._filtering is None:
-            self._filtering = self.set_timer(
+            self._filtering = self.set_interval(
                 FILTERING_S,
                 lambda: self._count_caption.show([texts.filtering_line(self._filter)]),
             )
