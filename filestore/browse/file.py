@@ -274,7 +274,7 @@ def about(parts: Parts, catalog: Catalog, path: str) -> About:
         raw_cut=len(raw) > MOST_RAW_BYTES,
         problem="" if seen.state in (INDEXED, RECORD) else why_excluded(seen.state, seen.detail),
         record=record,
-        source=_source(catalog, row, chunk),
+        source=relative if parts.places.is_in_place else _source(catalog, row, chunk),
         pages=chunk.pages if chunk else (),
         headings=chunk.headings if chunk else (),
         questions=chunk.questions if chunk else (),
