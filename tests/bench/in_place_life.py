@@ -7,7 +7,6 @@ repository one is made up: notes written, edited, renamed, and sections that mov
 """
 
 import argparse
-import json
 import os
 import random
 import shutil
@@ -21,6 +20,9 @@ from pathlib import Path
 
 import measure
 from stores import TextMaker
+
+from filestore.store import Store
+from filestore.sync.apply import SyncReport
 
 IDENTITY = ("-c", "user.name=b", "-c", "user.email=b@localhost", "-c", "gc.auto=0")
 CHANGES = 6
@@ -91,31 +93,37 @@ def _life(root: str, commits: int) -> list[measure.Row]:
     measure.run(measure.filestore("init", "--in-place", "--embedder", "builtin"), folder=root)
     # What `init` indexed is not told in numbers: a sync from nothing is.
     shutil.rmtree(Path(root, ".filestore"))
-    first = measure.run(measure.filestore("sync", "--json"), folder=root)
-    embedded = json.loads(first.output)["embedded"]
+    started = time.perf_counter()
+    embedded = _sync(root).embedded
+    first_s = time.perf_counter() - started
     texts, dirty = _texts(root), 0
     took: list[float] = []
     for commit in history[1:]:
         _run(root, "git", "checkout", "-q", commit)
         started = time.perf_counter()
-        done = measure.run(measure.filestore("sync", "--json"), folder=root, expected=measure.FOUND)
+        report = _sync(root)
         took.append(time.perf_counter() - started)
-        embedded += json.loads(done.output)["embedded"]
+        embedded += report.embedded
         texts |= _texts(root)
         dirty += _run(root, "git", "status", "--porcelain").split() != ["??", "filestore.toml"]
     _run(root, "git", "checkout", "-q", history[0])
-    again = measure.run(measure.filestore("sync", "--json"), folder=root, expected=measure.FOUND)
+    again = _sync(root)
     return [
         measure.counted("commits", len(history), len(history)),
         measure.counted("texts embedded over the whole life", embedded, len(texts)),
-        measure.counted("embedded back at the first", json.loads(again.output)["embedded"], 0),
+        measure.counted("embedded back at the first", again.embedded, 0),
         measure.counted("commits after which git saw more than the settings", dirty, 0),
-        measure.Row(figure="first index", ours=f"{first.wall_s:.2f} s"),
+        measure.Row(figure="first index", ours=f"{first_s:.2f} s"),
         measure.Row(
             figure="a `sync` after a commit, median",
             ours=measure.milliseconds(sorted(took)[len(took) // 2] if took else 0.0),
         ),
     ]
+
+
+def _sync(root: str) -> SyncReport:
+    with Store(root) as store:
+        return store.sync()
 
 
 def _texts(root: str) -> set[bytes]:

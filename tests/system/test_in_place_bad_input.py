@@ -176,7 +176,7 @@ def test_names(folder: Folder) -> None:
 
 
 def test_links_and_special_files(folder: Folder) -> None:
-    """Links to parents, to themselves, out of the folder and to nothing; pipes, sockets, devices."""
+    """Links in circles, out of the folder and to nothing; pipes and sockets."""
     outside = folder.root.parent / "outside"
     outside.mkdir()
     (outside / "secret.md").write_text("# Secret\n\nobsidianstone\n")
@@ -297,3 +297,143 @@ def test_a_large_note(folder: Folder) -> None:
     hits = folder("search", "zircon", "--mode", "keyword", "--json").json["hits"]
     assert [hit["path"] for hit in hits] == ["large.md"]
     folder("status", codes=(0,))
+
+
+def test_large_files_are_read_a_few_at_a_time(folder: Folder, script: Any) -> None:
+    """A folder of 400 MB needs no such memory: what was read is indexed before more is."""
+    for number in range(20):
+        folder.write(f"zeros-{number}.md", b"")
+        os.truncate(folder.root / f"zeros-{number}.md", 20_000_000)
+    folder.init()
+    shutil.rmtree(folder.sidecar)
+    code = (
+        "import resource, sys, filestore\n"
+        "with filestore.open(sys.argv[1]) as store:\n"
+        "    print(len(store.sync().remaining))\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n"
+    )
+    remaining, peak_mib = map(int, script(code, str(folder.root)).stdout.split())
+    assert remaining == 20
+    assert peak_mib < 320
+
+
+@pytest.mark.parametrize("kind", ["link", "file", "database", "catalog"])
+def test_a_sidecar_from_a_stranger(folder: Folder, kind: str) -> None:
+    """A `.filestore` that is a link or a file is refused; hostile databases in it are made anew."""
+    folder.init()
+    if kind in ("link", "file"):
+        elsewhere = folder.root.parent / "elsewhere"
+        os.rename(folder.sidecar, elsewhere)
+        if kind == "link":
+            folder.sidecar.symlink_to(elsewhere)
+        else:
+            folder.sidecar.write_bytes(b"not a folder")
+        for words in (("sync",), ("status",), ("search", WORD), ("verify", "--level", "full")):
+            folder(*words, codes=(1, 3, 4))
+        return
+    name = "documents.sqlite" if kind == "database" else "catalog.sqlite"
+    path = folder.sidecar / name
+    for data in (b"SQLite format 3\x00" + bytes(range(256)) * 64, b"", b"\xff" * 5000):
+        path.write_bytes(data)
+        folder("status", codes=(0, 1, 3))
+        folder("sync", "--full")
+        hits = folder("search", WORD, "--mode", "keyword", "--json", codes=(0,)).json["hits"]
+        assert [hit["path"] for hit in hits] == ["Good.md"]
+    path.unlink()
+    path.symlink_to(folder.root / "Good.md")
+    for words in (("status",), ("sync", "--full"), ("verify", "--level", "full")):
+        folder(*words, codes=(0, 1, 3, 4))
+
+
+def test_other_stores_inside(folder: Folder, new_workspace: Callable[..., Workspace]) -> None:
+    """A store in the folder, and what looks like one: left out, and said."""
+    inner = new_workspace("work/inner", init=False)
+    inner("init", "--layout", "tree")
+    inner.write("text.md", "# T\n\nobsidianstone\n")
+    inner("add", "text.md")
+    shutil.rmtree(folder.root / "inner" / ".git")
+    folder.write("deep/file_index/filestore.toml", "not toml [[[")
+    folder.write("deep/file_index/chunked/chunk1.md", "obsidianstone\n")
+    folder.through_every_command()
+    hits = folder("search", "obsidianstone", "--mode", "keyword", "--json").json["hits"]
+    assert [hit["path"] for hit in hits] == ["inner/text.md"]
+
+
+@pytest.mark.parametrize("kind", ["worktree", "submodule"])
+def test_work_trees_of_other_repositories(
+    folder: Folder, new_workspace: Callable[..., Workspace], kind: str
+) -> None:
+    """A linked work tree, and a submodule: `.git` is a file there."""
+    main = new_workspace("main", init=False)
+    main.write("Good.md", f"# A good note\n\nIt says {WORD}.\n")
+    main.git("add", "-A")
+    main.git("commit", "-qm", "one")
+    shutil.rmtree(folder.root)
+    if kind == "worktree":
+        main.git("worktree", "add", "-q", str(folder.root))
+    else:
+        outer = new_workspace("outer", init=False)
+        allowed = ("-c", "protocol.file.allow=always")
+        outer.git(*allowed, "submodule", "add", "-q", str(main.folder), "notes")
+        os.rename(outer.folder / "notes", folder.root)
+        folder.root.joinpath(".git").write_text(
+            f"gitdir: {outer.folder}/.git/modules/notes\n", "utf-8"
+        )
+        config = outer.folder / ".git/modules/notes/config"
+        config.write_text(config.read_text().replace("../../../notes", str(folder.root)))
+    assert (folder.root / ".git").is_file()
+    folder.through_every_command()
+    folder("git", "install")
+    folder("git", "remove")
+
+
+def test_notes_that_change_while_they_are_read(folder: Folder) -> None:
+    """A writer in a loop: each sync ends as it should, and the last one has the last words."""
+    import threading
+
+    folder.init()
+    is_over = threading.Event()
+    path = folder.root / "busy.md"
+
+    def write() -> None:
+        number = 0
+        while not is_over.is_set():
+            path.write_text(f"# Busy\n\nturn t{number}t\n" + "more words\n" * (number % 500))
+            number += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(8):
+            for words in (("sync",), ("status",), ("search", "turn")):
+                done = folder.workspace(*words, code=None)
+                assert done.code in (0, 1, 5), done
+    finally:
+        is_over.set()
+        writer.join()
+    path.write_text("# Busy\n\nat last gabbro\n")
+    folder("sync", codes=(0,))
+    hits = folder("search", "gabbro", "--mode", "keyword", "--json", codes=(0,)).json["hits"]
+    assert hits[0]["path"] == "busy.md"
+    folder("verify", "--level", "full", codes=(0,))
+
+
+def test_a_folder_on_a_disk_that_cannot_be_written(folder: Folder) -> None:
+    """Answers and findings come as ever; what would write to the sidecar says why it cannot."""
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("only root can mount a folder read-only")
+    folder.init()
+    path = str(folder.root)
+    done = subprocess.run(["mount", "--bind", path, path], capture_output=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"nothing can be mounted here: {done.stderr!r}")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", path], check=True, capture_output=True)
+        hits = folder("search", WORD, "--mode", "keyword", "--json", codes=(0,)).json["hits"]
+        assert [(hit["path"], hit["freshness"]) for hit in hits] == [("Good.md", "fresh")]
+        for words in (("status",), ("verify", "--level", "full"), ("ls",), ("links", "Good.md")):
+            folder(*words)
+        folder("sync", codes=(0, 3, 4))
+    finally:
+        os.chdir("/")
+        subprocess.run(["umount", "-l", path], check=True, capture_output=True)
