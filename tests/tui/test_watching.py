@@ -129,6 +129,8 @@ def test_changes_of_documents_in_place_are_told(tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "Home.md").write_text("Where all begins.\n")
+    # What is written into a folder as it is made may be told of the folder alone.
+    (folder / "chunked" / "sub").mkdir(parents=True)
     configuration = str(tmp_path / "configuration")
     with Store.create(
         str(folder), layout="in-place", embedder="builtin", configuration=configuration
