@@ -184,6 +184,14 @@ def contents_linking(catalog: Catalog, keys: Sequence[str]) -> list[tuple[bytes,
     )
 
 
+def contents_with_links(catalog: Catalog) -> Iterator[tuple[bytes, bytes]]:
+    """Path and last good bytes of every searchable file that has links, by id."""
+    return catalog.connection.execute(
+        "SELECT path, data FROM files JOIN contents ON contents.file = files.id"
+        " WHERE files.id IN (SELECT file FROM links) AND state = ''"
+    )
+
+
 def all_paths(catalog: Catalog) -> Iterator[bytes]:
     """The path of every file."""
     return (path for (path,) in catalog.connection.execute("SELECT path FROM files"))

@@ -15,6 +15,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from filestore.config.discovery import DEFAULT_FOLDER
 from filestore.config.layout import SETTINGS
 from filestore.core.paths import TOP, ChunkPath, folder_of
 from filestore.extract import is_read, suffix_is_read, unread_document
@@ -30,7 +31,7 @@ from filestore.extract.ignore_files import RULE_FILES, Applied, Place, entered, 
 from filestore.extract.ignore_hints import Suffixes, places, starting
 from filestore.fs.scan import Choice, FolderRules, TreeRules, TreeRulesError
 
-STORE: Final = "is a filestore store of its own"
+STORE: Final = "is a filestore store of its own, or what is left of one"
 
 _MARKS: Final = (*RULE_FILES, *TOOL_MARKS, SETTINGS)
 """What in a folder says something about it."""
@@ -91,7 +92,7 @@ class _Folder:
         base, notes = self.base, self.notes
         if path:
             base, notes = base + os.fsencode(path.rpartition("/")[2]) + b"/", {}
-            if SETTINGS in marks:
+            if SETTINGS in marks or path.rpartition("/")[2] == DEFAULT_FOLDER:
                 return STORE
             if is_made_by_tools(handle, marks):
                 return ""

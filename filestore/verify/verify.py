@@ -169,7 +169,7 @@ def _read_everything(
     report: VerificationReport,
     on_progress: OnProgress,
 ) -> None:
-    from filestore.verify import _catalog, _files, _fulltext, _vectors
+    from filestore.verify import _catalog, _files, _fulltext, _links, _vectors
 
     with _files.begun(snapshot, sample, report, on_progress) as differing:
         # The pages take a while: what is found meanwhile counts only if they are sound.
@@ -180,6 +180,7 @@ def _read_everything(
         reported = _files.reported(report)
         report.join(vectors)
         _fulltext.check(snapshot, level, sample, report)
+        _links.check(snapshot, report)
         _files.check(snapshot, judged, differing(), reported, report)
         _files.say_what_was_read(report, sample)
     if level == "deep":

@@ -300,8 +300,8 @@ def test_a_large_note(folder: Folder) -> None:
 
 
 def test_large_files_are_read_a_few_at_a_time(folder: Folder, script: Any) -> None:
-    """A folder of 400 MB needs no such memory: what was read is indexed before more is."""
-    for number in range(20):
+    """A folder of 600 MB needs no such memory: what was read is indexed before more is."""
+    for number in range(30):
         folder.write(f"zeros-{number}.md", b"")
         os.truncate(folder.root / f"zeros-{number}.md", 20_000_000)
     folder.init()
@@ -313,8 +313,8 @@ def test_large_files_are_read_a_few_at_a_time(folder: Folder, script: Any) -> No
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n"
     )
     remaining, peak_mib = map(int, script(code, str(folder.root)).stdout.split())
-    assert remaining == 20
-    assert peak_mib < 320
+    assert remaining == 30
+    assert peak_mib < 500
 
 
 @pytest.mark.parametrize("kind", ["link", "file", "database", "catalog"])
