@@ -67,20 +67,19 @@ def run(options: Any) -> int:
     ) as store:
         indexes = is_in_place and not is_service(store.settings.embedder.partition(":")[0])
         if options.json:
-            if indexes:
-                _indexed(store)
+            report = _indexed(store) if indexes else None
             fields = {"layout": store.settings.layout, "embedder": store.settings.embedder}
             fields |= {"root": store.root, "reason": store.chosen_because}
             _output.write_json(make("init", fields))
-            return 0
+            return 0 if report is None or is_clean(report.remaining) else 1
         _output.line(f"created a store in {store.root}")
         _output.line(f"layout {store.settings.layout}, embedder {store.settings.embedder}")
         if options.embedder is None:
             _output.line(f"    {store.chosen_because}")
         if store.embedder is not None and store.embedder.lexical:
             _output.line("the builtin embedder compares words and their parts, not meaning")
-        if indexes:
-            report = _indexed(store)
+        report = _indexed(store) if indexes else None
+        if report is not None:
             _output.line(_output.done(report.applied))
             if not is_clean(report.remaining):
                 _output.line("left for you:")
@@ -88,7 +87,7 @@ def run(options: Any) -> int:
             _output.line("left out: hidden files, and what .gitignore and .filestoreignore name")
         following = "search QUERY" if indexes else "sync" if is_in_place else "add PATH…"
         _output.line(f"next: filestore {following}")
-    return 0
+    return 0 if report is None or is_clean(report.remaining) else 1
 
 
 def _indexed(store: Store) -> SyncReport:

@@ -28,6 +28,7 @@ def run(options: Any) -> int:
     """Show them; 1 where there is none, or one of its own leads nowhere."""
     with _context.open_store(options) as store:
         found = store.links(options.path)
+        is_in_place = store.places.is_in_place
     if options.json:
         _output.write_json(found.to_dict())
     else:
@@ -35,7 +36,7 @@ def run(options: Any) -> int:
             _diagnostics.say(note)
         _list("links from", options.path, found.outgoing)
         _list("links to", options.path, found.incoming)
-        if found.broken:
+        if found.broken and not is_in_place:
             _diagnostics.say("'filestore repair --plan' shows which of them can be repaired")
     return 1 if found.broken or not (found.outgoing or found.incoming) else 0
 

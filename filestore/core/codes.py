@@ -510,7 +510,10 @@ CODES: Final[dict[str, Code]] = {
         step="rebuild-index",
     ),
     "git-operation": Code(
-        severity="I", repair="finish it: until then no chunk file is written", about="process"
+        severity="I",
+        repair="finish it: until then no chunk file is written",
+        repair_in_place="finish it, then 'filestore sync'",
+        about="process",
     ),
     "locked": Code(
         severity="I", repair="wait: another command is writing", about="process", passing=True

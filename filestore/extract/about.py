@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Final
 
-from filestore.extract._markdown import plain_text
-from filestore.extract.base import FRONTMATTER_ERROR, Document
+from filestore.extract import for_name
+from filestore.extract._markdown import plain_text, read_frontmatter
+from filestore.extract._text import decode
+from filestore.extract.base import FRONTMATTER_ERROR, Document, document_text
 from filestore.extract.links import MOST_LINKS, Link, links
 from filestore.extract.markdown_spans import (
     DEFINITION,
@@ -100,6 +102,30 @@ def about(document: Document, *, name: str) -> About:
         tags=_distinct(chain(tags, _inline_tags(visible) if is_note else ())),
         links=_document_links(document, visible, is_note=is_note),
     )
+
+
+def frontmatter_alone(data: bytes, *, name: str) -> Document | None:
+    """A note of which nothing but the frontmatter is written yet: that is its text.
+
+    Args:
+        data: The bytes of a file without any text below its frontmatter.
+        name: Its name or path.
+
+    Returns:
+        None where it is no note, or its frontmatter says nothing.
+
+    Raises:
+        ExtractionError: It is no text.
+    """
+    extractor = for_name(name)
+    if extractor is None or extractor.name != "markdown":
+        return None
+    decoded, _ = decode(data, name=name)
+    text = document_text(decoded, name=name)
+    metadata, _ = read_frontmatter(text)
+    if not metadata:
+        return None
+    return Document(text=text, syntax="text", metadata=metadata, extractor=extractor.label)
 
 
 def _document_links(document: Document, visible: str, *, is_note: bool) -> tuple[Link, ...]:

@@ -8,7 +8,7 @@ from typing import Final
 from filestore.config import settings, user_config
 from filestore.config.discovery import ancestors
 from filestore.config.layout import SETTINGS, Places
-from filestore.core.errors import RefusedError
+from filestore.core.errors import RefusedError, UsageError
 from filestore.embed import reaches_out
 from filestore.embed.models import try_out
 from filestore.fs import disk
@@ -48,6 +48,8 @@ def make(
         WriteFailedError: The folder cannot be written.
     """
     chosen_layout = settings.check_layout(layout)
+    if os.path.lexists(root) and not os.path.isdir(root):
+        raise UsageError(f"{root} is no folder", remedy="name the folder that is to be the store")
     _refuse_inside_store(root)
     tree = settings.tree_of(chosen_layout)
     sidecar = settings.sidecar_folder(root, configuration, tree)

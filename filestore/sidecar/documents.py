@@ -23,7 +23,7 @@ from filestore.config.layout import MAX_SOURCE_BYTES, Places
 from filestore.config.settings import LayoutName
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath
-from filestore.extract.about import about
+from filestore.extract.about import about, frontmatter_alone
 from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
 from filestore.extract.lines import Lines
 from filestore.extract.links import Link
@@ -183,7 +183,11 @@ class InPlace(Layout):
         try:
             document = pending()
         except EmptyDocumentError as error:
-            _fail(look, "empty", error)
+            alone = frontmatter_alone(look.data, name=look.path)
+            if alone is None:
+                _fail(look, "empty", error)
+            else:
+                kept.fill(look, encode(_cut(alone, look, chunker), look.file_hash))
         except FilestoreError as error:
             _fail(look, _code_of_failure(look.path), error)
         else:

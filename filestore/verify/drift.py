@@ -283,7 +283,9 @@ def excluded_moves(drift: Drift) -> list[Finding]:
 
 def is_as_recorded(row: FileRow, look: Observation) -> bool:
     """Whether only stamps differ between a row and what was seen."""
-    return row.file_hash == look.file_hash and (look.pending or row.state == look.state)
+    # What git had as unmerged was excluded for that, not for its bytes.
+    is_told_by_bytes = look.pending and row.detail != UNMERGED
+    return row.file_hash == look.file_hash and (is_told_by_bytes or row.state == look.state)
 
 
 def classify(tree: Tree, row: FileRow | None, look: Observation) -> Finding | None:

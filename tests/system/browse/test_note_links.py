@@ -24,7 +24,8 @@ def notes(run, tmp_path):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
-    assert run("init", "--in-place", "--embedder", "builtin", cwd=folder).code == 0
+    # The frontmatter of one cannot be read, which is told.
+    assert run("init", "--in-place", "--embedder", "builtin", cwd=folder).code == 1
     return folder
 
 
