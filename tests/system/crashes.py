@@ -374,7 +374,7 @@ def truth(folder: Path) -> dict[str, bytes]:
     Of documents in place all files that are not ours, with times and modes: no command changes any.
     """
     top = folder / "file_index"
-    if not top.exists():
+    if is_in_place(folder):
         found = {}
         for path in sorted(folder.rglob("*")):
             name, seen = path.relative_to(folder).as_posix(), path.lstat()
@@ -414,8 +414,12 @@ def opened(folder: Path) -> Any:
 
 def home(folder: Path) -> Path:
     """Where the store of a work tree lies, or would."""
-    top = folder / "file_index"
-    return top if top.exists() else folder
+    return folder if is_in_place(folder) else folder / "file_index"
+
+
+def is_in_place(folder: Path) -> bool:
+    """Whether a scenario is one of `notes`."""
+    return (folder / ".filestoreignore").exists()
 
 
 def apart(work: Callable[[], Any]) -> Any:
@@ -678,6 +682,8 @@ def killed_twice(
 def pairs(names: Sequence[str], count: int, seed: int) -> int:
     """Kill a command at a point, and what completes it at another."""
     chance = random.Random(seed)
+    # Once there is a store `init` has nothing to complete: that is the `sync` of `notes`.
+    names = [name for name in names if name != "init-in-place"]
     tallies = [Tally(name) for name in names]
     for name, tally in zip(names, tallies, strict=True):
         with made(name) as laboratory:

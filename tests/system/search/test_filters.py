@@ -25,7 +25,7 @@ def filtered(workspace: Any) -> Any:
         (["--where", "x=1"], "no file has the key 'x'; keys there are: 'headings', 'mood', 'st"),
         (["--where", "tags=Contract"], "no file has 'tags' = 'Contract'; did you mean 'contract'?"),
         (["--where", "status=3"], "no file has 'status' = '3'; values there are: 'draft', 'final'"),
-        (["--where", "kind=book"], "no file has 'kind' = 'book'; values there are: 'chunk', 'summ"),
+        (["--where", "kind=book"], "no file has 'kind' = 'book'; values there are: 'chunk'"),
         (["--kind", "sumary"], "no file is of kind 'sumary'; did you mean 'summary'?"),
         (["--source", "leese.md"], "no source matches 'leese.md'; did you mean 'lease.md'?"),
         (["--source", "zzz"], "no source matches 'zzz'"),

@@ -17,7 +17,7 @@ SEVERITIES = {
     "model-drift metric-mismatch",
     "W": "metadata-modified untracked moved empty oversized special-file symlink name-collision "
     "unportable-name unsafe-attributes source-modified source-missing ingest-conflict "
-    "extraction-failed frontmatter-ignored "
+    "extraction-failed frontmatter-ignored left-out "
     "source-untracked link-dangling embeddings-damaged index-missing index-behind "
     "fulltext-missing fulltext-behind model-missing chunker-changed",
     "I": "litter leftovers duplicate hand-edited index-foreign git-operation locked",
@@ -26,7 +26,7 @@ SAFE = (
     "modified metadata-modified untracked missing moved leftovers catalog-missing catalog-damaged "
     "embeddings-damaged index-missing index-damaged index-behind index-foreign vector-missing "
     "vector-orphan vector-invalid vector-mismatch map-mismatch fulltext-missing fulltext-damaged "
-    "fulltext-behind fulltext-mismatch metric-mismatch"
+    "fulltext-behind fulltext-mismatch metric-mismatch left-out"
 )
 FINDINGS = st.lists(
     st.builds(Finding, code=st.sampled_from(sorted(CODES)), path=st.sampled_from("abc")),
