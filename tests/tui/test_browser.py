@@ -121,7 +121,7 @@ def test_a_browser_shows_and_works_the_inspector(tmp_path):
             await browser.press("j", "j", words="source/glossary.md")
             await browser.press("e", words="browser")
             await browser.press("s", words="a phrase")
-            await browser.press(*"sensors", "Enter", words="Café notes")
+            await browser.press(*"sensors", "Enter", words="hybrid")
             # Together with a key that follows at once, it would be another key.
             await browser.press("Escape", words="8 resources")
             await browser.press("3", words="nothing is planned")
