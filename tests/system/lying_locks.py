@@ -105,7 +105,7 @@ def pair_at_once(made: Path, work: Path, name: str, rounds: int) -> tuple[int, l
         ended = [child.wait() for child in children]
         refused += sum("got the lock while" in one.err for one in ended)
         wrong += [
-            str(one) for one in ended if one.code not in (0, 1, 3, 4) or "Traceback" in one.err
+            str(one) for one in ended if one.code not in (0, 1, 3, 4, 5) or "Traceback" in one.err
         ]
         wrong += lost(truth(folder), possible) + not_mended(folder)
         shutil.rmtree(folder)

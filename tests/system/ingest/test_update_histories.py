@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from filestore.chunks import chunk_file
-from filestore.config.settings import LAYOUTS
 from filestore.store import Store
 from tests.system.conftest import files_below, prose
 
