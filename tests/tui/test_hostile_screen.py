@@ -46,10 +46,25 @@ WIDE: Final = (
 
 def leaks(output: bytes, planted: list[bytes]) -> list[str]:
     """What in the output could steer a terminal, turn text around, or hide."""
-    raw = [f"raw: {one!r}" for one in planted if one in output and _is_unsafe(one.decode("latin"))]
+    raw = [
+        f"raw: {one!r}"
+        for one in planted
+        if _is_unsafe(one.decode("latin")) and _stands_in(output, one)
+    ]
     text = words_of(output)
     found = [at for at, one in enumerate(text) if _is_unsafe(one)]
     return raw + [repr(text[max(0, at - 30) : at + 30]) for at in found]
+
+
+def _stands_in(output: bytes, payload: bytes) -> bool:
+    """Whether a payload was written as it is.
+
+    One that ends where a sequence begins is none where the whole sequence is a colour or a place
+    of the screen's own: a word that is marked is followed by one.
+    """
+    if not payload.endswith(b"\x1b["):
+        return payload in output
+    return re.search(re.escape(payload) + rb"(?![\d;]*[mH])", output) is not None
 
 
 def _is_unsafe(text: str) -> bool:
