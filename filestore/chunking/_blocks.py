@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _TITLE_LIMIT: Final = 1_000
 _MAX_NESTING: Final = 60  # of block quotes and lists; deeper ones end at the end of the text
+_STRETCH: Final = 1 << 20  # characters
 
 _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 _KINDS: Final[dict[str, Kind]] = {
@@ -33,7 +34,33 @@ def paragraphs(text: str) -> list[Block]:
     return [Block(start=start, kind="prose") for start in starts]
 
 
-def markdown_blocks(text: str) -> list[Block]:
+def markdown_blocks(text: str, *, stretch: int = _STRETCH) -> list[Block]:
+    """The outermost blocks of a Markdown text, each with its start.
+
+    The parser's tokens take many times the room of the text, so it gets a stretch at a time. No
+    block depends on one before it; the last of a stretch may go on behind it, and is read again.
+
+    Args:
+        text: Any string.
+        stretch: How many characters are parsed at once; more where one block is longer.
+    """
+    blocks: list[Block] = []
+    start, length = 0, stretch
+    while start < len(text):
+        end = text.find("\n", start + length - 1) + 1 or len(text)
+        found = _parsed(text[start:end], start)
+        if end == len(text):
+            return [*blocks, *found]
+        if found and found[-1].start == start:
+            length *= 2
+            continue
+        blocks += found[:-1]
+        start, length = (found[-1].start if found else end), stretch
+    return blocks
+
+
+def _parsed(text: str, offset: int) -> list[Block]:
+    """The outermost blocks of a text that stands at an offset of another."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
@@ -41,7 +68,7 @@ def markdown_blocks(text: str) -> list[Block]:
     tokens: list[Token] = []
     # Only "\n" ends a line here; the block parser knows no other once carriage returns are gone.
     parser.block.parse(text.replace("\r", " "), parser, {}, tokens)
-    starts = [0, *(line_end.end() for line_end in LINE_END.finditer(text))]
+    starts = [offset, *(offset + line_end.end() for line_end in LINE_END.finditer(text))]
     boundaries = [
         starts[token.map[0]]
         for token in tokens

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from filestore.chunking import HEADING_SEPARATOR, Piece, Section, join, split
+from filestore.chunking._blocks import markdown_blocks
 
 Syntax = Literal["text", "markdown", "code"]
 
@@ -187,6 +188,13 @@ def test_any_title_and_outline_keep_partition_and_budget(
 def test_splitting_twice_gives_the_same(text: str, syntax: Syntax) -> None:
     """The same input gives the same pieces."""
     assert pieces_of(text, 10, syntax) == pieces_of(text, 10, syntax)
+
+
+@settings(deadline=None, max_examples=300)
+@given(text=MARKDOWN_LIKE, stretch=st.integers(1, 120))
+def test_stretches_change_no_block(text: str, stretch: int) -> None:
+    """However much the parser gets at once: fences, lists, tables, HTML and quotes stay whole."""
+    assert markdown_blocks(text, stretch=stretch) == markdown_blocks(text, stretch=len(text) + 1)
 
 
 @pytest.mark.parametrize("syntax", SYNTAXES)
