@@ -3,8 +3,8 @@
 Apart from `observe`, because a clean tree is recognised by stats and needs no parser.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self
 
 from filestore.core.codes import CODES
 from filestore.core.hashing import content_hash, vector_id
@@ -69,3 +69,7 @@ class Observation:
     def vector_ids(self) -> list[int]:
         """Vector ids of the texts."""
         return [vector_id(key) for key in self.keys]
+
+    def without_content(self) -> Self:
+        """The same, without the bytes and what they say."""
+        return replace(self, data=b"", chunk=None, texts=(), keys=(), record=None)

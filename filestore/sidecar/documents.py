@@ -27,11 +27,10 @@ from filestore.extract.about import about, frontmatter_alone
 from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
 from filestore.extract.lines import Lines
 from filestore.extract.links import Link
-from filestore.extract.pool import Extraction, Pending, needs_child
 from filestore.sidecar.chunker import Chunker
 
 if TYPE_CHECKING:
-    pass
+    from filestore.extract.pool import Pending
 
 _AT_ONCE: Final = 64
 """So many documents are read ahead, and kept together: what is interrupted loses no more."""
@@ -100,6 +99,8 @@ class InPlace(Layout):
 
     def settle(self, seen: Observation) -> None:
         """Read and cut a document, unless that takes a process of its own."""
+        from filestore.extract.pool import needs_child
+
         name = os.path.basename(seen.path)
         if not seen.pending or needs_child(name, len(seen.data)):
             return
@@ -165,6 +166,8 @@ class InPlace(Layout):
         self, looks: Mapping[bytes, Observation], chunker: Chunker
     ) -> Iterator[tuple[bytes, bytes]]:
         """Extract and cut documents, some ahead of others; those that can be read, by key."""
+        from filestore.extract.pool import Extraction
+
         extraction = Extraction(workers=self._processes)
         try:
             begun = [
@@ -178,7 +181,7 @@ class InPlace(Layout):
         finally:
             extraction.close()
 
-    def _fill(self, look: Observation, pending: Pending, chunker: Chunker) -> None:
+    def _fill(self, look: Observation, pending: "Pending", chunker: Chunker) -> None:
         """Fill in what a document says, or why it cannot be read."""
         try:
             document = pending()

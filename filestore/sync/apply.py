@@ -42,6 +42,9 @@ class SyncReport(JsonObject):
     """Why texts were left without embedding, where they were to be embedded."""
 
 
+Move = tuple[ChunkPath, Observation]
+"""Old path, and what was seen at the new one."""
+
 Accepts = Callable[[Observation | tuple[ChunkPath, OSError]], bool]
 """Asked of each file as it is read, or cannot be, whether it is to be followed."""
 
@@ -222,8 +225,7 @@ class _Applying:
     def follow(self, seen: drift.Drift) -> None:
         """Follow moves, and forget what is gone."""
         if seen.moves or seen.edited_moves:
-            stamps = [max(look.values[1:3]) for _, look in seen.moves]
-            self._commit.move(seen.moves, self._clock.wait_past(max(stamps, default=0)))
+            seen = replace(seen, moves=tuple(self._moved(seen.moves)))
             self.remaining += drift.excluded_moves(seen)
             self._commit.repoint(seen.edited_moves)
             self.written = True
@@ -234,6 +236,22 @@ class _Applying:
             self._commit.forget(seen.left_out)
             self.written = True
         self.applied += [one for one in drift.missing_findings(seen) if one.safe]
+
+    def _moved(self, moves: Sequence[Move]) -> Iterator[Move]:
+        """Follow files to their new names; yields those that still were as they were found.
+
+        What changed or went since is drift of its own, for the next look at the tree.
+        """
+        found = {look.path: (old, look) for old, look in moves}
+        stamp = max((max(look.values[1:3]) for _, look in moves), default=0)
+        for read_from_ns, looks, _ in settled(self._snapshot, list(found), self._clock, stamp):
+            same = [
+                (found[look.path][0], look)
+                for look in looks
+                if _content(look) == _content(found[look.path][1])
+            ]
+            self._commit.move(same, read_from_ns)
+            yield from ((old, look.without_content()) for old, look in same)
 
     def index(self, seen: drift.Drift, accepts: Accepts) -> None:
         """Read the files that may differ, and index those that do."""
@@ -282,6 +300,10 @@ class _Applying:
             else:
                 changed.append(look)
         return changed
+
+
+def _content(look: Observation) -> tuple[bytes, str]:
+    return look.file_hash, look.state
 
 
 def _is_known(row: FileRow | None, look: Observation) -> bool:

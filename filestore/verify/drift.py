@@ -42,7 +42,7 @@ class Drift:
     to_read: tuple[ChunkPath, ...]
     """Added and changed paths, to be read and compared."""
     moves: tuple[tuple[ChunkPath, Observation], ...]
-    """Old path, and what was seen at the new one, which has the same content."""
+    """Old path, and what was seen at the new one, which has the same content; without its bytes."""
     edited_moves: tuple[tuple[ChunkPath, ChunkPath], ...] = ()
     """Old path and new path of files that were moved and edited; the new ones are to be read."""
     gone: tuple[ChunkPath, ...]
@@ -176,6 +176,7 @@ class _Arrivals:
         self._layout = layout
         self._unmerged = unmerged
         self._seen: dict[ChunkPath, Observation] = {}
+        self._origins: dict[ChunkPath, bytes] = {}
 
     def moves(self) -> list[tuple[ChunkPath, Observation]]:
         """Old path, and what was seen at the new one: the same content."""
@@ -207,19 +208,19 @@ class _Arrivals:
         self._read(path for path in self._found.added if path not in self._seen)
         return match_moves(
             origins,
-            {
-                path: look.chunk.origin.encode()
-                for path, look in self._seen.items()
-                if look.chunk and look.chunk.origin and path not in taken
-            },
+            {path: origin for path, origin in self._origins.items() if path not in taken},
         )
 
     def _read(self, paths: Iterable[ChunkPath]) -> None:
         for look in self._files.look_at(
             self._places, list(paths), self._layout, unmerged=self._unmerged
         ):
-            if isinstance(look, Observation):
-                self._seen[look.path] = look
+            if not isinstance(look, Observation):
+                continue
+            if look.chunk and look.chunk.origin:
+                self._origins[look.path] = look.chunk.origin.encode()
+            # As many may have come as there are: what they hold is read again by who needs it.
+            self._seen[look.path] = look.without_content()
 
 
 def _recorded_sizes(catalog: Catalog, paths: Iterable[ChunkPath]) -> set[int]:

@@ -16,7 +16,7 @@ from filestore.core.paths import ChunkPath, Tree, folder_of, inside
 from filestore.fs.scan import PackedFolder, unpack_names
 
 MAX_UNITS: Final = 255
-"""Of a name: bytes of UTF-8 on most file systems, UTF-16 units on others."""
+"""Of a name: bytes of UTF-8 on most file systems, UTF-16 units, which are never more, on others."""
 
 _FOLDERS: Final = 300
 _FORBIDDEN: Final = re.compile(r'[<>:"|?*\\]')
@@ -27,6 +27,8 @@ _ALIKE: Final = bytes.maketrans(_LETTERS + b" ", b"x" * len(_LETTERS) + b".")
 _ALIKE_DEVICE: Final = re.compile(rb"\0xxx(?:[0-9]?[.\0]|[^\0]*\$)")
 """Every letter of a device's name becomes x, so that one search finds what may be one; `notes.md`,
 which only begins with such letters, is none."""
+_DEVICE: Final = re.compile(rb"\0(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9])[.\0]", re.I)
+"""Slower than the search before it, and exact: `rom 1.md` is none."""
 
 
 def why_unportable(name: str) -> str:
@@ -39,9 +41,10 @@ def why_unportable(name: str) -> str:
         encoded = name.encode()
     except UnicodeEncodeError:
         return "its bytes are not UTF-8"
-    control = next((one for one in name if unicodedata.category(one) == "Cc"), "")
-    if control:
-        return f"it holds the control character U+{ord(control):04X}"
+    if not name.isprintable():
+        for sign in name:
+            if unicodedata.category(sign) == "Cc":
+                return f"it holds the control character U+{ord(sign):04X}"
     forbidden = _FORBIDDEN.search(name)
     if forbidden:
         return f"Windows allows no {forbidden[0]} in a name"
@@ -49,8 +52,7 @@ def why_unportable(name: str) -> str:
         return f"{name.partition('.')[0]} is the name of a device on Windows"
     if name.endswith((".", " ")):
         return f"Windows drops the {'dot' if name.endswith('.') else 'space'} at its end"
-    units = len(name.encode("utf-16-le")) // 2
-    if max(len(encoded), units) > MAX_UNITS:
+    if len(encoded) > MAX_UNITS:
         return f"it has {len(encoded)} bytes, at most {MAX_UNITS} are safe"
     return ""
 
@@ -72,9 +74,14 @@ def unportable(tree: Tree, folders: Mapping[ChunkPath, PackedFolder]) -> Iterato
         if is_plain(packed.names):
             continue
         for name in unpack_names(packed.names):
-            reason = why_unportable(name) if _is_ours(name) else ""
+            reason = why_unportable(name) if is_ours(tree, name) else ""
             if reason:
                 yield _finding(tree, "unportable-name", inside(folder, name), reason)
+
+
+def is_ours(tree: Tree, name: str) -> bool:
+    """Whether a name is that of a chunk file, a record or a document; others are litter."""
+    return not tree.folder or (name.endswith((".md", ".json")) and not name.startswith("."))
 
 
 def _blocks(folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[bytes]:
@@ -103,7 +110,9 @@ def is_plain(names: bytes) -> bool:
         if not start:
             return False
     alike = b"\0%b\0" % names.translate(_ALIKE)
-    return b".\0" not in alike and _ALIKE_DEVICE.search(alike) is None
+    if b".\0" in alike:
+        return False
+    return _ALIKE_DEVICE.search(alike) is None or _DEVICE.search(b"\0%b\0" % names) is None
 
 
 def collisions(tree: Tree, folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[Finding]:
@@ -164,11 +173,6 @@ def _folder_paths(folders: Mapping[ChunkPath, PackedFolder]) -> list[ChunkPath]:
             found.add(path)
             path = folder_of(path)
     return sorted(found)
-
-
-def _is_ours(name: str) -> bool:
-    """Whether a name is that of a chunk file or a record; others are litter."""
-    return name.endswith((".md", ".json")) and not name.startswith(".")
 
 
 def _finding(tree: Tree, code: str, path: ChunkPath, detail: str) -> Finding:

@@ -32,7 +32,7 @@ from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.verify import drift, recorded_state, source_check, source_drift
 from filestore.verify.drift import Drift
-from filestore.verify.names import why_unportable
+from filestore.verify.names import is_ours, why_unportable
 
 MOST_PATHS: Final = 5_000
 
@@ -233,8 +233,7 @@ def _edited_moves(
 def _names(tree: Tree, rows: Mapping[ChunkPath, FileRow]) -> Iterator[Finding]:
     for path in rows:
         name = path.rpartition("/")[2]
-        is_ours = name.endswith((".md", ".json")) and not name.startswith(".")
-        reason = why_unportable(name) if is_ours else ""
+        reason = why_unportable(name) if is_ours(tree, name) else ""
         if reason:
             yield Finding(code="unportable-name", path=tree.store_path(path), detail=reason)
 

@@ -20,7 +20,7 @@ from filestore.core.paths import ChunkPath, Tree
 from filestore.core.schema import make
 from filestore.git import repository
 from filestore.git.process import Answer, Blobs, NoAnswerError, ask
-from filestore.verify.names import why_unportable
+from filestore.verify.names import is_ours, why_unportable
 
 _NOT_CHECKED: Final = ("files that are not staged", "catalog", "vectors")
 _DIFF: Final = ("diff-index", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames")
@@ -112,9 +112,9 @@ def unportable(tree: Tree, staged: Iterable[ChunkPath]) -> Iterator[Finding]:
     """Staged names, also of folders, that some file system cannot hold; pure."""
     reported: set[str] = set()
     for path in staged:
-        if not path.endswith((".md", ".json")):
-            continue
         parts = path.split("/")
+        if not is_ours(tree, parts[-1]):
+            continue
         for depth, name in enumerate(parts, 1):
             named = ChunkPath("/".join(parts[:depth]))
             reason = why_unportable(name)

@@ -90,3 +90,55 @@ def test_a_file_that_changes_while_it_is_read(
     # Three bytes of a chunk file are a frontmatter without an end.
     told = {"malformed-frontmatter", "missing", "source-modified"}
     assert set(workspace.drift()) <= told
+
+
+def _edit(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"And a new line.\n")
+
+
+@pytest.mark.parametrize("change", [_remove, _edit, _become_folder])
+@pytest.mark.parametrize("is_edited", [False, True])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_moved_file_that_changes_before_it_is_followed(
+    workspace: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    in_place: bool,
+    is_edited: bool,
+    change: Callable[[Path], None],
+) -> None:
+    """It is found as moved, and is another by then: the sync after that one settles it."""
+    workspace.write("notes/manual.md", "# Manual\n\nThe pump needs care.\n")
+    workspace.write("notes/other.md", "# Other\n\nThe valve needs care.\n")
+    if in_place:
+        workspace("init", "--in-place", "notes")
+        path = workspace.folder / "notes" / "manual.md"
+        store = ("--store", "notes")
+    else:
+        workspace("add", "notes/manual.md", "notes/other.md")
+        path = workspace.folder / "file_index/chunked/manual.md/chunk1.md"
+        store = ()
+    moved = path.with_name("moved.md")
+    path.rename(moved)
+    if is_edited:
+        moved.write_bytes(moved.read_bytes() + b"One more line.\n")
+    openings: list[int] = []
+    real_open = os.open
+
+    def opening(what: Any, *rest: Any, **named: Any) -> int:
+        if os.path.basename(os.fsdecode(what)) == moved.name:
+            openings.append(1)
+            if len(openings) == 2:
+                change(moved)
+        return real_open(what, *rest, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", opening)
+        assert workspace(*store, "sync", code=None).code in (0, 1)
+    assert len(openings) > 1 or (in_place and is_edited)
+    if moved.is_dir():
+        moved.rmdir()
+    workspace(*store, "sync", code=None)
+    found = workspace(*store, "search", "pump", "--mode", "keyword", "--json", code=None).json
+    assert [hit["freshness"] for hit in found["hits"]] == ["fresh"] * moved.exists()
+    told = workspace(*store, "verify", "--level", "full", "--json", code=None).json["findings"]
+    assert {one["code"] for one in told} <= {"source-modified", "hand-edited"}

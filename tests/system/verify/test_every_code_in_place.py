@@ -173,9 +173,9 @@ def not_utf8(scene: Scene) -> str:
 
 
 def unportable(scene: Scene) -> str:
-    written(b"About devices.\n", "what?/aux.md")(scene)
+    written(b"About devices.\n", "what?/aux.txt")(scene)
     scene.workspace.sync(code=1)
-    return "what?/aux.md"
+    return "what?/aux.txt"
 
 
 def collected(scene: Scene) -> str:

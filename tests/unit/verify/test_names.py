@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from filestore.config.layout import folded_path
-from filestore.core.paths import CHUNKS
+from filestore.core.paths import CHUNKS, IN_PLACE
 from filestore.fs.scan import pack_folder
 from filestore.verify.names import collisions, is_plain, unportable, why_unportable
 
@@ -122,9 +122,10 @@ def test_composition_is_a_collision():
 
 
 def test_litter_is_nobodys_name():
-    """Hidden files and files that are no chunks are not held to it."""
+    """Hidden files and files that are no chunks are not held to it; in place all are documents."""
     tree = {"r": [".a:b.md", "what?.txt"]}
     assert list(unportable(CHUNKS, packed(tree))) == []
+    assert len(list(unportable(IN_PLACE, packed(tree)))) == 2
 
 
 @pytest.mark.parametrize("name", ["contract.md", "notes.md", "oct2026.md", "part-1.md", "plan.md"])
