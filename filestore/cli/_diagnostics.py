@@ -4,13 +4,17 @@ import contextlib
 import os
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filestore.cli import EXIT_INTERRUPTED
 from filestore.core.errors import FilestoreError
+from filestore.core.findings import is_clean
 from filestore.core.progress import OnProgress, Progress
 from filestore.core.safe_text import safe_text
 from filestore.core.schema import make
+
+if TYPE_CHECKING:
+    from filestore.sync.apply import SyncReport
 
 _FILES = 128
 """So many files must be allowed to be open: a sync of a large store has half as many."""
@@ -30,6 +34,14 @@ def report(error: FilestoreError, *, as_json: bool) -> int:
         if error.remedy:
             say(f"  try: {error.remedy}")
     return error.exit_code
+
+
+def exit_code_of(report: "SyncReport") -> int:
+    """The exit code of a sync; says why texts were left without vectors."""
+    left = left_without(report.problem)
+    if report.mass_missing:
+        return 4
+    return left or (0 if is_clean(report.remaining) else 1)
 
 
 def left_without(problem: FilestoreError | None) -> int:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from filestore.core.codes import CODES
-from filestore.core.findings import Finding
+from filestore.core.findings import Finding, is_clean
 from filestore.core.safe_text import safe_json, safe_text, shown_path
 from filestore.core.schema import make
 
 if TYPE_CHECKING:
     from filestore.repair.undo import UndoResult
+    from filestore.sync.apply import SyncReport
 
 WIDTH: Final = 80
 """Columns of a terminal."""
@@ -149,7 +150,7 @@ def pages(numbers: Sequence[int]) -> str:
 
 _DONE: Final = {
     "rebuild-catalog": ("rebuilt the catalog", ""),
-    "salvage": ("kept the sound embeddings", ""),
+    "salvage": ("rebuilt the embeddings from those that are sound", ""),
     "index": ("indexed", "new file"),
     "reindex": ("re-indexed", "changed file"),
     "update-record": ("updated the metadata of", "file"),
@@ -176,6 +177,17 @@ def done(applied: Iterable[Finding]) -> str:
 def embedded(number: int, reused: int) -> str:
     """How many texts were embedded, and how many were not for being in the cache."""
     return f"embedded {count(number, 'text')} ({reused:,} from cache)"
+
+
+def synced(report: "SyncReport") -> None:
+    """Say what a sync did, and what it left."""
+    line(done(report.applied))
+    line(embedded(report.embedded, report.reused))
+    if any(one.code == "missing" and not one.in_place for one in report.applied):
+        line("to restore a missing file: filestore repair --path PATH --write-files")
+    if not is_clean(report.remaining):
+        line("left for you:")
+    findings(report.remaining)
 
 
 def turned(done: "UndoResult | None", *, word: str, as_json: bool) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from filestore.cli import _diagnostics, _output
 from filestore.config.discovery import DEFAULT_FOLDER
 from filestore.core.errors import UsageError
-from filestore.core.findings import is_clean
 from filestore.core.schema import make
 from filestore.embed import is_service
 from filestore.store import Store
@@ -66,28 +65,30 @@ def run(options: Any) -> int:
         endpoint=options.endpoint,
     ) as store:
         indexes = is_in_place and not is_service(store.settings.embedder.partition(":")[0])
-        if options.json:
-            report = _indexed(store) if indexes else None
-            fields = {"layout": store.settings.layout, "embedder": store.settings.embedder}
-            fields |= {"root": store.root, "reason": store.chosen_because}
-            _output.write_json(make("init", fields))
-            return 0 if report is None or is_clean(report.remaining) else 1
-        _output.line(f"created a store in {store.root}")
-        _output.line(f"layout {store.settings.layout}, embedder {store.settings.embedder}")
-        if options.embedder is None:
-            _output.line(f"    {store.chosen_because}")
-        if store.embedder is not None and store.embedder.lexical:
-            _output.line("the builtin embedder compares words and their parts, not meaning")
+        if not options.json:
+            _made(store, was_chosen=options.embedder is not None)
         report = _indexed(store) if indexes else None
+        code = _diagnostics.exit_code_of(report) if report is not None else 0
+        if options.json:
+            fields: dict[str, Any] = {"layout": store.settings.layout, "sync": report}
+            fields |= {"embedder": store.settings.embedder, "reason": store.chosen_because}
+            _output.write_json(make("init", fields | {"root": store.root}))
+            return code
         if report is not None:
-            _output.line(_output.done(report.applied))
-            if not is_clean(report.remaining):
-                _output.line("left for you:")
-            _output.findings(report.remaining)
+            _output.synced(report)
             _output.line("left out: hidden files, and what .gitignore and .filestoreignore name")
         following = "search QUERY" if indexes else "sync" if is_in_place else "add PATH…"
         _output.line(f"next: filestore {following}")
-    return 0 if report is None or is_clean(report.remaining) else 1
+    return code
+
+
+def _made(store: Store, *, was_chosen: bool) -> None:
+    _output.line(f"created a store in {store.root}")
+    _output.line(f"layout {store.settings.layout}, embedder {store.settings.embedder}")
+    if not was_chosen:
+        _output.line(f"    {store.chosen_because}")
+    if store.embedder is not None and store.embedder.lexical:
+        _output.line("the builtin embedder compares words and their parts, not meaning")
 
 
 def _indexed(store: Store) -> SyncReport:

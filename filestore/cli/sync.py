@@ -4,7 +4,6 @@ import argparse
 from typing import Any
 
 from filestore.cli import _context, _diagnostics, _output
-from filestore.core.findings import is_clean
 
 EXAMPLE = "filestore sync"
 
@@ -35,18 +34,9 @@ def run(options: Any) -> int:
             deep=options.deep,
             on_progress=on_progress,
         )
-    clean = is_clean(report.remaining)
-    left = _diagnostics.left_without(report.problem)
+    code = _diagnostics.exit_code_of(report)
     if options.json:
         _output.write_json(report.to_dict())
     else:
-        _output.line(_output.done(report.applied))
-        _output.line(_output.embedded(report.embedded, report.reused))
-        if any(one.code == "missing" and not one.in_place for one in report.applied):
-            _output.line("to restore a missing file: filestore repair --path PATH --write-files")
-        if not clean:
-            _output.line("left for you:")
-        _output.findings(report.remaining)
-    if report.mass_missing:
-        return 4
-    return left or (0 if clean else 1)
+        _output.synced(report)
+    return code

@@ -107,7 +107,7 @@ SHAPES: Final[dict[str, str]] = {
     " interval_95:[number]",
     "QuestionResult": "id=question.id:text|null line=question.line:number"
     " query=question.query:text modes=scores:{Scores}",
-    "init": "root:text layout:text embedder:text reason:text",
+    "init": "root:text layout:text embedder:text reason:text sync:SyncReport|null",
     "open": "root:text document:text line:number|null page:number|null command:[text]",
     "rm": "removed:[Removed]",
     "Removed": "resource:text files=paths:[below] undo:text|null",

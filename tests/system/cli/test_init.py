@@ -20,7 +20,7 @@ def test_makes_a_store(run: Any, tmp_path: Path) -> None:
     assert done.code == 0
     made = done.json
     assert "no model that compares meaning is here" in made.pop("reason")
-    assert made == {"root": str(root), "layout": "tree", "embedder": "builtin"}
+    assert made == {"root": str(root), "layout": "tree", "embedder": "builtin", "sync": None}
     assert (root / ".gitignore").read_text() == ".sidecar/\n.undo/\n.filestore-tmp-*\n"
     assert "eol=lf" in (root / ".gitattributes").read_text()
     assert 'layout = "tree"' in (root / "filestore.toml").read_text()

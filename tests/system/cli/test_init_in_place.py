@@ -69,6 +69,8 @@ def test_only_two_names_are_new(run: Any, notes: Path, words: tuple[str, ...]) -
     every, before = snapshot(notes), _theirs(notes)
     done = run("init", *words, "--json", cwd=notes)
     assert (done.code, done.json["layout"], done.json["root"]) == (1, "in-place", str(notes))
+    assert done.json["sync"]["embedded"] > 0
+    assert done.json["sync"]["remaining"]
     assert _theirs(notes) == before
     assert _new(notes, every) == OURS
     assert 'layout = "in-place"' in (notes / "filestore.toml").read_text()
