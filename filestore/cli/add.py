@@ -32,7 +32,9 @@ originals outside the work tree are looked at by 'status' and 'update' once the 
 _SHOWN: Final = 10
 """Lines of one kind printed for one folder; the rest is counted, and listed with ``--json``."""
 _REASONS: Final = 5
-"""Reasons named in the sentence about a partial success, the most frequent first."""
+"""Reasons named at the end of a partial success, the most frequent first."""
+_NUMBERED: Final = re.compile(r"(?<!at most )\b\d[\d,.]* (\w+?)s?\b")
+_QUOTED: Final = re.compile(r"'[^']*'|\S+://\S+")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +86,7 @@ def run(options: Any) -> int:
 
 
 def _say_partial(report: "AddReport") -> None:
-    """What became of how many documents, and why some failed, in one sentence."""
+    """What became of how many documents, and why some failed: a line a reason."""
     reasons = Counter(
         _reason(failed.source, failed.error) for failed in report.failed if failed.error is not None
     )
@@ -93,13 +95,14 @@ def _say_partial(report: "AddReport") -> None:
     if rest:
         told.append(f"{rest:,} × something else")
     done = [f"{status} {number:,}" for status, number in report.counts.items()]
-    head = f"{', '.join(done)}, failed {len(report.failed):,}: "
-    for line in _output.folded(f"{head}{'; '.join(told)}", indent=4):
-        _diagnostics.say(line)
+    _diagnostics.say(f"{', '.join(done)}, failed {len(report.failed):,}:")
+    for one in told:
+        for line in _output.folded(f"    {one}", indent=8):
+            _diagnostics.say(line)
 
 
 def _reason(path: str, error: FilestoreError) -> str:
-    """Why a document failed, without what only this one has: its name, what was found in it."""
+    """Why a document failed, without what only this one has: names, numbers, what was found."""
     names = sorted({path, os.path.basename(path)} - {""}, key=len, reverse=True)
     text = error.message.partition(", found ")[0]
     for name in names:
@@ -107,6 +110,7 @@ def _reason(path: str, error: FilestoreError) -> str:
     text = text.removesuffix(": …").replace(" …: ", ": ")
     for start in ("…: ", "… ", "is "):
         text = text.removeprefix(start)
+    text = _NUMBERED.sub(r"… \1s", _QUOTED.sub("…", text))
     return safe_text(text, keep_newlines=False)
 
 

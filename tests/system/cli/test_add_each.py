@@ -95,7 +95,7 @@ def test_many_failures_are_cut_short_in_words(workspace: Any) -> None:
     done = workspace("add", "shelf", code=5)
     assert done.stderr.count("failed ..") == 10
     assert "… and 4 more" in done.stderr
-    assert done.stderr.endswith("added 1, failed 14: 14 × empty: expected text\n")
+    assert done.stderr.endswith("added 1, failed 14:\n    14 × empty: expected text\n")
     assert len(workspace.json("add", "shelf", code=5)["failed"]) == 14
 
 
