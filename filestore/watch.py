@@ -284,7 +284,8 @@ def _updated(watcher: _Watcher, report: "UpdateReport") -> Iterator[Event]:
     """Say what was re-ingested; the same failure once, not at every scan."""
     failed = tuple(f"{one.source}: {one.error}" for one in report.failed)
     is_new, watcher.unread = failed != watcher.unread, failed
-    if report.updated or report.removed or report.conflicts or (failed and is_new):
+    written = (*report.added, *report.updated, *report.removed)
+    if written or report.conflicts or (failed and is_new):
         yield Updated(report=report)
 
 

@@ -51,6 +51,8 @@ class Record:
     """Name, version and token budget, such as ``structure/1:256``."""
     documents: tuple[SourceDocument, ...]
     """In reading order; a file has exactly one."""
+    each: bool = False
+    """Whether its source was added as one of the children of a folder."""
 
 
 def parse(data: bytes) -> Record:
@@ -103,6 +105,7 @@ def _build(table: Any) -> Record:
         kind=kind,
         chunker=_text(table["chunker"]),
         documents=documents,
+        each=table.get("each") is True,
     )
 
 
@@ -132,6 +135,7 @@ def serialize(record: Record) -> bytes:
     table |= {
         "source": record.source,
         "kind": record.kind,
+        **({"each": True} if record.each else {}),
         "chunker": record.chunker,
         "documents": [_document(document) for document in record.documents],
     }

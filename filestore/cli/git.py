@@ -165,7 +165,7 @@ def _follow(options: Any) -> int:
 def _followed(report: "UpdateReport") -> list[str]:
     lines = [
         f"{one.status} {shown_path(one.resource)} from its original"
-        for one in (*report.updated, *report.removed)
+        for one in (*report.added, *report.updated, *report.removed)
     ]
     if report.conflicts:
         files = _output.count(len(report.conflicts), "file")

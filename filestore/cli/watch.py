@@ -100,7 +100,7 @@ def _counts(found: "tuple[Any, ...]") -> dict[str, int]:
 def _updated_json(report: "UpdateReport") -> dict[str, Any]:
     return {
         "event": "updated",
-        "updated": [one.resource for one in (*report.updated, *report.removed)],
+        "updated": [one.resource for one in (*report.added, *report.updated, *report.removed)],
         "conflicts": [CHUNKS.store_path(ChunkPath(one["path"])) for one in report.conflicts],
         "failed": [one.source for one in report.failed],
     }

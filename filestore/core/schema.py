@@ -26,8 +26,10 @@ SHAPES: Final[dict[str, str]] = {
     "AddReport": "added:[Outcome] updated:[Outcome] unchanged:[Outcome] failed:[Outcome]"
     " conflicts:[Conflict]" + _EMBEDDED + " not_embedded?=problem:Problem"
     " ignored?:number other?:number skipped?:[Passed]",
-    "UpdateReport": "updated:[Outcome] removed:[Outcome] unchanged:[Outcome] failed:[Outcome]"
-    " conflicts:[Conflict] plan:UpdatePlan" + _EMBEDDED + " not_embedded?=synced.problem:Problem"
+    "UpdateReport": "added:[Outcome] updated:[Outcome] removed:[Outcome] unchanged:[Outcome]"
+    " failed:[Outcome] conflicts:[Conflict] plan:UpdatePlan"
+    + _EMBEDDED
+    + " not_embedded?=synced.problem:Problem"
     " generation=synced.generation:number applied=synced.applied:[PlainFinding]"
     " remaining:[Finding] undo:text|null",
     "update --plan": "plan:UpdatePlan",

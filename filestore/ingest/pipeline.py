@@ -198,7 +198,7 @@ class Ingest:
             begun.named = named
             self._follow_renames(begun, named)
             before = begun.before
-            unchanged = not begun.renames and self._is_unchanged(source, before, begun.fresh)
+            unchanged = not begun.renames and self._is_unchanged(begun, named)
             existing = self._existing(begun) if unchanged or self._lineage.conflicts else []
             waiting = self._waiting(named, existing)
             if unchanged and not waiting:
@@ -305,10 +305,9 @@ class Ingest:
             if file.path in self._lineage.conflicts
         }
 
-    def _is_unchanged(
-        self, source: SourcePath, before: Record | None, fresh: Mapping[str, Original]
-    ) -> bool:
-        if before is None:
+    def _is_unchanged(self, begun: Begun, named: Named) -> bool:
+        source, before, fresh = begun.source, begun.before, begun.fresh
+        if before is None or before.each != self._naming.is_child(source, named):
             return False
         known = {document.source: document for document in before.documents}
         if source.gone == "keep" or source.drops is not None:
@@ -346,6 +345,7 @@ class Ingest:
                 ),
                 *(known[source] for source in sorted(gone & known.keys())),
             ),
+            each=self._naming.is_child(begun.source, named),
         )
         same = record == named.before and not (done.writes or done.deletions)
         copies = self._copies(begun, described, before)

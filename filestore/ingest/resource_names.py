@@ -137,6 +137,16 @@ class Naming:
         path, tree = os.path.realpath(source.path), os.path.realpath(self._tree)
         return source.recorded is None and not self.is_copied(source) and not is_below(path, tree)
 
+    def is_child(self, source: SourcePath, named: Named) -> bool:
+        """Whether a source is one of the children of a folder, each of which is a resource."""
+        if named.original is not None:
+            return False
+        if source.found_in is not None or named.before is None or not named.before.each:
+            return source.found_in is not None
+        was, now = os.path.dirname(named.before.source), os.path.dirname(named.reference)
+        # One that was moved out of the folder is none of its children any more.
+        return was == now or not os.path.isdir(os.path.join(self._places.root, was))
+
     def _check_overlap(self, source: SourcePath, reference: str, resource: str) -> None:
         """Refuse a document that is, or would be at the next update, part of another resource."""
         owner = self._documents.get(reference) or self._owners.get(reference)

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from filestore.catalog import UnknownResourceError
 from filestore.core.errors import UsageError
 from filestore.core.findings import Finding, worst_first
-from filestore.core.paths import ChunkPath, is_below
+from filestore.core.paths import TOP, ChunkPath, is_below
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
@@ -70,6 +70,8 @@ class SourceChange(JsonObject):
     """How many chunk files were made from those that are gone."""
     edited: int = 0
     """How many of these were edited by hand."""
+    found_in: str = ""
+    """The folder of which it is a new child, where each child is a resource."""
 
     @property
     def moved_to(self) -> str:
@@ -119,6 +121,11 @@ class UpdateReport(JsonObject):
     def of(self, status: str) -> list[Outcome]:
         """The outcomes of one kind."""
         return [one for one in self.ingested.outcomes if one.status == status]
+
+    @property
+    def added(self) -> list[Outcome]:
+        """New children of folders each child of which is a resource."""
+        return self.of("added")
 
     @property
     def updated(self) -> list[Outcome]:
@@ -177,7 +184,7 @@ def look(snapshot: StoreSnapshot, wanted: Wanted) -> UpdatePlan:
         UnknownResourceError: There is none of a name.
     """
     work = _Looking(snapshot, wanted)
-    changes = [work.change(*record) for record in work.records]
+    changes = [*(work.change(*record) for record in work.records), *work.new_children()]
     return UpdatePlan(
         changes=tuple(one for one in changes if one.has_news or one.gone),
         outside=tuple(work.drift.outside),
@@ -231,8 +238,13 @@ class _Looking:
 
     @cached_property
     def _new(self) -> NewFiles:
-        resources = frozenset(resource for _, resource, _ in self.records)
-        return source_drift.untracked(self._snapshot, self._reachable, resources=resources)
+        wanted = self._wanted
+        return source_drift.untracked(
+            self._snapshot,
+            self._reachable,
+            followed_only=wanted.followed_only,
+            resources=wanted.resources or None,
+        )
 
     @cached_property
     def _missing(self) -> dict[str, str]:
@@ -320,6 +332,24 @@ class _Looking:
             chunks=len(rows),
             edited=sum(row.edited for row in rows),
         )
+
+    def new_children(self) -> Iterator[SourceChange]:
+        """What came to folders each child of which is a resource."""
+        there, wanted = set(self._went.values()), self._wanted
+        for new in self._new.files:
+            place = os.path.realpath(os.path.join(self._snapshot.places.root, new.source))
+            is_meant = new.is_followed or not wanted.followed_only
+            is_meant = is_meant and (not wanted.around or is_below(place, wanted.around))
+            if new.found_in and is_meant and new.source not in there:
+                yield SourceChange(
+                    resource=new.resource,
+                    record_path=TOP,
+                    source=new.source,
+                    place=new.source,
+                    new=(new.source,),
+                    renamed={},
+                    found_in=new.found_in,
+                )
 
     def _is_followed_to(self, document: str, source: str) -> bool:
         """Whether a missing document is still one of its resource where it went."""
@@ -431,8 +461,14 @@ def _sources(snapshot: StoreSnapshot, planned: UpdatePlan) -> Iterable[SourcePat
         if not (change.has_news or (planned.remove_gone and change.gone)):
             continue
         is_lost = change.is_all_gone
+        root = snapshot.places.root
+        if change.found_in:
+            folder = os.path.normpath(os.path.join(root, change.found_in))
+            path = os.path.join(folder, change.resource)
+            yield SourcePath(path=path, resource=change.resource, implied=True, found_in=folder)
+            continue
         yield SourcePath(
-            path=os.path.normpath(os.path.join(snapshot.places.root, change.place)),
+            path=os.path.normpath(os.path.join(root, change.place)),
             resource=change.resource,
             named=True,
             recorded=change.place,

@@ -12,6 +12,7 @@ import orjson
 
 from filestore.catalog import Catalog, queries
 from filestore.config.layout import Places
+from filestore.config.settings import Follow
 from filestore.core.findings import Finding
 from filestore.core.hashing import ORIGIN_PREFIX
 from filestore.core.paths import StorePath, is_below
@@ -76,6 +77,9 @@ class NewFile:
     """Whose folder it lies in; "" for a file among the copies."""
     is_followed: bool
     """Whether the resource is to have it without being asked."""
+    found_in: str = ""
+    """The folder of which it is a child, where each child is a resource; `resource` is to be its
+    name, and it may be a folder itself."""
 
 
 @dataclass(slots=True)
@@ -108,34 +112,57 @@ def untracked(
     from filestore.extract.folder import documents
 
     places, catalog = snapshot.places, snapshot.catalog
+    follow, patterns = snapshot.settings.follow, snapshot.settings.ignore
     recorded = {source for _, _, source, _ in catalog.documents()}
     made = (places.root, places.chunked, places.sidecar, places.undo)
     own = {os.path.realpath(folder) for folder in made}
     found, files = NewFiles(), dict[str, NewFile]()
-    for source, resource in sorted(_folders(places, catalog).items()):
-        if source != COPIES:
-            found.folders.append(source)
-        follow = snapshot.settings.follow
-        is_followed = bool(resource) and is_followed_by(follow, reachable, resource, source)
+    whole, parents = _folders(places, catalog), _parents(catalog)
+    found.folders += sorted(whole.keys() - {COPIES})
+    for source in sorted(whole.keys() | parents):
+        resource = whole.get(source, "")
+        is_followed = source != COPIES and is_followed_by(follow, reachable, resource, source)
         path = reachable.followed(source)
         if resources is not None and resource not in resources:
             continue
         if (followed_only and not is_followed) or path is None or not os.path.isdir(path):
             continue
+        apart = parents.get(source, ()) if source not in whole else ()
+        left_out = {*own, *(f"{path}/{name}" for name in apart)}
         try:
             # The walk follows no link and starts where none is left: its paths are real ones.
-            patterns = snapshot.settings.ignore
-            listing = documents(path, leave_out=own.__contains__, patterns=patterns)
+            listing = documents(path, leave_out=left_out.__contains__, patterns=patterns)
         except (OSError, FilestoreError) as error:
             detail = f"which files in it are new is not known: {error}"
             problem = Finding(code="unreadable", path=StorePath(source), detail=detail)
             found.problems.append((problem, is_followed))
             continue
-        for reference in (f"{source}/{name}" for name in listing.paths):
-            if reference not in recorded:
-                new = NewFile(source=reference, resource=resource, is_followed=is_followed)
-                files.setdefault(reference, new)
+        for name in listing.paths:
+            if (reference := f"{source}/{name}") in recorded:
+                continue
+            new = NewFile(source=reference, resource=resource, is_followed=is_followed)
+            if source not in whole:
+                new = _child(source, name.partition("/")[0], follow, reachable)
+            files.setdefault(new.source, new)
     found.files = list(files.values())
+    return found
+
+
+def _child(folder: str, name: str, follow: Follow, reachable: Reachable) -> NewFile:
+    source = f"{folder}/{name}"
+    is_followed = is_followed_by(follow, reachable, name, source)
+    return NewFile(source=source, resource=name, is_followed=is_followed, found_in=folder)
+
+
+def _parents(catalog: Catalog) -> dict[str, set[str]]:
+    """The folders each child of which is a resource, with the names of those that are one."""
+    found: dict[str, set[str]] = {}
+    records = queries.records(catalog)
+    folders = {one.rpartition("/")[0] for _, one, data in records if _value(data, "each") is True}
+    for _, source, _ in records:
+        folder, _, name = source.rpartition("/")
+        if folder in folders:
+            found.setdefault(folder, set()).add(name)
     return found
 
 
@@ -144,16 +171,16 @@ def _folders(places: Places, catalog: Catalog) -> dict[str, str]:
     folders = {
         source: resource
         for resource, source, data in queries.records(catalog)
-        if not is_copy(source) and _kind(data) == "folder"
+        if not is_copy(source) and _value(data, "kind") == "folder"
     }
     if os.path.isdir(places.source) and not os.path.islink(places.source):
         folders[COPIES] = ""
     return folders
 
 
-def _kind(data: bytes) -> Any:
+def _value(data: bytes, key: str) -> Any:
     try:
-        return orjson.loads(data).get("kind")
+        return orjson.loads(data).get(key)
     except (ValueError, AttributeError):
         # A full verification tells that it is no record.
         return None
@@ -165,7 +192,9 @@ def untracked_findings(found: Iterable[NewFile]) -> list[Finding]:
         Finding(
             code="source-untracked",
             path=StorePath(new.source),
-            detail=f"it lies in the folder of {new.resource}, and is not in the store"
+            detail=f"each child of {new.found_in} was added, and this one is not in the store"
+            if new.found_in
+            else f"it lies in the folder of {new.resource}, and is not in the store"
             if new.resource
             else "no record names it",
             is_note=not new.is_followed,

@@ -303,3 +303,54 @@ def test_nothing_that_could_be_read_is_no_partial_success(workspace: Any) -> Non
     for path in (workspace.folder / "h").rglob("*.md"):
         path.write_bytes(b"")
     workspace("update", code=3)
+
+
+def test_a_new_child_of_a_folder_of_which_each_was_added(either: Any) -> None:
+    """It is told, and becomes a resource of its own; other files beside them are nobody's."""
+    either.write("shelf/one.md", PAGES["Home"])
+    either.write("shelf/in/deep.md", PAGES["Yard"])
+    either.write("apart/alone.md", PAGES["Attic"])
+    either.write("shelf/.filestoreignore", "draft.md\n")
+    either("add", "shelf", "--each")
+    either("add", "apart/alone.md")
+    assert either.drift() == {}
+    either.write("shelf/two.md", "# Two\n\nWords of two.\n")
+    either.write("shelf/new/three.md", "# Three\n\nWords of three.\n")
+    either.write("shelf/draft.md", "# Draft\n\nWords of a draft.\n")
+    either.write("apart/other.md", "# Other\n\nWords of another.\n")
+    (either.folder / "shelf/empty").mkdir()
+    assert either.drift() == {"source-untracked": ["../shelf/new", "../shelf/two.md"]}
+    assert either.json("update", "one.md", code=1)["added"] == []
+    plan = either.json("update", "--plan", code=1)["plan"]
+    assert [one["resource"] for one in plan["changes"]] == ["new", "two.md"]
+    report = either.json("update")
+    assert [one["resource"] for one in report["added"]] == ["new", "two.md"]
+    assert either.found("Three") == either.chunks("new")
+    either.assert_settled()
+    either.write("shelf/new/four.md", "# Four\n\nWords of four.\n")
+    rename(either, "shelf/one.md", "shelf/first.md")
+    report = either.json("update")
+    assert {one["resource"] for one in report["updated"]} == {"new", "one.md"}
+    assert report["added"] == []
+    either.write("shelf/five.md", "# Five\n\nWords of five.\n")
+    done = either.json("add", cwd=either.folder / "shelf")
+    assert [one["resource"] for one in done["added"]] == ["five.md"]
+    assert "name it in the .filestoreignore" in either("rm", "two.md").stderr
+    assert either.drift() == {"source-untracked": ["../shelf/two.md"]}
+
+
+def test_a_store_of_before_learns_what_each_was(workspace: Any) -> None:
+    """A record that does not say so yet says it once its folder is added with --each again."""
+    workspace.write("shelf/one.md", PAGES["Home"])
+    workspace("add", "shelf/one.md")
+    workspace.write("shelf/two.md", PAGES["Yard"])
+    assert workspace.drift() == {}
+    report = workspace.json("add", "shelf", "--each")
+    assert [one["resource"] for one in report["added"]] == ["two.md"]
+    assert [one["resource"] for one in report["updated"]] == ["one.md"]
+    assert [one["resource"] for one in workspace.json("add", "shelf", "--each")["unchanged"]] == [
+        "one.md",
+        "two.md",
+    ]
+    workspace("add", "shelf/one.md")
+    assert record_of(workspace, "../shelf/one.md")["each"] is True
