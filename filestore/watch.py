@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from filestore.config.settings import SettingsError, read
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import CHUNKS, SETTINGS, Tree
+from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.fs.disk import TEMPORARY_PREFIX
 from filestore.fs.lock import LockedError
 from filestore.git.repository import git_folder
@@ -38,7 +39,6 @@ BLIND_S: Final = 5.0
 """Where the system reports no events, the tree is polled this often."""
 MOST_PATHS: Final = 5_000
 _TICK_S: Final = 0.5
-_IGNORING: Final = (".gitignore", ".filestoreignore")
 _STEP_S: Final = 0.05
 
 
@@ -391,7 +391,11 @@ def _is_truth(path: str, tree: Tree) -> bool:
         return bool(above) and above[0] in _folders(tree)
     # What lies in folders such as .git is no document; what keeps files out changes which are.
     is_hidden = any(part.startswith(".") for part in above)
-    return tree.holds(path) and not is_hidden and (not name.startswith(".") or name in _IGNORING)
+    return (
+        tree.holds(path)
+        and not is_hidden
+        and (not name.startswith(".") or name in (OWN_RULES, GIT_RULES))
+    )
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -48,6 +48,8 @@ class FolderListing:
     other: int = 0
     """How many files were passed over for their format: pictures, archives, programs, data, what
     tools generate, and scripts and styles of a site."""
+    entered: tuple[str, ...] = ()
+    """Every folder that was listed, relative to the folder; "" for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class _Walk:
     skipped: list[tuple[str, str]] = field(default_factory=list)
     ignored: int = 0
     other: int = 0
+    entered: list[str] = field(default_factory=list)
 
     def skip(self, path: _Path, reason: str) -> None:
         self.skipped.append(("/".join(path), reason))
@@ -125,6 +128,7 @@ def _listing(walk: _Walk, folders: Sequence[_Path] = ()) -> FolderListing:
         skipped=tuple(sorted(walk.skipped, key=lambda item: os.fsencode(item[0]))),
         ignored=walk.ignored,
         other=walk.other + len(walk.found) - len(wanted),
+        entered=tuple(walk.entered),
     )
 
 
@@ -140,6 +144,7 @@ def _start(
 def _list(walk: _Walk, folder: _Folder) -> list[_Folder]:
     """Takes up the files of one folder; returns the folders in it."""
     path = os.path.join(walk.root, *folder.path)
+    walk.entered.append("/".join(folder.path))
     folders: list[_Folder] = []
     with disk.folder_at(path) as handle:
         with os.scandir(path) as listed:

@@ -15,6 +15,7 @@ from filestore.core.findings import Finding, worst_first
 from filestore.core.paths import TOP, ChunkPath, is_below
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
+from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.fs.disk import FileSystemClock
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.git import repository
@@ -281,19 +282,12 @@ class _Looking:
         return sorted({source for _, _, source, _ in self._documents} & dict(self._waiting).keys())
 
     def watched(self) -> Iterator[str]:
-        """Where the originals lie, and the folders in which new ones may come."""
-        folders: dict[str, None] = {}
-        sources = {source for _, _, source in self.records}
-        for _, _, document, _ in self._documents:
-            path = self._reachable.path(document)
-            if path is None:
-                continue
-            yield path
-            folder = document.rpartition("/")[0]
-            while folder not in folders and any(is_below(folder, one) for one in sources):
-                folders[folder] = None
-                folder = folder.rpartition("/")[0]
-        yield from filter(None, map(self._reachable.followed, folders))
+        """Where the originals lie, the folders in which new ones may come, and their rules."""
+        documents = [source for _, _, source, _ in self._documents]
+        yield from filter(None, map(self._reachable.path, documents))
+        for folder in self._new.entered:
+            yield folder
+            yield from (os.path.join(folder, name) for name in (OWN_RULES, GIT_RULES))
 
     def change(self, path: ChunkPath, resource: str, source: str) -> SourceChange:
         """How the originals of one resource differ."""

@@ -89,6 +89,8 @@ class NewFiles:
     files: list[NewFile] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     """The sources that are folders."""
+    entered: list[str] = field(default_factory=list)
+    """Every folder that was listed, absolute."""
     problems: list[tuple[Finding, bool]] = field(default_factory=list)
     """Why a folder was not looked through, and whether it is followed."""
 
@@ -137,6 +139,7 @@ def untracked(
             problem = Finding(code="unreadable", path=StorePath(source), detail=detail)
             found.problems.append((problem, is_followed))
             continue
+        found.entered += [os.path.join(path, inner) for inner in listing.entered]
         for name in listing.paths:
             if (reference := f"{source}/{name}") in recorded:
                 continue

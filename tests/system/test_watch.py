@@ -292,6 +292,30 @@ def test_originals_are_followed(workspace: Any, watch: Callable[..., Watching]) 
     assert watching.end() == 0
 
 
+def test_originals_come_anywhere(workspace: Any, watch: Callable[..., Watching]) -> None:
+    """Below folders that had no document, beside children that are resources, out of rules."""
+    (workspace.folder / "wiki/a/b").mkdir(parents=True)
+    workspace.write("wiki/Home.md", "# Home\n\nAmber.\n")
+    workspace.write("wiki/.filestoreignore", "draft.md\n")
+    workspace.write("wiki/draft.md", "# Draft\n\nGranite.\n")
+    workspace.write("shelf/one.md", "# One\n\nEmerald.\n")
+    workspace("add", "wiki")
+    workspace("add", "shelf", "--each")
+    (workspace.folder / "shelf/in").mkdir()
+    watching = watch("--json")
+    watching.event()
+    workspace.write("wiki/a/b/Deep.md", "# Deep\n\nBasalt.\n")
+    assert watching.event("updated")["updated"] == ["wiki"]
+    workspace.write("shelf/two.md", "# Two\n\nCopper.\n")
+    assert watching.event("updated")["updated"] == ["two.md"]
+    workspace.write("shelf/in/three.md", "# Three\n\nDiorite.\n")
+    assert watching.event("updated")["updated"] == ["in"]
+    workspace.write("wiki/.filestoreignore", "another.md\n")
+    assert watching.event("updated")["updated"] == ["wiki"]
+    assert len(workspace.found("granite")) == 1
+    assert watching.end() == 0
+
+
 def test_a_conflict_with_an_original_is_told_once(
     workspace: Any, watch: Callable[..., Watching]
 ) -> None:

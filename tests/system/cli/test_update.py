@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from filestore.store import Store
 from tests.system.conftest import prose
 
 PAGES = {name: f"# {name}\n\n{prose(name.lower())}" for name in ("Home", "Yard", "Attic")}
@@ -354,3 +355,22 @@ def test_a_store_of_before_learns_what_each_was(workspace: Any) -> None:
     ]
     workspace("add", "shelf/one.md")
     assert record_of(workspace, "../shelf/one.md")["each"] is True
+
+
+def test_what_is_watched(workspace: Any) -> None:
+    """Every folder in which a new original may come, and what decides which files are originals."""
+    (workspace.folder / "wiki/a/b").mkdir(parents=True)
+    workspace.write("wiki/Home.md", PAGES["Home"])
+    workspace.write("shelf/one.md", PAGES["Yard"])
+    workspace.write("memo.md", "# Memo\n\nA memo.\n")
+    workspace("add", "wiki", "memo.md")
+    workspace("add", "shelf", "--each")
+    (workspace.folder / "shelf/in").mkdir()
+    with Store(workspace.store) as store:
+        watched = {Path(path) for path in store.plan_update().watched}
+    files = {"wiki/Home.md", "shelf/one.md", "memo.md"}
+    folders = {"wiki", "wiki/a", "wiki/a/b", "shelf", "shelf/in"}
+    rules = {
+        f"{folder}/{name}" for folder in folders for name in (".gitignore", ".filestoreignore")
+    }
+    assert watched == {workspace.folder / name for name in files | folders | rules}
