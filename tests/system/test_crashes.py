@@ -36,7 +36,9 @@ def test_killed_at_random(cycles: int) -> None:
 
 
 @needs_strace
-@pytest.mark.parametrize("command", ["sync", "add", "repair", "undo", "notes", "init-in-place"])
+@pytest.mark.parametrize(
+    "command", ["sync", "add", "update", "repair", "undo", "notes", "init-in-place"]
+)
 @pytest.mark.parametrize("step", [41, pytest.param(7, marks=pytest.mark.long)])
 def test_killed_before_a_call(command: str, step: int) -> None:
     """A kill before any call that changes the disk costs no byte of truth and no answer."""
