@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 from typing import Final, Self
 from urllib.parse import quote
 
+from filestore.catalog._damage import is_damage
 from filestore.catalog._rows import in_batches, placeholders
 from filestore.core.hashing import content_hash
 from filestore.fs import disk
@@ -38,41 +39,26 @@ def key_of(file_hash: bytes, label: str) -> bytes:
 class DocumentCache:
     """Documents by key, in SQLite; one that cannot be used is empty."""
 
-    def __init__(self, connection: sqlite3.Connection | None) -> None:
+    def __init__(self, path: str, connection: sqlite3.Connection | None) -> None:
+        self._path = path
         self._connection = connection
 
     @classmethod
-    def open_to_read(cls, path: str) -> Self:
-        """Open what is there."""
-        if not os.path.lexists(path):
-            return cls(None)
-        address = f"file:{quote(os.fsencode(path))}?mode=ro"
-        with suppress(*_FAILURES):
-            disk.check_database(path)
-            return cls(_opened(address))
-        return cls(None)
-
-    @classmethod
-    def open_to_write(cls, path: str) -> Self:
+    def open(cls, path: str) -> Self:
         """Open or make it; a damaged one is made anew. The caller holds the store's lock.
 
         Raises:
             OSError: It cannot be removed.
         """
-        address = f"file:{quote(os.fsencode(path))}?mode=rwc"
         for _ in range(2):
             try:
                 if os.path.lexists(path):
                     disk.check_database(path)
-                connection = _opened(address)
-                connection.execute("PRAGMA synchronous = NORMAL")
-                return cls(connection)
+                return cls(path, _opened(path))
             except _FAILURES as error:
                 disk.pass_hidden_limits(error)
-                for name in (path, f"{path}-journal"):
-                    with suppress(FileNotFoundError):
-                        os.unlink(name)
-        return cls(None)
+                _remove(path)
+        return cls(path, None)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -83,31 +69,61 @@ class DocumentCache:
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
         """Those of some documents that are there."""
         found: dict[bytes, bytes] = {}
-        if self._connection is not None:
-            with suppress(*_FAILURES):
-                for batch in in_batches(list(keys)):
-                    found.update(
-                        self._connection.execute(
-                            f"SELECT key, data FROM documents WHERE key IN ({placeholders(batch)})",
-                            batch,
-                        )
-                    )
+        if self._connection is None:
+            return found
+        try:
+            for batch in in_batches(list(keys)):
+                # An index may be damaged: which key a document has is what its own row says.
+                rows = self._connection.execute(
+                    "SELECT key, data FROM documents WHERE id IN"
+                    f" (SELECT id FROM documents WHERE key IN ({placeholders(batch)}))",
+                    batch,
+                )
+                found.update((key, data) for key, data in rows if isinstance(data, bytes))
+        except _FAILURES as error:
+            self._begin_again(error)
         return found
 
     def put(self, documents: Mapping[bytes, bytes]) -> None:
         """Keep documents by key."""
-        if self._connection is None or not documents:
+        for _ in range(2):
+            if self._connection is None or not documents:
+                return
+            try:
+                self._insert(self._connection, documents)
+            except _FAILURES as error:
+                if self._begin_again(error):
+                    continue
             return
-        with suppress(*_FAILURES), closing(self._connection.cursor()) as cursor:
+
+    def _insert(self, connection: sqlite3.Connection, documents: Mapping[bytes, bytes]) -> None:
+        with closing(connection.cursor()) as cursor:
             cursor.execute("BEGIN")
             try:
                 statement = "INSERT OR REPLACE INTO documents(key, data) VALUES (?, ?)"
                 cursor.executemany(statement, list(documents.items()))
                 cursor.execute("COMMIT")
             except BaseException:
-                if self._connection.in_transaction:
+                if connection.in_transaction:
                     cursor.execute("ROLLBACK")
                 raise
+
+    def _begin_again(self, error: BaseException) -> bool:
+        """Make a damaged file anew, lest what it held be extracted again by every later sync.
+
+        Returns:
+            Whether it was damaged, and not the disk full or the like.
+
+        Raises:
+            OSError: It cannot be removed.
+        """
+        if isinstance(error, sqlite3.Error) and not is_damage(error):
+            return False
+        self.close()
+        _remove(self._path)
+        with suppress(*_FAILURES):
+            self._connection = _opened(self._path)
+        return True
 
     def drop_unused(self, used: Container[bytes], most_bytes: int) -> None:
         """Forget documents that no file is any more, the oldest first.
@@ -119,25 +135,36 @@ class DocumentCache:
         if self._connection is None:
             return
         statement = "SELECT id, key, length(data) FROM documents ORDER BY id DESC"
-        with suppress(*_FAILURES):
+        try:
             kept_bytes, dropped = 0, []
             for identifier, key, size in self._connection.execute(statement):
                 if key not in used:
-                    kept_bytes += size
+                    kept_bytes += size or 0
                     if kept_bytes > most_bytes:
                         dropped.append((identifier,))
             self._connection.execute("BEGIN")
             self._connection.executemany("DELETE FROM documents WHERE id = ?", dropped)
             self._connection.execute("COMMIT")
+        except _FAILURES as error:
+            self._begin_again(error)
 
 
-def _opened(address: str) -> sqlite3.Connection:
+def _remove(path: str) -> None:
+    for name in (path, f"{path}-journal"):
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    address = f"file:{quote(os.fsencode(path))}?mode=rwc"
     connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
     try:
         # A file from a stranger may hold code: views and triggers are not to call functions.
-        connection.executescript("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;")
+        connection.executescript(
+            "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = NORMAL;"
+        )
         application = connection.execute("PRAGMA application_id").fetchone()[0]
-        if application == 0 and "mode=rwc" in address:
+        if application == 0:
             statements = "; ".join(_SCHEMA)
             connection.executescript(
                 f"BEGIN; {statements}; PRAGMA application_id = {_APPLICATION_ID}; COMMIT;"

@@ -113,7 +113,7 @@ class InPlace(Layout):
             return
         chunker = self._open_chunker()
         self._cut_by = chunker.label
-        with contextlib.closing(DocumentCache.open_to_write(self._cache_path)) as cache:
+        with contextlib.closing(DocumentCache.open(self._cache_path)) as cache:
             by_key: dict[bytes, list[Observation]] = {}
             for look in waiting:
                 by_key.setdefault(_key(look.file_hash, look.path), []).append(look)
@@ -204,7 +204,7 @@ class InPlace(Layout):
             if os.path.getsize(self._cache_path) <= in_use + _LEAST_BYTES:
                 return
             used = {_key(file_hash, os.fsdecode(path)) for path, file_hash in files()}
-            with contextlib.closing(DocumentCache.open_to_write(self._cache_path)) as cache:
+            with contextlib.closing(DocumentCache.open(self._cache_path)) as cache:
                 cache.drop_unused(used, _LEAST_BYTES)
 
     def resource(self, path: ChunkPath) -> str:

@@ -14,14 +14,14 @@ KEYS = [key_of(bytes([number]) * 16, "markdown/1 .md") for number in range(4)]
 
 def kept(path: Path, *documents: bytes) -> None:
     """A cache with some documents, one after another."""
-    with closing(DocumentCache.open_to_write(str(path))) as cache:
+    with closing(DocumentCache.open(str(path))) as cache:
         for key, data in zip(KEYS, documents, strict=False):
             cache.put({key: data})
 
 
 def found(path: Path) -> dict[bytes, bytes]:
     """What a reader gets."""
-    with closing(DocumentCache.open_to_read(str(path))) as cache:
+    with closing(DocumentCache.open(str(path))) as cache:
         return cache.get(KEYS)
 
 
@@ -49,6 +49,41 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path, data: bytes) -> None:
     assert found(path) == {}
     kept(path, b"one")
     assert found(path) == {KEYS[0]: b"one"}
+
+
+def test_an_index_that_leads_to_another_document(tmp_path: Path) -> None:
+    """A document is found under the key in its own row: a flipped bit serves nobody another one."""
+    path = tmp_path / "documents.sqlite"
+    kept(path, b"one", b"two", b"three", b"four")
+    data = path.read_bytes()
+    assert data.count(KEYS[2] + b"\x03") == 1
+    path.write_bytes(data.replace(KEYS[2] + b"\x03", KEYS[2] + b"\x02"))
+    assert found(path) == {KEYS[0]: b"one", KEYS[1]: b"two", KEYS[3]: b"four"}
+
+
+def test_a_damaged_page_is_not_kept_for_ever(tmp_path: Path) -> None:
+    """What is put after one was met is found by the next: nothing is extracted twice again."""
+    path = tmp_path / "documents.sqlite"
+    kept(path, b"one")
+    data = bytearray(path.read_bytes())
+    data[4096:] = b"\xff" * len(data[4096:])
+    path.write_bytes(data)
+    with closing(DocumentCache.open(str(path))) as cache:
+        assert cache.get(KEYS) == {}
+        cache.put({KEYS[1]: b"two"})
+    assert found(path) == {KEYS[1]: b"two"}
+    path.write_bytes(data)
+    kept(path, b"three")
+    assert found(path) == {KEYS[0]: b"three"}
+
+
+def test_a_number_where_a_document_was(tmp_path: Path) -> None:
+    """A value of another type is no document."""
+    path = tmp_path / "documents.sqlite"
+    kept(path, b"one", b"two")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE documents SET data = 7 WHERE id = 1")
+    assert found(path) == {KEYS[1]: b"two"}
 
 
 def test_tables_of_a_stranger_are_not_read(tmp_path: Path) -> None:
@@ -82,6 +117,6 @@ def test_the_oldest_of_what_is_unused_goes(tmp_path: Path) -> None:
     """What files are stays whatever it takes; of the rest the newest."""
     path = tmp_path / "documents.sqlite"
     kept(path, b"a" * 10, b"b" * 10, b"c" * 10, b"d" * 10)
-    with closing(DocumentCache.open_to_write(str(path))) as cache:
+    with closing(DocumentCache.open(str(path))) as cache:
         cache.drop_unused({KEYS[0]}, 20)
     assert set(found(path)) == {KEYS[0], KEYS[2], KEYS[3]}
