@@ -10,6 +10,10 @@ were damaged. Nothing may crash, hang, or raise what is no error of ours.
     python tests/system/sidecar_mutations.py                  20,000 mutations
     python tests/system/sidecar_mutations.py --count 200000   the long run
     python tests/system/sidecar_mutations.py --only 4711      one of them, told in full
+    python tests/system/sidecar_mutations.py --in-place       of a store that is a folder of notes
+
+In place nothing of the folder may change, its stamps neither, and a cache of documents is damaged
+as well: half of the time with the catalog gone, so that everything is read from it.
 """
 
 import argparse
@@ -35,6 +39,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from snapshots import Seen, snapshot
+
 SEED: Final = 4
 COUNT: Final = 20_000
 HANG_S: Final = 20.0
@@ -46,6 +52,7 @@ SOUND: Final = frozenset({"detected", "harmless"})
 _HEADERS: Final = (
     ("catalog.sqlite", 100),
     ("embeddings.sqlite", 100),
+    ("documents.sqlite", 100),
     ("catalog.sqlite-wal", 56),
     ("embeddings.sqlite-wal", 56),
     ("vectors-", 96),
@@ -54,7 +61,7 @@ _HEADERS: Final = (
     (".managed.json", 1 << 16),
 )
 """File and how many of its first bytes are changed, each of them."""
-_TOLD: Final = frozenset({"hand-edited", "malformed-frontmatter"})
+_TOLD: Final = frozenset({"hand-edited", "malformed-frontmatter", "frontmatter-ignored"})
 """What is found in the untouched store: people have been at its files."""
 _TOPICS: Final = ("apples", "rivers", "engines", "lanterns", "bridges", "violins", "harbours")
 _QUERIES: Final = ("care of engines", '"step 3" rivers', "violi* -bridges", "what floats")
@@ -90,10 +97,12 @@ class Tally:
 class Laboratory:
     """A small store with pristine copies of its sidecar, and the answers it gives untouched."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, in_place: bool) -> None:
         self.folder = folder
-        self.root = folder / "work" / "file_index"
-        self.sidecar = self.root / ".sidecar"
+        self.in_place = in_place
+        below = "." if in_place else "file_index"
+        self.root = folder / "work" / below
+        self.sidecar = self._sidecar_of(self.root)
         self.configuration = str(folder / "configuration")
         self.copies = {name: folder / name for name in ("closed", "logged", "old", "other")}
         self._make()
@@ -101,34 +110,46 @@ class Laboratory:
         self.contents = {name: _used_files(copy) for name, copy in self.copies.items()}
 
     def _make(self) -> None:
-        other = self.folder / "other-work" / "file_index"
+        other = self.folder / "other-work" / self.root.relative_to(self.folder / "work")
         self._in_child(lambda: self._new_store(other))
-        shutil.copytree(other / ".sidecar", self.copies["other"])
+        shutil.copytree(self._sidecar_of(other), self.copies["other"])
         self._in_child(lambda: self._new_store(self.root))
         shutil.copytree(self.sidecar, self.copies["old"])
         self._in_child(self._second_generation)
 
+    def _sidecar_of(self, root: Path) -> Path:
+        return root / (".filestore" if self.in_place else ".sidecar")
+
+    def _documents_of(self, root: Path) -> Path:
+        return root if self.in_place else root.parent
+
+    def _tree_of(self, root: Path) -> Path:
+        return root if self.in_place else root / "chunked"
+
     def _new_store(self, root: Path) -> None:
         from filestore.store import Store
 
-        root.parent.mkdir(parents=True)
+        self._documents_of(root).mkdir(parents=True)
         self._write_documents(root, _TOPICS[:2])
-        Store.create(str(root), layout="tree", embedder="builtin", configuration=self.configuration)
+        layout = "in-place" if self.in_place else "tree"
+        Store.create(str(root), layout=layout, embedder="builtin", configuration=self.configuration)
         self._add(root, _TOPICS[:2])
-        chunk = root / "chunked" / "apples.md" / "chunk2.md"
-        chunk.write_bytes(chunk.read_bytes() + b"A sentence by hand about engines.\n")
+        if not self.in_place:
+            chunk = root / "chunked" / "apples.md" / "chunk2.md"
+            chunk.write_bytes(chunk.read_bytes() + b"A sentence by hand about engines.\n")
         self._write_notes(root, range(24))
-        shutil.rmtree(root / ".sidecar" / "fulltext")
+        shutil.rmtree(self._sidecar_of(root) / "fulltext")
         with Store(str(root), configuration=self.configuration) as store:
             store.sync()
 
     def _write_documents(self, root: Path, topics: Sequence[str]) -> None:
         for topic in topics:
             number = _TOPICS.index(topic)
-            (root.parent / f"{topic}.md").write_text(_document(topic, number, sections=3))
+            path = self._documents_of(root) / f"{topic}.md"
+            path.write_text(_document(topic, number, sections=3))
 
     def _write_notes(self, root: Path, numbers: Sequence[int]) -> None:
-        folder = root / "chunked" / "notes"
+        folder = self._tree_of(root) / "notes"
         folder.mkdir(exist_ok=True)
         for number in numbers:
             topic = _TOPICS[number % len(_TOPICS)]
@@ -141,7 +162,10 @@ class Laboratory:
         from filestore.store import Store
 
         with Store(str(root), configuration=self.configuration) as store:
-            store.add(*(root.parent / f"{topic}.md" for topic in topics))
+            if self.in_place:
+                store.sync()
+            else:
+                store.add(*(root.parent / f"{topic}.md" for topic in topics))
 
     def _second_generation(self) -> None:
         """More files, while readers keep the write-ahead logs alive.
@@ -161,10 +185,14 @@ class Laboratory:
         self._write_documents(self.root, _TOPICS[2:3])
         self._add(self.root, _TOPICS[2:3])
         self._write_notes(self.root, range(24, 32))
-        (self.root / "chunked" / "note.md").write_text(
+        tree = self._tree_of(self.root)
+        (tree / "note.md").write_text(
             "---\ntags: [fruit, hand]\nquestions: ['What floats on rivers?']\n---\nA raft floats.\n"
         )
-        (self.root / "chunked" / "broken.md").write_text("---\na: [\n---\nIt is withheld.\n")
+        (tree / "broken.md").write_text("---\na: [\n---\nIt is withheld.\n")
+        if self.in_place:
+            (tree / "page.html").write_text("<h1>Page</h1><p>It links [[note]] and engines.</p>")
+            (tree / "links.md").write_text("# Links\n\nSee [[note]] and [it](notes/n1.md).\n")
         with Store(str(self.root), configuration=self.configuration) as store:
             store.sync()
         with Store(str(self.root), configuration=self.configuration) as store:
@@ -190,16 +218,10 @@ class Laboratory:
         if status != 0:
             raise RuntimeError("the store could not be made")
 
-    def truth_now(self) -> dict[str, bytes]:
-        """The bytes of every truth file."""
-        found: dict[str, bytes] = {}
-        chunked = os.path.join(self.root, "chunked")
-        for folder, _, names in os.walk(chunked):
-            for name in names:
-                path = os.path.join(folder, name)
-                with open(path, "rb") as file:
-                    found[path] = file.read()
-        return found
+    def truth_now(self) -> Seen:
+        """The truth files, with their stamps: nothing may write one, not even as it was."""
+        seen = snapshot(self._tree_of(self.root))
+        return {path: one for path, one in seen.items() if not path.startswith(".filestore")}
 
     def lay_out(self, mutation: Mutation | None, *, logged: bool = False) -> str:
         """Put a pristine sidecar in place and damage it; returns the name of what was damaged."""
@@ -260,13 +282,14 @@ def mutations(laboratory: Laboratory, *, count: int, seed: int) -> list[Mutation
         Mutation(number=number, kind="header", target=name, logged=logged, place=at, seed=value)
         for number, (name, at, value, logged) in enumerate(headers)
     ]
+    targets = _TARGETS + (_MORE_IN_PLACE if laboratory.in_place else ())
     for number in range(len(chosen), count):
         kind = chance.choice(_KINDS)
         chosen.append(
             Mutation(
                 number=number,
                 kind=kind,
-                target=chance.choice(_TARGETS),
+                target=chance.choice(targets),
                 logged=chance.random() < 0.4,
                 place=chance.random(),
                 seed=chance.randrange(1 << 32),
@@ -278,7 +301,9 @@ def mutations(laboratory: Laboratory, *, count: int, seed: int) -> list[Mutation
 def _header_bytes(files: dict[str, bytes]) -> Iterator[tuple[str, int, int, bool]]:
     for part, length in _HEADERS:
         # Of FAISS files the previous one stays beside the one that is used.
-        name = max(name for name in files if _fits(name, part))
+        name = max((name for name in files if _fits(name, part)), default="")
+        if not name:
+            continue
         logged = name.endswith("-wal")
         for at in range(min(length, len(files[name]))):
             for change in (0xFF, 0x01):
@@ -314,6 +339,7 @@ _TARGETS: Final = (
     "stamp.json",
     "fulltext/",
 )
+_MORE_IN_PLACE: Final = ("documents.sqlite", "documents.sqlite", "documents.sqlite")
 
 
 def _fits(name: str, part: str) -> bool:
@@ -337,6 +363,10 @@ def _damage(
         del files[name]
     else:
         files[name] = data
+    if name == "documents.sqlite" and mutation.seed % 2:
+        # What is kept of documents is read only where the catalog has nothing of them.
+        for lost in ("catalog.sqlite", "catalog.sqlite-wal"):
+            files.pop(lost, None)
     return name
 
 
@@ -393,7 +423,7 @@ def _mix(
 ) -> str:
     """Some parts from an older generation, or from another store."""
     donor = contents[chance.choice(("old", "old", "other"))]
-    parts = ("catalog.sqlite", "embeddings.sqlite", "vectors-", "fulltext/")
+    parts = ("catalog.sqlite", "embeddings.sqlite", "vectors-", "fulltext/", "documents.sqlite")
     chosen = [part for part in parts if chance.random() < 0.5] or ["catalog.sqlite"]
     for part in chosen:
         for name in [name for name in files if name.startswith(part)]:
@@ -426,6 +456,9 @@ def answers(root: str, configuration: str) -> str:
             answer = store.search(query, k=5, mode=mode, **chosen)
             said.append((answer.mode, [dataclasses.asdict(hit) for hit in answer.hits]))
         said += [store.resources(), store.chunks("apples.md")]
+        if store.places.is_in_place:
+            links = dataclasses.replace(store.links("note.md"), generation=0)
+            said += [store.show("page.html").body, links.to_dict()]
     return json.dumps(said)
 
 
@@ -459,8 +492,8 @@ def examine(root: str, configuration: str) -> dict[str, Any]:
         report, unrepaired = _attempt(lambda: store.sync(full=True))
     if newer := _called_newer(unrepaired):
         # A version number that was hit is refused; the sentence says what to do, which is done.
-        os.unlink(os.path.join(root, ".sidecar", newer))
         with Store(root, configuration=configuration) as store:
+            os.unlink(os.path.join(store.places.sidecar, newer))
             report, unrepaired = _attempt(lambda: store.sync(full=True))
     is_unchanged = report is not None and not report.applied and not (refused or unsaid)
     if is_unchanged and set(found) <= _TOLD:
@@ -648,20 +681,24 @@ def _load_all(names: Sequence[str]) -> None:
 
 
 @contextlib.contextmanager
-def laboratory() -> Iterator[Laboratory]:
+def laboratory(*, in_place: bool) -> Iterator[Laboratory]:
     """A store in memory where there is such a place, else in the temporary folder."""
     memory = "/dev/shm"
     place = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="filestore-mutations-", dir=place) as folder:
-        yield Laboratory(Path(folder))
+        yield Laboratory(Path(folder), in_place=in_place)
 
 
 def work_through(
-    count: int, seed: int, share: tuple[int, int], tell: Callable[[Mutation, Judged], None]
+    count: int,
+    seed: int,
+    in_place: bool,
+    share: tuple[int, int],
+    tell: Callable[[Mutation, Judged], None],
 ) -> None:
     """Try one worker's share of the mutations."""
     warm_up()
-    with laboratory() as made:
+    with laboratory(in_place=in_place) as made:
         judge = Judge(made)
         number, of = share
         chosen = mutations(made, count=count, seed=seed)[number::of]
@@ -675,11 +712,11 @@ def work_through(
             tell(mutation, judge.try_one(mutation))
 
 
-def _worker(count: int, seed: int, share: tuple[int, int], results: Any) -> None:
+def _worker(count: int, seed: int, in_place: bool, share: tuple[int, int], results: Any) -> None:
     # Ended by its parent, a worker still takes its store away.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        work_through(count, seed, share, lambda *told: results.put(told))
+        work_through(count, seed, in_place, share, lambda *told: results.put(told))
         results.put(None)
     except SystemExit:
         pass
@@ -688,14 +725,19 @@ def _worker(count: int, seed: int, share: tuple[int, int], results: Any) -> None
 
 
 def run(
-    *, count: int, seed: int, workers: int, on_judged: Callable[[Mutation, Judged], None]
+    *,
+    count: int,
+    seed: int,
+    in_place: bool,
+    workers: int,
+    on_judged: Callable[[Mutation, Judged], None],
 ) -> dict[str, Tally]:
     """Try all mutations and count what became of them, by the file that was damaged."""
     context = multiprocessing.get_context("spawn")
     results: Any = context.SimpleQueue()
     shares = [(number, workers) for number in range(workers)]
     processes = [
-        context.Process(target=_worker, args=(count, seed, share, results), daemon=True)
+        context.Process(target=_worker, args=(count, seed, in_place, share, results), daemon=True)
         for share in shares
     ]
     for process in processes:
@@ -772,10 +814,10 @@ class Reporter:
             print(f"{self._done:,} of {self._count:,}, {rate:.0f}/s", file=sys.stderr, flush=True)
 
 
-def only(number: int, *, count: int, seed: int) -> None:
+def only(number: int, *, count: int, seed: int, in_place: bool) -> None:
     """Try one mutation and tell all of it."""
     warm_up()
-    with laboratory() as made:
+    with laboratory(in_place=in_place) as made:
         judge = Judge(made)
         mutation = mutations(made, count=count, seed=seed)[number]
         judged = judge.try_one(mutation)
@@ -790,11 +832,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED, help="another one, other mutations")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", type=int, metavar="NUMBER", help="try one, and tell all of it")
+    parser.add_argument("--in-place", action="store_true", help="the sidecar of a folder of notes")
     parser.add_argument("--shown", type=int, default=10, help="failures told in full")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     if options.only is not None:
-        only(options.only, count=options.count, seed=options.seed)
+        only(options.only, count=options.count, seed=options.seed, in_place=options.in_place)
         return 0
     # However it is cut short, the table of what was tried is printed.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -803,6 +846,7 @@ def main() -> int:
     tallies = run(
         count=options.count,
         seed=options.seed,
+        in_place=options.in_place,
         workers=options.workers,
         on_judged=Reporter(options.count, shown=options.shown),
     )

@@ -13,9 +13,13 @@ PROGRAM = Path(__file__).with_name("sidecar_mutations.py")
 
 
 @pytest.mark.parametrize("count", [24, pytest.param(400, marks=pytest.mark.long)])
-def test_damage_is_found_or_harmless_and_mended(tmp_path: Path, count: int) -> None:
+@pytest.mark.parametrize("more", [(), ("--in-place",)], ids=["tree", "in-place"])
+def test_damage_is_found_or_harmless_and_mended(
+    tmp_path: Path, count: int, more: tuple[str, ...]
+) -> None:
     """However a sidecar is damaged, it is detected or does no harm, and a sync mends it."""
     command = [sys.executable, "-W", "ignore", PROGRAM, "--count", f"{count}", "--workers", "2"]
+    command += more
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"| all | {count} |" in done.stdout
