@@ -153,6 +153,8 @@ class InPlace(Layout):
         if data is None:
             return None
         try:
+            if kept.file_hash(data) != look.file_hash:
+                return None
             before = decode(data)
             if before.chunker != chunker.label:
                 document = _document(before)

@@ -261,3 +261,16 @@ def test_a_lost_catalog_extracts_nothing_again(notes: Notes, harm: str) -> None:
     path.unlink()
     notes.sync()
     assert notes.found("wires") == ["page.html"]
+
+
+def test_a_kept_document_of_another_file(notes: Notes) -> None:
+    """What is kept of a document is used only for the file that it says it was made from."""
+    notes.write("a.md", "# A\n\nWords of the note.\n")
+    notes.sync()
+    path = notes.sidecar / "documents.sqlite"
+    data = path.read_bytes()
+    at = data.index(b"\xff\x00filestore document 1\n") + len(b"\xff\x00filestore document 1\n")
+    path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+    (notes.sidecar / "catalog.sqlite").unlink()
+    notes.sync()
+    notes.assert_settled()
