@@ -11,12 +11,15 @@ tests/system/test_drift_oracle.py`` as many as it says.
 """
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +49,18 @@ BROKEN = {
     + b'"\n---\nOne.\n<<<<<<< ours\nTwo.\n=======\nThree.\n>>>>>>> theirs\n': "conflict-markers",
 }
 TREE_CODES = {
-    "modified", "metadata-modified", "untracked", "missing", "moved", *BROKEN.values(),
+    "modified", "metadata-modified", "untracked", "missing", "moved", "left-out", *BROKEN.values(),
 }  # fmt: skip
+MALFORMED = b"---\n[\n---\nWords.\n"
+BROKEN_IN_PLACE = {
+    bytes(range(256)): "bad-encoding",
+    b" \n": "empty",
+    b"One.\n<<<<<<< ours\nTwo.\n=======\nThree.\n>>>>>>> theirs\n": "conflict-markers",
+}
+OURS_IN_PLACE = (".filestore", "filestore.toml", ".git", ".filestoreignore")
 SIDECAR = {
     "catalog": ("catalog.sqlite*", "catalog-missing"),
+    "documents": ("documents.sqlite", ""),
     "vectors": ("vectors-*.faiss", "index-missing"),
     "full text": ("fulltext", "fulltext-missing"),
 }
@@ -57,32 +68,62 @@ QUERIES = ("amber resin", "basalt is", "what is copper", "blue zinc", "note")
 Drift = set[tuple[str, str]]
 
 
-def expected_drift(recorded: dict[str, bytes], truth: dict[str, bytes]) -> Drift:
-    """What differs between two sets of files, by plain comparison."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """What bytes mean in a layout, as plainly as it can be said."""
+
+    broken: dict[bytes, str]
+    """Contents that are excluded from search, and the code that says so."""
+    texts: Callable[[bytes], object]
+    """What is embedded of a sound file."""
+
+
+def expected_drift(
+    recorded: dict[str, bytes], truth: dict[str, bytes], hidden: set[str], meaning: Meaning
+) -> Drift:
+    """What differs between two sets of files, by plain comparison.
+
+    Args:
+        recorded: The files as they were.
+        truth: The files as they are.
+        hidden: Files that are there, and that a rule leaves out.
+        meaning: What their bytes mean.
+    """
     gone = {path: data for path, data in recorded.items() if path not in truth}
     new = {path: data for path, data in truth.items() if path not in recorded}
     moves = paired(gone, new)
     drift = {("moved", path) for path in moves.values()}
-    drift |= {("missing", path) for path in gone if path not in moves}
+    drift |= {
+        ("left-out" if path in hidden else "missing", path) for path in gone if path not in moves
+    }
     for path, data in truth.items():
-        if data in BROKEN:
-            drift.add((BROKEN[data], path))
+        if data in meaning.broken:
+            drift.add((meaning.broken[data], path))
         elif path in new:
             drift |= {("untracked", path)} - {("untracked", new) for new in moves.values()}
         elif data != recorded[path]:
-            drift.add((how_changed(recorded[path], data), path))
+            drift.add((how_changed(recorded[path], data, meaning), path))
     return drift
 
 
-def how_changed(before: bytes, now: bytes) -> str:
+def how_changed(before: bytes, now: bytes, meaning: Meaning) -> str:
     """Whether an embedded text differs."""
-    alike = before not in BROKEN and texts(before) == texts(now)
+    alike = before not in meaning.broken and meaning.texts(before) == meaning.texts(now)
     return "metadata-modified" if alike else "modified"
 
 
-def texts(data: bytes) -> tuple[str, ...]:
-    """What is embedded of a sound file."""
+def texts_of_chunk(data: bytes) -> tuple[str, ...]:
+    """What is embedded of a sound chunk file."""
     return tuple(chunk_file.texts(chunk_file.parse(data)))
+
+
+def text_of_note(data: bytes) -> bytes:
+    """A note without its frontmatter; where that is malformed it is text like the rest."""
+    return re.sub(rb"\A---\n(\w+: \w+\n)*---\n", b"", data)
+
+
+CHUNKS = Meaning(broken=BROKEN, texts=texts_of_chunk)
+NOTES = Meaning(broken=BROKEN_IN_PLACE, texts=text_of_note)
 
 
 def paired(gone: dict[str, bytes], new: dict[str, bytes]) -> dict[str, str]:
@@ -108,6 +149,9 @@ class Oracle(RuleBasedStateMachine):
     """Files as a person, git and crashes change them, beside what was followed last."""
 
     layout = "tree"
+    meaning = CHUNKS
+    below = "file_index"
+    sidecar = ".sidecar"
 
     @initialize()
     def make(self) -> None:
@@ -115,7 +159,8 @@ class Oracle(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="filestore-oracle-"))
         self.tree = self.folder / "tree"
         shutil.copytree(template(self.layout), self.tree, symlinks=True)
-        self.chunked = self.tree / "file_index" / "chunked"
+        self.root = self.tree / self.below
+        self.chunked = self.root / "chunked"
         self.lost: set[str] = set()
         with self.open() as store:
             store.sync()
@@ -123,12 +168,19 @@ class Oracle(RuleBasedStateMachine):
         self.number = 0
 
     def open(self, root: Path | None = None) -> Store:
-        root = root or self.tree / "file_index"
-        return Store(str(root), configuration=str(self.folder / "configuration"))
+        return Store(str(root or self.root), configuration=str(self.folder / "configuration"))
 
     def truth(self) -> dict[str, bytes]:
         files = (path for path in self.chunked.rglob("*") if path.is_file())
         return {path.relative_to(self.chunked).as_posix(): path.read_bytes() for path in files}
+
+    def hidden(self) -> set[str]:
+        """Files that a rule leaves out: there is none."""
+        return set()
+
+    def path_of(self, path: str) -> str:
+        """A path that git or a finding names, below the tree."""
+        return path.removeprefix("file_index/").removeprefix("chunked/")
 
     def files(self) -> list[str]:
         return sorted(path for path in self.truth() if path != ANCHOR)
@@ -151,7 +203,7 @@ class Oracle(RuleBasedStateMachine):
     def edit(self, data: st.DataObject, text: str) -> None:
         """A body gets another sentence."""
         path = self.some(data)
-        if path.read_bytes() not in BROKEN:
+        if path.read_bytes() not in self.meaning.broken:
             path.write_bytes(path.read_bytes() + text.encode())
 
     @rule(data=st.data())
@@ -160,7 +212,7 @@ class Oracle(RuleBasedStateMachine):
         """A key of the user is added; no embedded text differs."""
         path, self.number = self.some(data), self.number + 1
         content = path.read_bytes()
-        if content not in BROKEN:
+        if content not in self.meaning.broken:
             rest = content[4:] if content.startswith(b"---\n") else b"---\n" + content
             path.write_bytes(b"---\nkey%d: value\n" % self.number + rest)
 
@@ -177,7 +229,7 @@ class Oracle(RuleBasedStateMachine):
         """An edit that keeps size and mtime."""
         path = self.some(data)
         status, content = path.stat(), path.read_bytes()
-        if content not in BROKEN:
+        if content not in self.meaning.broken:
             path.write_bytes(content[:-2] + (b"!" if content[-2:-1] == b"." else b".") + b"\n")
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
@@ -197,7 +249,7 @@ class Oracle(RuleBasedStateMachine):
         path, target = self.some(data), self.chunked / name
         self.settle(target)
         path.replace(target)
-        if text is not None and target.read_bytes() not in BROKEN:
+        if text is not None and target.read_bytes() not in self.meaning.broken:
             target.write_bytes(target.read_bytes() + text.encode())
 
     @rule(data=st.data())
@@ -219,10 +271,11 @@ class Oracle(RuleBasedStateMachine):
         if (self.chunked / old).is_dir() and not (self.chunked / new).exists():
             (self.chunked / old).rename(self.chunked / new)
 
-    @rule(name=st.sampled_from(NAMES), content=st.sampled_from(sorted(BROKEN)))
-    def damage(self, name: str, content: bytes) -> None:
+    @rule(name=st.sampled_from(NAMES), data=st.data())
+    def damage(self, name: str, data: st.DataObject) -> None:
         """A file is broken; writing over it mends it."""
         self.settle(self.chunked / name)
+        content = data.draw(st.sampled_from(sorted([*self.meaning.broken, MALFORMED])))
         (self.chunked / name).write_bytes(content)
 
     @rule(branch=st.sampled_from(["main", "other"]))
@@ -243,18 +296,12 @@ class Oracle(RuleBasedStateMachine):
             with self.open() as store:
                 store.sync(forget_missing=True)
                 unmerged = git(self.tree, "diff", "--name-only", "--diff-filter=U", "-z").stdout
-                prefix = "file_index/chunked/"
-                conflicted = {
-                    path.removeprefix(prefix) for path in unmerged.decode().split("\0") if path
-                }
+                conflicted = {self.path_of(path) for path in unmerged.decode().split("\0") if path}
                 there = conflicted & set(before)
-                found = {
-                    finding.path.removeprefix("chunked/"): finding.code
-                    for finding in store.status().findings
-                }
-                assert {path for path in there if path not in found} == set()
+                found = {self.path_of(finding.path) for finding in store.status().findings}
+                assert there <= found
                 for path in self.hits(store, "amber basalt copper zinc"):
-                    assert path.removeprefix("chunked/") not in conflicted
+                    assert self.path_of(path) not in conflicted
             assert self.truth() == before
             git(self.tree, "merge", "--abort")
             self.recorded = before
@@ -265,7 +312,7 @@ class Oracle(RuleBasedStateMachine):
     @rule(part=st.sampled_from(sorted(SIDECAR)))
     def corrupt(self, part: str) -> None:
         """A part of the sidecar is lost."""
-        for path in (self.tree / "file_index" / ".sidecar").glob(SIDECAR[part][0]):
+        for path in (self.root / self.sidecar).glob(SIDECAR[part][0]):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
             self.lost.add(part)
 
@@ -291,7 +338,8 @@ class Oracle(RuleBasedStateMachine):
     def check(self) -> None:
         """Reported drift is the oracle's; repair ends it, at once and for good."""
         truth = self.truth()
-        withheld = {(BROKEN[data], path) for path, data in truth.items() if data in BROKEN}
+        broken = self.meaning.broken
+        withheld = {(broken[data], path) for path, data in truth.items() if data in broken}
         with self.open() as store:
             self.compare(store, truth)
             assert self.truth() == truth
@@ -309,11 +357,11 @@ class Oracle(RuleBasedStateMachine):
 
     def compare(self, store: Store, truth: dict[str, bytes]) -> None:
         """What status and verify report, against what the oracle knows."""
-        parts = {SIDECAR[part][1] for part in self.lost}
+        parts = {SIDECAR[part][1] for part in self.lost} - {""}
         if "catalog" in self.lost:
             assert "catalog-missing" in {finding.code for finding in store.status().findings}
             return
-        wanted = expected_drift(self.recorded, truth)
+        wanted = expected_drift(self.recorded, truth, self.hidden(), self.meaning)
         for findings in (store.status().findings, store.verify().findings):
             assert told(findings) == wanted
             codes = {finding.code for finding in findings}
@@ -329,9 +377,8 @@ class Oracle(RuleBasedStateMachine):
     def assert_as_from_scratch(self) -> None:
         """Ids, hits and scores are those of a sidecar that is made anew."""
         other = self.folder / "scratch"
-        shutil.copytree(
-            self.tree / "file_index", other, ignore=shutil.ignore_patterns(".sidecar", ".undo")
-        )
+        derived = shutil.ignore_patterns(self.sidecar, ".undo", ".git")
+        shutil.copytree(self.root, other, ignore=derived)
         with self.open(other) as scratch:
             scratch.sync()
             with self.open() as store:
@@ -372,17 +419,17 @@ def ids(store: Store) -> list[tuple[int, list[str]]]:
         catalog.close()
 
 
-def answers(store: Store) -> list[list[tuple[str, float]]]:
-    """Hits and scores of some questions in every mode."""
+def answers(store: Store) -> list[list[tuple[str, int | None, float]]]:
+    """Hits, their lines and scores of some questions in every mode."""
     found = []
     for query in QUERIES:
         for mode in ("keyword", "vector", "hybrid"):
             try:
                 answer = store.search(query, k=20, mode=mode)
             except FilestoreError as error:
-                found.append([(error.message, 0.0)])
+                found.append([(error.message, None, 0.0)])
             else:
-                found.append([(hit.path, round(hit.score, 5)) for hit in answer.hits])
+                found.append([(hit.path, hit.line, round(hit.score, 5)) for hit in answer.hits])
     return found
 
 
@@ -398,12 +445,13 @@ _TEMPLATES: dict[str, Path] = {}
 def template(layout: str) -> Path:
     """A work tree with two branches, made once."""
     if layout not in _TEMPLATES:
-        folder = Path(tempfile.mkdtemp(prefix="filestore-oracle-template-"))
-        root = folder / "file_index"
+        made = Path(tempfile.mkdtemp(prefix="filestore-oracle-template-"))
+        in_place, folder = layout == "in-place", made / "tree"
+        root = folder if in_place else folder / "file_index"
         Store.create(
-            str(root), layout=layout, embedder="builtin", configuration=str(folder / "unused")
+            str(root), layout=layout, embedder="builtin", configuration=str(made / "unused")
         ).close()
-        chunked = root / "chunked"
+        chunked = root if in_place else root / "chunked"
         (chunked / "stones").mkdir(parents=True)
         (chunked / ANCHOR).write_text("An anchor holds.\n")
         for name, text in zip(NAMES[3:5], TEXTS, strict=False):
@@ -422,6 +470,60 @@ class FlatOracle(Oracle):
     layout = "flat"
 
 
+class OracleInPlace(Oracle):
+    """The same in a folder of notes, in which a rule may leave some out."""
+
+    layout = "in-place"
+    meaning = NOTES
+    below = "."
+    sidecar = ".filestore"
+
+    @initialize()
+    def make(self) -> None:
+        """A work tree of notes, followed once."""
+        super().make()
+        self.chunked = self.root
+
+    def everything(self) -> dict[str, bytes]:
+        """All that a person has there."""
+        files = ((path, path.relative_to(self.root)) for path in self.root.rglob("*"))
+        return {
+            name.as_posix(): path.read_bytes()
+            for path, name in files
+            if path.is_file() and name.parts[0] not in OURS_IN_PLACE
+        }
+
+    def hidden(self) -> set[str]:
+        """Files that a rule leaves out."""
+        ruled = (self.root / ".filestoreignore").exists()
+        return {path for path in self.everything() if ruled and path.startswith("stones/deep/")}
+
+    def truth(self) -> dict[str, bytes]:
+        hidden = self.hidden()
+        return {path: data for path, data in self.everything().items() if path not in hidden}
+
+    @rule()
+    def rules(self) -> None:
+        """A rule leaves a folder out, or no longer does."""
+        path = self.root / ".filestoreignore"
+        if path.exists():
+            path.unlink()
+        else:
+            path.write_text("stones/deep/\n")
+
+    @rule()
+    def check(self) -> None:
+        """As for chunk files; and of a note whose frontmatter cannot be read that is said."""
+        before = self.everything()
+        super().check()
+        assert self.everything() == before
+        ignored = {path for path, data in before.items() if text_of_note(data)[:4] == b"---\n"}
+        with self.open() as store:
+            found = store.status().findings
+        told = {one.path for one in found if one.code == "frontmatter-ignored"}
+        assert told == ignored - self.hidden()
+
+
 def histories(count: int) -> settings:
     """How many histories are tried in each layout, and how long they are."""
     return settings(
@@ -434,6 +536,7 @@ def histories(count: int) -> settings:
 
 TestOracle = Oracle.TestCase
 TestFlatOracle = FlatOracle.TestCase
+TestOracleInPlace = OracleInPlace.TestCase
 
 
 @pytest.mark.long
@@ -446,11 +549,18 @@ class TestLongFlatOracle(FlatOracle.TestCase):
     """More histories in the other layout."""
 
 
+@pytest.mark.long
+class TestLongOracleInPlace(OracleInPlace.TestCase):
+    """More histories of notes."""
+
+
 for _case, _count in (
     (TestOracle, EXAMPLES // 2),
     (TestFlatOracle, EXAMPLES // 2),
+    (TestOracleInPlace, EXAMPLES // 2),
     (TestLongOracle, 100),
     (TestLongFlatOracle, 100),
+    (TestLongOracleInPlace, 100),
 ):
     _case.settings = histories(_count)
     _case.runTest.__doc__ = "Reported drift is the oracle's, and repair ends it for good."
