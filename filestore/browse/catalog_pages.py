@@ -5,15 +5,14 @@ of it, but for `Listing.counts` and `Listing.matching`, which go through it.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import Self, TypeVar
+from dataclasses import dataclass, replace
 
 import orjson
 
 from filestore.browse import document_rows
+from filestore.browse.chunk_filter import ChunkFinder, combined
 from filestore.browse.document_filter import DocumentFinder
 from filestore.browse.document_rows import DocumentRow, EntryRow, SectionRow
 from filestore.browse.row_words import OPENING_BYTES, first_words
@@ -26,8 +25,6 @@ from filestore.chunks.reading_order import Ordered
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
 from filestore.sidecar.session import Parts
-
-Key = TypeVar("Key", str, int)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +87,7 @@ class Listing:
         self._all: dict[str, Ordered] | None = None
         self._is_in_place = parts.places.is_in_place
         self._finder = DocumentFinder()
+        self._chunks = ChunkFinder()
 
     @property
     def generation(self) -> int:
@@ -198,10 +196,10 @@ class Listing:
             return document_rows.sections(self._tree, catalog, ids)
 
     def matching(self, wanted: Wanted) -> "dict[str, array[int]]":
-        """The chunk files whose path below `chunked/`, title or headings fit, by resource.
+        """The chunk files that fit, by resource, by path below `chunked/`, title, alias or heading.
 
-        Excluded is what fits in one of these. The first time after a commit every path is read,
-        which the next times do without; titles and headings are read each time.
+        What a document is called is said of all its files. Excluded is what fits in one of these.
+        The first time after a commit every path is read, which the next times do without.
 
         Returns:
             Resource to ids in reading order; resources without a file that fits are left out. Of
@@ -210,19 +208,22 @@ class Listing:
         if self._is_in_place:
             with self._reading() as (catalog, _):
                 return self._finder.matching(catalog, wanted)
-        with self._reading() as (_, pages):
+        with self._reading() as (catalog, pages):
             if self._all is None:
                 self._all = dict(sorted(self._ordered(pages, None)))
             every = self._all
-            said = _Said.find(pages, replace(wanted, inverse=False)) if wanted.text else _Said()
+            plain = replace(wanted, inverse=False)
+            fits = self._chunks.fitting(catalog, plain) if wanted.text else bytearray()
+        is_said = 1 in fits
         found: dict[str, array[int]] = {}
         for resource, ordered in every.items():
             ids = array("q")
             for block in ordered.blocks:
                 # Looked for, or left out: in both cases what has it in its path.
                 places = wanted.places(ordered.paths(block))
-                fit = said.combined(resource, block.ids, places, inverse=wanted.inverse)
-                ids.extend(map(block.ids.__getitem__, fit))
+                if is_said:
+                    places = combined(block.ids, fits, places, inverse=wanted.inverse)
+                ids.extend(map(block.ids.__getitem__, places))
             if ids:
                 found[resource] = ids
         return found
@@ -328,60 +329,6 @@ class Listing:
                 yield name, plain
         for name in irregular:
             yield name, reading_order.by_key(pages.sortable(name))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
-    """What fits by what its document or its file says, whatever it is called."""
-
-    resources: frozenset[str] = frozenset()
-    """Those whose title fits."""
-    headed: "Mapping[str, array[int]]" = field(default_factory=dict)
-    """By resource, the files one of whose headings fits; there may be as many as there are."""
-    titled: frozenset[int] = frozenset()
-
-    @classmethod
-    def find(cls, pages: CatalogPages, wanted: Wanted) -> Self:
-        """Look through the titles and headings of a store."""
-        headed: dict[str, array[int]] = {}
-        for resource, ids, headings in pages.headed():
-            places = wanted.places(headings.decode("utf-8", "replace"))
-            if places:
-                known = orjson.loads(b"[%b]" % ids)
-                headed[resource] = array("q", map(known.__getitem__, places))
-        documents = pages.document_titles()
-        return cls(
-            resources=frozenset(_fitting(documents.items(), wanted)),
-            headed=headed,
-            titled=frozenset(_fitting(pages.titled(), wanted)),
-        )
-
-    def combined(
-        self, resource: str, ids: "array[int]", places: Sequence[int], *, inverse: bool
-    ) -> Sequence[int]:
-        """The places in a block that fit, once those that fit by its path are known."""
-        if resource in self.resources:
-            return () if inverse else range(len(ids))
-        headed, titled = set(self.headed.get(resource, ())), self.titled
-        if not headed and not titled:
-            return places
-        if inverse:
-            return [one for one in places if ids[one] not in headed and ids[one] not in titled]
-        by_path = set(places)
-        return [
-            place
-            for place, one in enumerate(ids)
-            if place in by_path or one in headed or one in titled
-        ]
-
-
-def _fitting(titles: Iterable[tuple[Key, str]], wanted: Wanted) -> Iterator[Key]:
-    """The keys of the titles that fit, some thousands looked at in one call."""
-    every = iter(titles)
-    while some := list(islice(every, reading_order.BLOCK)):
-        # A title with a NUL in it would be two.
-        joined = "\0".join(title.replace("\0", " ") for _, title in some)
-        yield from (some[place][0] for place in wanted.places(joined))
 
 
 def _entry_row(entry: EntryRow) -> ResourceRow:

@@ -5,18 +5,16 @@ One rule: the headings of a document are read once, and again only when it was i
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from itertools import islice
 from typing import Final
 
+from filestore.browse.chunk_filter import fitting
 from filestore.browse.document_rows import EntryRow, entries
 from filestore.browse.wanted import Wanted
 from filestore.catalog import Catalog, CatalogPages, text_id
 from filestore.chunks import document
 
-_AT_ONCE: Final = 4_096
-"""Names that are looked through in one call."""
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+([^\0\n]+)", re.MULTILINE)
 """One that stands within a section, which has those above it."""
 
@@ -41,7 +39,7 @@ class DocumentFinder:
         rows = [row for row in entries(pages) if row.id]
         plain = replace(wanted, inverse=False)
         names = ((row.id, row.resource) for row in rows)
-        fit = set(_fitting(names, plain)) | set(_fitting(pages.names_said(), plain))
+        fit = set(fitting(names, plain)) | set(fitting(pages.names_said(), plain))
         self._read(catalog, rows)
         found: dict[str, array[int]] = {}
         for row in rows:
@@ -88,11 +86,3 @@ def _headings(catalog: Catalog, file: int) -> str:
         )
         for section in kept.sections
     )
-
-
-def _fitting(names: Iterable[tuple[int, str]], wanted: Wanted) -> Iterator[int]:
-    """The documents one of whose names fits."""
-    every = iter(names)
-    while some := list(islice(every, _AT_ONCE)):
-        joined = "\0".join(name.replace("\0", " ") for _, name in some)
-        yield from (some[place][0] for place in wanted.places(joined))

@@ -133,11 +133,17 @@ class CatalogPages:
         """
         yield from self._catalog.connection.execute(_HEADED)
 
-    def titled(self) -> Iterator[tuple[int, str]]:
-        """Each file whose frontmatter has a title, and the title."""
+    def with_headings(self, after: int) -> Iterator[tuple[int, bytes]]:
+        """The files behind an id that may have headings inside, and their last good bytes."""
         yield from self._catalog.connection.execute(
-            "SELECT file, value FROM facts WHERE key = 'title'"
+            "SELECT file, data FROM contents WHERE file > ?"
+            " AND (instr(data, x'0A23') OR substr(data, 1, 1) = x'23')",
+            (after,),
         )
+
+    def last_file(self) -> int:
+        """The highest id that a file has; 0 where there are none."""
+        return int(self._rows("SELECT coalesce(max(id), 0) FROM files")[0][0])
 
     def openings(self, files: Sequence[int], length: int) -> dict[int, tuple[int, bytes]]:
         """How many bytes files have, and the first ones; those without content are left out."""
@@ -168,6 +174,25 @@ class CatalogPages:
             among = f"AND resource IN ({placeholders(batch)})"
             found |= dict(self._rows(f"{statement} {among} {end}", batch))
         return found
+
+    def document_names(self) -> Iterator[tuple[str, str, str]]:
+        """Of each document in a folder: resource, source, and the source of the folder."""
+        yield from self._catalog.connection.execute(
+            "SELECT documents.resource, documents.source, records.source"
+            " FROM documents JOIN records ON records.path = documents.record"
+            " WHERE documents.source <> records.source"
+        )
+
+    def document_names_said(self) -> Iterator[tuple[tuple[str, str], str]]:
+        """Resource and source of each document with a title or another name, and that."""
+        statement = "SELECT resource, source, value FROM record_facts"
+        among = "key IN ('title', 'aliases')"
+        for resource, source, value in self._rows(f"{statement} WHERE {among}"):
+            yield (resource, source), value
+
+    def file_ids(self, resource: str) -> list[bytes]:
+        """The ids of the files of a resource but for its records, separated by commas."""
+        return [ids for _, ids, _, _ in self.packed(resource)]
 
     def names(self) -> Iterator[tuple[int, str]]:
         """Id and resource of every file but records, in no order."""

@@ -384,6 +384,31 @@ def test_the_filter_finds_titles_and_headings(tmp_path):
         assert found("chunk3") == [path for path in every if "chunk3" in path]
 
 
+def test_the_filter_finds_documents_of_a_folder_and_headings_inside_files(either: Any) -> None:
+    """By title, other name or name; headings that a file has below its first one, until it is
+    edited; no comment in a block of code, and not the folder that all of them lie in."""
+    note = "---\ntitle: Of basalt\naliases: [Lava]\n---\n# Rock\n\nHard.\n\n## Gneiss\n\nOld.\n"
+    either.write("stones/hard/one.md", note)
+    either.write("stones/two.md", "# Soft\n\n```sh\n# Granite\n```\n")
+    either("add", "stones")
+    own = either.store / "chunked" / "own" / "mine.md"
+    own.parent.mkdir()
+    own.write_text("# Mine\n\nText.\n\n### Marble\n\nWhite.\n")
+    either("sync")
+    with InspectedStore(os.fspath(either.store)) as store:
+        one, two = paths_of(store, "stones")
+        for text in ("basalt", "LAVA", "gneiss", "hard/one", "~^one|hard/"):
+            assert matched(store, text) == {"stones": [one]}, text
+        assert matched(store, "!lava")["stones"] == [two]
+        assert "stones" not in matched(store, "granite")
+        assert [*matched(store, "marble").values()] == [["chunked/own/mine.md"]]
+        assert not matched(store, "../stones")
+        own.write_text("# Mine\n\nText.\n\n### Slate\n\nGrey.\n")
+        store.sync()
+        assert [*matched(store, "slate").values()] == [["chunked/own/mine.md"]]
+        assert not matched(store, "marble")
+
+
 def test_an_outline_has_a_row_above_each_document_of_several(store: InspectedStore) -> None:
     """Its number is that of the first file below it; one document alone needs no row."""
     listing = store.listing
