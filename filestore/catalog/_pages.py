@@ -5,7 +5,7 @@ costs the same in a store of any size.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from filestore.catalog._reading import Catalog
 from filestore.catalog._rows import decode_path, encode_path, in_batches, placeholders
@@ -147,21 +147,19 @@ class CatalogPages:
 
     def openings(self, files: Sequence[int], length: int) -> dict[int, tuple[int, bytes]]:
         """How many bytes files have, and the first ones; those without content are left out."""
-        found: dict[int, tuple[int, bytes]] = {}
-        for batch in in_batches(files):
-            statement = "SELECT file, length(data), substr(data, 1, ?) FROM contents WHERE file IN"
-            rows = self._rows(f"{statement} ({placeholders(batch)})", (length, *batch))
-            found |= {file: (size, bytes(first)) for file, size, first in rows}
-        return found
+        statement = f"SELECT file, length(data), substr(data, 1, {length:d}) FROM contents"
+        rows = self._of_files(statement, files)
+        return {file: (size, bytes(first)) for file, size, first in rows}
 
     def titles(self, files: Sequence[int]) -> dict[int, str]:
         """The titles that files have in their frontmatter."""
-        found: dict[int, str] = {}
+        statement = "SELECT file, value FROM facts INDEXED BY facts_by_file"
+        return dict(self._of_files(statement, files, "AND key = 'title'"))
+
+    def _of_files(self, statement: str, files: Sequence[int], end: str = "") -> Iterator[Any]:
+        """The rows of a statement that stand for some files."""
         for batch in in_batches(files):
-            statement = "SELECT file, value FROM facts INDEXED BY facts_by_file WHERE file IN"
-            rows = self._rows(f"{statement} ({placeholders(batch)}) AND key = 'title'", batch)
-            found |= dict(rows)
-        return found
+            yield from self._rows(f"{statement} WHERE file IN ({placeholders(batch)}) {end}", batch)
 
     def document_titles(self, resources: Sequence[str] | None = None) -> dict[str, str]:
         """The title of each resource, of these or of all, whose documents have just one."""
@@ -204,11 +202,7 @@ class CatalogPages:
         statement, end = "SELECT file, count(*) FROM parts", "GROUP BY file"
         if files is None:
             return dict(self._rows(f"{statement} {end}"))
-        found: dict[int, int] = {}
-        for batch in in_batches(files):
-            among = f"WHERE file IN ({placeholders(batch)})"
-            found |= dict(self._rows(f"{statement} {among} {end}", batch))
-        return found
+        return dict(self._of_files(statement, files, end))
 
     def names_said(self) -> Iterator[tuple[int, str]]:
         """Each file whose metadata has a title or another name, and that."""

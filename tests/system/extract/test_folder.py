@@ -383,24 +383,11 @@ FILES = st.lists(st.lists(NAMES, min_size=1, max_size=4).map("/".join), min_size
 RULES = st.lists(patterns(), min_size=1, max_size=4).map("\n".join)
 
 
-@pytest.fixture
-def repository(work_tree):
-    """Makes a new empty folder in one work tree at every call."""
-    made = iter(range(1_000_000))
-
-    def folder():
-        root = work_tree / str(next(made))
-        root.mkdir()
-        return root
-
-    return folder
-
-
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(files=FILES, lists=st.lists(st.tuples(st.integers(0, 20), RULES), min_size=1, max_size=3))
-def test_the_walk_agrees_with_git(repository, files, lists):
+def test_the_walk_agrees_with_git(new_folder, files, lists):
     """Of any tree with any rules, the walk finds exactly the files that git does not ignore."""
-    root = repository()
+    root = new_folder()
     for path in files:
         inner = path.split("/")[:-1]
         if not any((root / "/".join(inner[:length])).is_file() for length in range(len(inner) + 1)):

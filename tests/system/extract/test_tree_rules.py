@@ -275,19 +275,6 @@ LISTS = st.lists(
 )
 
 
-@pytest.fixture
-def folders(work_tree):
-    """Makes a new empty folder, in a work tree at every call."""
-    made = iter(range(1_000_000))
-
-    def folder():
-        root = work_tree / str(next(made))
-        root.mkdir()
-        return root
-
-    return folder
-
-
 def plant(root, files, lists):
     """Those of the files that can lie beside each other, and files of rules in some folders."""
     for path in files:
@@ -310,9 +297,9 @@ def plant(root, files, lists):
 )
 @given(files=FILES, lists=LISTS, patterns=st.lists(LINE, max_size=2))
 @example(files=["a/b/note.md", "a/ab.md"], lists=[(0, ".gitignore", "a/b/*")], patterns=["!a"])
-def test_the_walk_agrees_with_the_listing(folders, files, lists, patterns):
+def test_the_walk_agrees_with_the_listing(new_folder, files, lists, patterns):
     """Of any tree with any rules, the walk finds what `add` would of the folder, and counts so."""
-    root = folders()
+    root = new_folder()
     plant(root, files, lists)
     listed = documents(str(root), leave_out=lambda path: False, patterns=patterns)
     tree = walked(root, patterns)
