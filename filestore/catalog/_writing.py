@@ -318,6 +318,7 @@ class CatalogWriter(Catalog):
         """Forget the stats of originals that no record names any more."""
         self.connection.execute(
             "DELETE FROM source_stats WHERE source NOT IN (SELECT source FROM documents)"
+            " AND source NOT IN (SELECT 'original:' || source FROM documents)"
         )
 
     def replace_links(self, file: int, targets: Iterable[ChunkPath]) -> None:

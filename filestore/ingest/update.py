@@ -73,6 +73,8 @@ class SourceChange(JsonObject):
     """How many of these were edited by hand."""
     found_in: str = ""
     """The folder of which it is a new child, where each child is a resource."""
+    copied_from: str = ""
+    """Where its original lies on this machine, if that is to be copied again."""
 
     @property
     def moved_to(self) -> str:
@@ -188,7 +190,7 @@ def look(snapshot: StoreSnapshot, wanted: Wanted) -> UpdatePlan:
     changes = [*(work.change(*record) for record in work.records), *work.new_children()]
     return UpdatePlan(
         changes=tuple(one for one in changes if one.has_news or one.gone),
-        outside=tuple(work.drift.outside),
+        outside=tuple(work.outside()),
         watched=tuple(work.watched()),
         remove_gone=wanted.remove_gone,
         waiting=tuple(work.waiting()),
@@ -281,10 +283,26 @@ class _Looking:
         """Those of the documents that wait for a choice."""
         return sorted({source for _, _, source, _ in self._documents} & dict(self._waiting).keys())
 
+    def outside(self) -> list[str]:
+        """What the store may not read.
+
+        The catalog says where the originals of copies lie, and it may be a stranger's.
+        """
+        own = {} if self._snapshot.may_reach_sources else self.drift.elsewhere
+        return [*self.drift.outside, *(one.path for one in own.values())]
+
+    @cached_property
+    def _elsewhere(self) -> dict[str, str]:
+        """The originals of copies, where they may be read."""
+        if not self._snapshot.may_reach_sources:
+            return {}
+        return originals.of_copies(self._catalog, (source for _, _, source, _ in self._documents))
+
     def watched(self) -> Iterator[str]:
         """Where the originals lie, the folders in which new ones may come, and their rules."""
         documents = [source for _, _, source, _ in self._documents]
         yield from filter(None, map(self._reachable.path, documents))
+        yield from self._elsewhere.values()
         for folder in self._new.entered:
             yield folder
             yield from (os.path.join(folder, name) for name in (OWN_RULES, GIT_RULES))
@@ -298,6 +316,13 @@ class _Looking:
             for _, _, one, digest in documents
             if one in seen and seen[one].found not in ("", digest) and not seen[one].reason
             if (one, seen[one].found) not in self._waiting
+        ]
+        elsewhere = [one for _, _, one, _ in documents if one in self._elsewhere]
+        again = [
+            one
+            for one in elsewhere
+            if one in self.drift.elsewhere and one not in modified
+            if (one, self.drift.elsewhere[one].found) not in self._waiting
         ]
         missing = [one for _, _, one, _ in documents if one in self._missing]
         is_file = [one for _, _, one, _ in documents] == [source]
@@ -318,7 +343,8 @@ class _Looking:
             record_path=path,
             source=source,
             place=place or source,
-            modified=tuple(modified),
+            modified=(*modified, *again),
+            copied_from=self._catalog.originals().get(source, "") if again else "",
             new=tuple(new),
             renamed=renamed,
             gone=tuple(gone),
@@ -462,10 +488,10 @@ def _sources(snapshot: StoreSnapshot, planned: UpdatePlan) -> Iterable[SourcePat
             yield SourcePath(path=path, resource=change.resource, implied=True, found_in=folder)
             continue
         yield SourcePath(
-            path=os.path.normpath(os.path.join(root, change.place)),
+            path=change.copied_from or os.path.normpath(os.path.join(root, change.place)),
             resource=change.resource,
             named=True,
-            recorded=change.place,
+            recorded=None if change.copied_from else change.place,
             was=change.source if change.moved_to else None,
             gone="keep" if not planned.remove_gone else "all" if is_lost else "drop",
             drops=None if is_lost else frozenset(change.gone),

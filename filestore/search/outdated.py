@@ -67,7 +67,8 @@ def marked(
     if not made:
         return list(found), []
     documents = queries.documents_from(catalog, sorted(set(made.values())))
-    seen = originals.look(catalog, reachable, documents=documents).seen
+    drift = originals.look(catalog, reachable, documents=documents)
+    seen = drift.seen
     gone, changed = 0, 0
     hits = []
     for hit in found:
@@ -76,6 +77,9 @@ def marked(
         if source in seen and _differs(seen[source], _recorded(documents, source, hit.resource)):
             changed += bool(seen[source].found)
             gone += not seen[source].found
+            hit = replace(hit, freshness="outdated")
+        elif source in drift.elsewhere:
+            changed += 1
             hit = replace(hit, freshness="outdated")
         hits.append(hit)
     return hits, _notes(changed, gone)

@@ -3,10 +3,11 @@
 Reads originals that are `Reachable`; changes nothing.
 """
 
+import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -19,6 +20,8 @@ from filestore.fs.scan import HORIZON_NS, pack_stat, stat_entry
 from filestore.sidecar.reachable import Reachable
 
 BATCH: Final = 100
+_ELSEWHERE: Final = "original:"
+"""Before the name of a copy: its original."""
 COPIES: Final = "source"
 """Where copies of originals from elsewhere lie, below the store root."""
 
@@ -38,6 +41,16 @@ class Seen:
     """Why it could not be read."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """The original of a copy."""
+
+    path: str
+    """Absolute."""
+    found: str
+    """The hash of its bytes."""
+
+
 @dataclass(slots=True)
 class SourceDrift:
     """What a look at all recorded originals found."""
@@ -50,6 +63,8 @@ class SourceDrift:
     """Those that the store may not look at."""
     read: dict[str, bytes] = field(default_factory=dict)
     """Stat entries worth recording, of those whose recorded one was of no use."""
+    elsewhere: dict[str, Elsewhere] = field(default_factory=dict)
+    """Copies whose original on this machine says something else now."""
 
 
 def is_followed(follow: Follow, reachable: Reachable, resource: str, source: str) -> bool:
@@ -70,6 +85,25 @@ def is_followed(follow: Follow, reachable: Reachable, resource: str, source: str
 def is_copy(source: str) -> bool:
     """Whether a source is a copy that the store keeps."""
     return source.partition("/")[0] == COPIES
+
+
+def of_copies(catalog: Catalog, sources: Iterable[str]) -> dict[str, str]:
+    """Where the originals of copied documents lie on this machine, by the copy.
+
+    Args:
+        catalog: Inside a snapshot or a transaction.
+        sources: Documents, as recorded.
+    """
+    copies = [source for source in sources if is_copy(source)]
+    known = catalog.originals() if copies else {}
+    found: dict[str, str] = {}
+    for source in copies:
+        base = source
+        while base and base not in known:
+            base = base.rpartition("/")[0]
+        if base:
+            found[source] = known[base] + source[len(base) :]
+    return found
 
 
 def look(
@@ -115,7 +149,36 @@ def look(
         else:
             unread.append((source, where))
     _read_all(drift, unread, known, clock, on_progress)
+    _look_elsewhere(drift, catalog, clock)
     return drift
+
+
+def _look_elsewhere(
+    drift: SourceDrift, catalog: Catalog, clock: disk.FileSystemClock | None
+) -> None:
+    """Stat the originals of copies, read those whose stat tells nothing.
+
+    The user named these paths on this machine. One that is gone is no news: the copy is kept for
+    that.
+    """
+    places = of_copies(catalog, (source for _, _, source, _ in drift.documents))
+    known = queries.source_stats_of(catalog, [_ELSEWHERE + source for source in places])
+    unread = []
+    for source, path in places.items():
+        # A catalog may be a stranger's, with a NUL in a path.
+        with contextlib.suppress(OSError, ValueError):
+            status = os.lstat(path)
+            if stat.S_ISREG(status.st_mode):
+                values = disk.stat_values(status)
+                digest, packed = known.get(_ELSEWHERE + source, ("", b""))
+                is_known = packed == pack_stat(values)
+                drift.seen[_ELSEWHERE + source] = Seen(digest if is_known else "", values)
+                unread += [] if is_known else [(_ELSEWHERE + source, path)]
+    _read_all(drift, unread, known, clock, ignore)
+    for _, _, source, digest in drift.documents:
+        seen = drift.seen.get(_ELSEWHERE + source)
+        if seen is not None and seen.found not in ("", digest):
+            drift.elsewhere[source] = Elsewhere(path=places[source], found=seen.found)
 
 
 def _packed(path: str | None) -> bytes:

@@ -55,12 +55,9 @@ def check(snapshot: StoreSnapshot, level: Level, report: VerificationReport) -> 
         if not is_followed
     ]
     if level != "fast":
-        report.add(source_drift.originals_findings(catalog))
         path = snapshot.places.part(CATALOG)
         wrong = originals.misremembered(catalog, where, drift)
         report.add(_mismatch(path, source) for source in wrong)
-    elif source_drift.originals(catalog):
-        report.not_checked.append("whether originals that were copied have changed")
 
 
 def _mismatch(path: StorePath, source: str) -> Finding:

@@ -16,7 +16,7 @@ from filestore.config.settings import Follow
 from filestore.core.findings import Finding
 from filestore.core.hashing import ORIGIN_PREFIX
 from filestore.core.paths import StorePath, is_below
-from filestore.sidecar.originals import COPIES, Seen, SourceDrift, is_copy, read
+from filestore.sidecar.originals import COPIES, Seen, SourceDrift, is_copy
 from filestore.sidecar.originals import is_followed as is_followed_by
 from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot
@@ -30,8 +30,17 @@ def findings(catalog: Catalog, drift: SourceDrift) -> list[Finding]:
     for _, resource, source, digest in drift.documents:
         if source in drift.seen and drift.seen[source].found != digest:
             differing.setdefault(source, []).append((resource, digest))
-    return [
+    found = [
         _finding(source, drift.seen[source], made, waiting) for source, made in differing.items()
+    ]
+    return found + [
+        Finding(
+            code="source-modified",
+            path=StorePath(source),
+            detail=f"a copy: its original {one.path} changed, found {_short(one.found)}",
+        )
+        for source, one in drift.elsewhere.items()
+        if source not in differing
     ]
 
 
@@ -287,39 +296,3 @@ def _led(finding: Finding, place: str) -> Finding:
     made = finding.detail.removeprefix("no file is there; ")
     detail = f"renamed: its content is now in {place}; {made}"
     return Finding(code=finding.code, path=finding.path, detail=detail, other=StorePath(place))
-
-
-# Originals of copies
-
-
-def originals(catalog: Catalog) -> dict[str, str]:
-    """Where the originals of copied documents lie, by the reference of the copy."""
-    known = catalog.originals()
-    found: dict[str, str] = {}
-    if not known:
-        return found
-    for _, _, source, _ in catalog.documents():
-        base = source
-        while base and base not in known:
-            base = base.rpartition("/")[0]
-        if base:
-            found[source] = known[base] + source[len(base) :]
-    return found
-
-
-def originals_findings(catalog: Catalog) -> list[Finding]:
-    """Copies whose original elsewhere has changed since: the user named that path on this machine.
-
-    An original that is gone is no finding: the copy is kept for that.
-    """
-    digests = {source: digest for _, _, source, digest in catalog.documents()}
-    found = []
-    for source, path in originals(catalog).items():
-        seen = read(path)
-        if seen.found and seen.found != digests[source]:
-            detail = (
-                f"its original {path} changed: expected {_short(digests[source])},"
-                f" found {_short(seen.found)}"
-            )
-            found.append(Finding(code="source-modified", path=StorePath(source), detail=detail))
-    return found

@@ -23,7 +23,7 @@ class Reaches:
     service: str | None
     """An address that texts are sent to."""
     sources: tuple[str, ...]
-    """Originals outside the work tree, as records name them."""
+    """Originals outside the work tree, as records name them; of copies, where they lie."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,6 +45,7 @@ def reaches(places: Places, model: "StoreModel", catalog: Catalog | None) -> Rea
         known = dict.fromkeys(document[2] for document in catalog.documents())
         reachable = Reachable(places, everywhere=False)
         sources = [source for source in known if reachable.is_outside(source)]
+        sources += sorted(catalog.originals().values())
     return Reaches(service=model.reaches, sources=tuple(sources))
 
 

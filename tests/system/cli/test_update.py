@@ -374,3 +374,47 @@ def test_what_is_watched(workspace: Any) -> None:
         f"{folder}/{name}" for folder in folders for name in (".gitignore", ".filestoreignore")
     }
     assert watched == {workspace.folder / name for name in files | folders | rules}
+
+
+def test_the_originals_of_copies(either: Any) -> None:
+    """A copy follows its original where that is there and the store may read it; else it stays."""
+    far = either.folder.parent / "far"
+    far.mkdir()
+    (far / "one.md").write_text("# One\n\nWords from afar.\n")
+    either("add", far)
+    (path,) = either.chunks("far")
+    (far / "one.md").write_text("# One\n\nWords from further.\n")
+    (far / "two.md").write_text("# Two\n\nMore words.\n")
+    assert either.drift() == {"source-modified": ["source/far/one.md"]}
+    (hit,) = either.json("search", "afar", "--mode", "keyword")["hits"]
+    assert hit["freshness"] == "outdated"
+    assert "filestore trust" in either("update", code=1).stderr
+    assert str(far) in either("trust", "--yes").stdout
+    plan = either.json("update", "--plan", code=1)["plan"]
+    assert plan["changes"][0]["modified"] == ["source/far/one.md"]
+    report = either.json("update")
+    assert [one["resource"] for one in report["updated"]] == ["far"]
+    assert (either.store / "source/far/one.md").read_text() == "# One\n\nWords from further.\n"
+    assert b"further" in (either.chunked / path).read_bytes()
+    assert len(either.chunks("far")) == 2
+    either.assert_settled()
+    either("undo", report["undo"])
+    either("update")
+    shutil.rmtree(far)
+    assert either.drift() == {}
+    assert either("update").stdout.startswith("originals are as they were added")
+
+
+def test_a_hand_edit_behind_the_original_of_a_copy(workspace: Any) -> None:
+    """What overlaps waits for a choice, and is not copied again each time."""
+    far = workspace.folder.parent / "far.md"
+    far.write_text("# One\n\nWords from afar.\n")
+    workspace("add", far)
+    workspace("trust", "--yes")
+    chunk = workspace.chunked / "far.md/chunk1.md"
+    chunk.write_text(chunk.read_text().replace("afar", "my side"))
+    far.write_text("# One\n\nWords from further.\n")
+    assert len(workspace.json("update", code=1)["conflicts"]) == 1
+    assert workspace.json("update", code=1)["plan"]["changes"] == []
+    workspace("repair", "--theirs", "far.md/chunk1.md", "--write-files", "--yes", code=None)
+    workspace.assert_settled()
