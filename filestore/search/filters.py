@@ -4,6 +4,7 @@ One rule: a filter that no file satisfies is said, with what there is instead.
 """
 
 import fnmatch
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
@@ -60,7 +61,8 @@ def allowed(catalog: Catalog, filters: Filters, notes: list[str]) -> set[int]:
     """
     every: list[set[int]] = []
     for key, value in filters.where:
-        matching = catalog.files_with_fact(key, value)
+        spellings = _tags_like(catalog, value) if key == "tags" else [value]
+        matching = set().union(*(catalog.files_with_fact(key, one) for one in spellings))
         if key == "kind":
             matching |= catalog.files_of_kind(value)
         if not matching:
@@ -83,6 +85,16 @@ def allowed(catalog: Catalog, filters: Filters, notes: list[str]) -> set[int]:
 def _compared(value: object) -> str:
     """A value as metadata is compared: numbers and such as JSON writes them, all else as text."""
     return value_text(value) if isinstance(value, bool | int | float | None) else str(value)
+
+
+def _tags_like(catalog: Catalog, tag: str) -> list[str]:
+    """Every spelling of a tag: one with another case, or with its `#`, is no other tag."""
+    meant = _folded_tag(tag)
+    return [one for one in queries.metadata_values(catalog, "tags") if _folded_tag(one) == meant]
+
+
+def _folded_tag(tag: str) -> str:
+    return unicodedata.normalize("NFC", tag.lstrip("#")).casefold()
 
 
 def _is_one_of(source: str, patterns: Iterable[str]) -> bool:

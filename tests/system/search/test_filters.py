@@ -23,7 +23,8 @@ def filtered(workspace: Any) -> Any:
     [
         (["--where", "statsu=final"], "no file has the key 'statsu'; did you mean 'status'?"),
         (["--where", "x=1"], "no file has the key 'x'; keys there are: 'headings', 'mood', 'st"),
-        (["--where", "tags=Contract"], "no file has 'tags' = 'Contract'; did you mean 'contract'?"),
+        (["--where", "tags=contrakt"], "no file has 'tags' = 'contrakt'; did you mean 'contract'?"),
+        (["--where", "status=Final"], "no file has 'status' = 'Final'; did you mean 'final'?"),
         (["--where", "status=3"], "no file has 'status' = '3'; values there are: 'draft', 'final'"),
         (["--where", "kind=book"], "no file has 'kind' = 'book'; values there are: 'chunk'"),
         (["--kind", "sumary"], "no file is of kind 'sumary'; did you mean 'summary'?"),
@@ -46,3 +47,13 @@ def test_filters_that_hold_are_not_talked_about(filtered: Any) -> None:
         words = [word for pair in options for word in ("--where", pair)]
         answer = filtered.json("search", "rent", *words, code=None)
         assert not [note for note in answer["notes"] if "no file has" in note]
+
+
+@pytest.mark.parametrize("tag", ["contract", "Contract", "#contract", "#CONTRACT"])
+def test_a_tag_is_one_tag_in_any_case(filtered: Any, tag: str) -> None:
+    """With its `#`, too, as it stands in the text of a note."""
+    filtered.write("file_index/chunked/other.md", "---\ntags: [Contract]\n---\nRent again.\n")
+    filtered("sync")
+    hits = filtered.json("search", "rent", "--where", f"tags={tag}")["hits"]
+    assert len(hits) > 1
+    assert "chunked/other.md" in {hit["path"] for hit in hits}
