@@ -20,6 +20,7 @@ SMALL: Final = {
     "duplicates": STORE,
     "first_index": STORE,
     "fusion": ("--xquad", "{data}", "--only", "XQuAD en"),
+    "headings": (str(BENCH.parents[1] / "example_index" / "source"),),
     "in_place": STORE,
     "in_place_life": ("--commits", "3"),
     "inspector": STORE,
