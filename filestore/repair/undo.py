@@ -38,6 +38,7 @@ from filestore.sidecar.commit import Commit, CommitReport
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sync.apply import put_settled
 
+_INGESTS: Final = ("add", "update")
 REPAIR: Final = "repair"
 """What the changes of a repair are called, apart from the sources that it re-ingests."""
 
@@ -92,6 +93,8 @@ class _Done:
     """Those whose finding, which a repair had settled, is back: the index is left as it is."""
     undone: frozenset[str]
     """The batches that were taken back."""
+    not_ingested: frozenset[str] = frozenset()
+    """The resources of which a re-ingest was taken back: what waits there was part of it."""
 
 
 def undo_or_redo(
@@ -209,6 +212,11 @@ def _put(change: KeptChange) -> _Done:
         replaced=replacements,
         found_again=_found_again(change),
         undone=frozenset(batch.identifier for batch in undone),
+        not_ingested=frozenset(
+            resource
+            for command, _, resource in (batch.what.partition(" ") for batch in undone)
+            if command in _INGESTS
+        ),
     )
 
 
@@ -304,5 +312,9 @@ def _index(
     with open_commit() as commit:
         commit.forget(sorted(set(ours).difference(present)))
         put_settled(snapshot, commit, present, clock, on_progress)
+        waiting = snapshot.catalog.files([one.path for one in snapshot.catalog.conflicts()])
+        commit.settle_conflicts(
+            (path for path, row in waiting.items() if row.resource in done.not_ingested), ()
+        )
         commit.reopen_conflicts(done.undone)
         return commit.finish()

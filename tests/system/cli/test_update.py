@@ -418,3 +418,23 @@ def test_a_hand_edit_behind_the_original_of_a_copy(workspace: Any) -> None:
     assert workspace.json("update", code=1)["plan"]["changes"] == []
     workspace("repair", "--theirs", "far.md/chunk1.md", "--write-files", "--yes", code=None)
     workspace.assert_settled()
+
+
+def test_an_undone_update_leaves_no_conflict(either: Any) -> None:
+    """What waited behind a hand edit was part of it: the next update begins anew."""
+    either.write("wiki/a.md", f"# A\n\n{prose('amber')}\n## B\n\n{prose('basalt')}")
+    either("add", "wiki")
+    chunk = chunk_with(either, "about amber")
+    chunk.write_text(chunk.read_text().replace("step 4", "step four"))
+    either("sync")
+    text = (either.folder / "wiki/a.md").read_text().replace("in step 4", "in step IV")
+    either.write("wiki/a.md", text)
+    before = either.truth()
+    report = either.json("update", code=1)
+    assert len(report["conflicts"]) == 1
+    either("undo", report["undo"])
+    assert either.truth() == before
+    assert either.drift() == {"source-modified": ["../wiki/a.md"]}
+    again = either.json("update", code=1)
+    assert again["plan"]["changes"][0]["modified"] == ["../wiki/a.md"]
+    assert again["conflicts"] == report["conflicts"]
