@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
+from filestore.core.errors import FilestoreError
+
 _MOST_CONFLICTS: Final = 127
 """Git counts conflicts in its exit status, up to this; what is above is an error."""
 _SHORTEST_MARKER: Final = 32
@@ -17,6 +19,10 @@ _CONTEXT: Final = 20
 _BYTE_ORDER_MARK: Final = "\ufeff"
 _MARKERS: Final = re.compile(r"<{32,}|\|{32,}|={32,}|>{32,}")
 _SIDES: Final = ("ours", "base", "theirs")
+
+
+class MergeFailedError(FilestoreError, OSError):
+    """The disk refused what a merge needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +65,9 @@ def merge(base: str, ours: str, theirs: str) -> Merged | Overlap:
         base: What both were made from.
         ours: As a person edited it.
         theirs: As it is generated now.
+
+    Raises:
+        MergeFailedError: The disk refused.
     """
     old, mine, new = _body(base), _body(ours), _body(theirs)
     if mine.text == old.text:
@@ -122,7 +131,11 @@ def _merge_with_git(base: str, ours: str, theirs: str) -> Merged | Overlap:
     except process.NoAnswerError as error:
         return Overlap(detail=f"{error.message}, so that the two cannot be merged")
     except OSError as error:
-        return Overlap(detail=f"git could not merge the two: {error}")
+        # Another time it may do: it is no overlap that a person has to look at.
+        raise MergeFailedError(
+            f"cannot merge texts in {tempfile.gettempdir()}: {error.strerror or error}",
+            remedy="make room there, or name another folder in TMPDIR",
+        ) from error
     # What git's answer means.
     if done.status == 0:
         return Merged(text=done.output.decode("utf-8", "surrogatepass"))

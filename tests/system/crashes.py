@@ -769,7 +769,7 @@ def refused(
     done, calls = traced(folder, laboratory.scenario.words, "-e", injection)
     places = [place for place, (_, rest) in enumerate(calls) if "(INJECTED)" in rest]
     wrong = []
-    if done.code not in (0, 1, 3) or "Traceback" in done.err:
+    if done.code not in (0, 1, 3, 5) or "Traceback" in done.err:
         wrong.append(f"ended with {done.code}: {done.err}")
     inside = any(str(folder) in calls[place][1] for place in places)
     # The same number may fall on a word to the person, who then cannot be told.

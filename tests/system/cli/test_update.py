@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -438,3 +439,25 @@ def test_an_undone_update_leaves_no_conflict(either: Any) -> None:
     again = either.json("update", code=1)
     assert again["plan"]["changes"][0]["modified"] == ["../wiki/a.md"]
     assert again["conflicts"] == report["conflicts"]
+
+
+def test_a_merge_that_the_disk_refuses_is_no_conflict(
+    workspace: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The document is as it was, the reason is told, and once there is room the texts merge."""
+    workspace.write("lease.md", "# Lease\n\nIt is due in May.\n\nIt ends in June.\n")
+    workspace("add", "lease.md")
+    chunk = workspace.chunked / "lease.md/chunk1.md"
+    chunk.write_text(chunk.read_text().replace("in June", "in June, at last"))
+    workspace("sync")
+    workspace.write("lease.md", "# Lease\n\nIt is due in April.\n\nIt ends in June.\n")
+    before = workspace.truth()
+    with monkeypatch.context() as patched:
+        patched.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+        done = workspace("update", code=3)
+    assert "cannot merge texts in" in done.stderr
+    assert workspace.truth() == before
+    assert workspace.drift() == {"source-modified": ["../lease.md"]}
+    assert workspace.json("update")["updated"][0]["merged"] == ["chunked/lease.md/chunk1.md"]
+    assert "April" in chunk.read_text()
+    assert "at last" in chunk.read_text()
