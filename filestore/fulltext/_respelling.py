@@ -20,7 +20,8 @@ from filestore.fulltext._query import QUOTES, Query
 _QUOTED: Final = re.compile(r'"([^"\s]+)"')
 MIN_LETTERS: Final = 4
 LONG_LETTERS: Final = 8
-"""A word of so many letters may have two mistakes, a shorter one has one."""
+"""A word of so many letters may have two mistakes, a shorter one has one: of those that are spelt
+as they should be, and are in no document, more than half are two edits from another word."""
 MOST_OFFERED: Final = 3
 _ABBREVIATION_LETTERS: Final = 5
 """Up to so many capitals are an abbreviation."""
@@ -91,10 +92,10 @@ def misspelt(query: Query, is_known: Callable[[str], bool]) -> list[tuple[str, b
 def one_edit_away(word: str) -> Iterator[str]:
     """Every text that is one edit from a word in small letters, with letters of its script.
 
-    The first letter of a short word stays, or is swapped with the second: it is seldom wrong, and
-    all that rhymes is one edit away.
+    The first letter of a word of four stays, or is swapped with the second: all that rhymes is one
+    edit away.
     """
-    first = 0 if len(word) >= LONG_LETTERS else 1
+    first = 0 if len(word) > MIN_LETTERS else 1
     for place in range(len(word) - 1):
         yield word[:place] + word[place + 1] + word[place] + word[place + 2 :]
     for place in range(first, len(word)):

@@ -11,6 +11,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import measure
@@ -23,6 +24,7 @@ MOST_LOST = 0.002
 SEED = 5
 SHORTEST = 5
 """Letters of the words that get a mistake."""
+WORDS = 1_000
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -51,13 +53,14 @@ def _rows(data: Path, language: str) -> list[measure.Row]:
                 _row(f"{language}, as they are", reader, questions, -MOST_LOST),
                 _row(f"{language}, one mistake each", reader, wrong, None),
                 _time(language, reader, wrong),
+                _first_letters(language, reader, paragraphs),
             ]
 
 
 def misspelt(question: str, chosen: random.Random) -> str:
     """A question with a letter dropped, swapped, replaced or added within one of its words."""
     words = question.split()
-    places = [n for n, word in enumerate(words) if len(word) >= SHORTEST and word.isalpha()]
+    places = [n for n, word in enumerate(words) if _is_word(word)]
     if not places:
         return question
     at = chosen.choice(places)
@@ -97,6 +100,38 @@ def _row(figure: str, reader: Reader, questions: Questions, least: float | None)
         goal="–" if least is None else f"≥ {least:+.3f}",
         met=None if least is None else ours - theirs >= least,
     )
+
+
+def _first_letters(language: str, reader: Reader, paragraphs: Sequence[str]) -> measure.Row:
+    """Words of the texts with a wrong first letter: for how many the right one is found.
+
+    Without those that have accents, which are found without.
+    """
+    chosen = random.Random(SEED)
+    every = {word for text in paragraphs for word in text.lower().split() if word.isascii()}
+    words = sorted(filter(_is_word, every))
+    right = wrong = 0
+    for word in chosen.choices(words, k=WORDS):
+        found = reader.respell(parse_query(_wrong_at_first(word, chosen)))
+        right += bool(found) and word in found[0].meant
+        wrong += bool(found) and word not in found[0].meant
+    return measure.Row(
+        figure=f"{language}, a word with a wrong first letter",
+        ours=f"right {right / WORDS:.1%}",
+        yardstick="as typed 0 %",
+        compared=f"wrong {wrong / WORDS:.1%}",
+        goal="–",
+        met=None,
+    )
+
+
+def _is_word(word: str) -> bool:
+    return len(word) >= SHORTEST and word.isalpha()
+
+
+def _wrong_at_first(word: str, chosen: random.Random) -> str:
+    letter = chosen.choice(LETTERS)
+    return chosen.choice((word[1:], word[1] + word[0] + word[2:], letter + word[1:], letter + word))
 
 
 def _time(language: str, reader: Reader, questions: Questions) -> measure.Row:

@@ -34,6 +34,8 @@ def found(notes: Any, query: str, *words: str) -> tuple[list[str], list[str]]:
     [
         ("recieve", "recieve", "receive", "post.md"),
         ("Recieve?", "Recieve", "receive", "post.md"),
+        ("benants", "benants", "tenants", "rent.md"),
+        ("arcels", "arcels", "parcels", "post.md"),
         ("comittee", "comittee", "committee", "rent.md"),
         ("acomodation", "acomodation", "accommodation", "post.md"),
         ("Grösze", "Grösze", "große", "zoo.md"),
