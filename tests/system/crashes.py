@@ -241,6 +241,8 @@ class Scenario:
     again: tuple[str, ...]
     first: tuple[str, ...] = ()
     """A command before it that is hit as well."""
+    reopens: bool = False
+    """Whether the command opens the store several times."""
     nothing_left: str = ""
     """What completing it says where there was nothing to complete."""
 
@@ -388,6 +390,7 @@ SCENARIOS = {
             make=changed_originals,
             words=("update", "--remove-gone"),
             again=("update", "--remove-gone"),
+            reopens=True,
         ),
         Scenario(
             name="repair",
@@ -778,6 +781,9 @@ def refused(
         wrong.append(f"no next command: {done.err}")
     for place in places:
         file = _DESCRIPTOR.match(calls[place][1])
+        if file and laboratory.scenario.reopens and ".sqlite" in file[1]:
+            # SQLite begins a checkpoint anew whose sync failed, when the file is opened again.
+            continue
         if file and calls[place][0].endswith("sync") and _synced_again(calls[place + 1 :], file[1]):
             wrong.append(f"{file[1]} was synced again")
     return bool(places), wrong + laboratory.judge(folder)
