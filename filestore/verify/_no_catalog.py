@@ -1,16 +1,17 @@
 """Verification where there is no catalog that can be read: every file is judged on its own.
 
 Nothing can be called untracked or changed then, and none is: the catalog is the finding. Missing is
-what git has.
+what git has. Embeddings have checksums of their own, so that one repair mends both.
 """
 
 import os
+import sqlite3
 from collections.abc import Iterable, Iterator
 
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.chunks.observe import describe_unread, look_at, unreadable
-from filestore.config.layout import Places
+from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath, inside
@@ -55,8 +56,32 @@ def judge(
     report.not_checked.append(
         "what changed or came, or went and is not in git: that needs the catalog"
     )
-    report.not_checked.append("vectors and full-text entries, which are the catalog's")
+    if level != "fast" and sample.is_all:
+        _check_embeddings(places, report)
+    else:
+        report.not_checked.append("rows of the embeddings")
+    report.not_checked.append("FAISS rows and full-text entries, which are the catalog's")
     return report
+
+
+def _check_embeddings(places: Places, report: VerificationReport) -> None:
+    """Find rows that fail their checksum; whose text each is nobody knows without a catalog."""
+    from filestore.embed import cache
+
+    try:
+        with cache.EmbeddingCache.open(places.embeddings, read_only=True) as embeddings:
+            lost = [key for one in embeddings.fingerprints() for key in embeddings.verify(one)]
+    except cache.EmbeddingsDamaged as error:
+        detail = error.detail
+    except (cache.EmbeddingsMissing, cache.EmbeddingsNewer, sqlite3.OperationalError) as error:
+        report.not_checked.append(f"rows of the embeddings: {error}")
+        return
+    else:
+        detail = f"the checksums of {len(lost):,} rows do not hold" if lost else ""
+    report.checked.append("every stored embedding")
+    if detail:
+        path = places.part(EMBEDDINGS)
+        report.add([Finding(code="embeddings-damaged", path=path, other=path, detail=detail)])
 
 
 def _entries(tree: TreeScan) -> Iterator[tuple[ChunkPath, tuple[int, int]]]:

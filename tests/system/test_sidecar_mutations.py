@@ -112,6 +112,24 @@ def test_lost_embeddings_beside_others(workspace: Any) -> None:
     workspace.assert_settled()
 
 
+@pytest.mark.parametrize("words", [("sync", "--full"), ("repair", "--level", "full", "--yes")])
+def test_damaged_embeddings_without_a_catalog(workspace: Any, words: tuple[str, ...]) -> None:
+    """Rows that rotted are found without a catalog, and one repair mends them with it."""
+    workspace.write("a.md", "First words.\n")
+    workspace("add", "a.md")
+    workspace.write("a.md", "Other words.\n")
+    workspace("add", "a.md")
+    connection = sqlite3.connect(workspace.sidecar / "embeddings.sqlite", isolation_level=None)
+    connection.execute("UPDATE vectors SET checksum = x'00'")
+    connection.close()
+    (workspace.sidecar / "catalog.sqlite").unlink()
+    done = workspace.json("verify", "--level", "full", code=1)
+    codes = {finding["code"] for finding in done["findings"]}
+    assert codes == {"catalog-missing", "embeddings-damaged"}
+    workspace(*words)
+    workspace.assert_settled()
+
+
 @pytest.mark.parametrize("name", ["catalog.sqlite", "embeddings.sqlite"])
 def test_a_file_format_that_never_was(workspace: Any, name: str) -> None:
     """A database whose header names an unknown format is damage, and made again."""
