@@ -41,7 +41,7 @@ def apply(parts: Parts, chosen: Plan, *, on_progress: OnProgress = ignore) -> Re
     if chosen.doable:
         work.run(chosen.doable)
     remaining = chosen.findings
-    if work.applied:
+    if chosen.doable:
         remaining = verified(parts, chosen.level, None, on_progress).findings
     return RepairReport(
         plan=chosen,
@@ -170,9 +170,13 @@ class _Applying:
             )
         repaired = opened[2]
         done = {(found.code, found.path) for found in (*repaired, *report.applied)}
+        excluded = {found.path: found for found in report.remaining}
         for step in held:
             if step.part or step.kind == "withhold" or (step.codes[0], step.path) in done:
                 self.applied.append(step)
+            elif step.path in excluded:
+                # A document is read when it is indexed, and only then tells that it is none.
+                self._skip(step, f"it is excluded from search: {excluded[step.path].detail}")
             else:
                 self._skip(step, "it was repaired in the meantime")
         self._count(report.embedded, report.reused, report.problem)

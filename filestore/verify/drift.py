@@ -309,7 +309,9 @@ def classify(tree: Tree, row: FileRow | None, look: Observation) -> Finding | No
     if is_as_recorded(row, look):
         return None
     if row.state not in (INDEXED, RECORD):
-        detail = f"it was left out as {row.state}, and is sound now"
+        # What a document is shows when it is read.
+        now = "has changed" if look.pending else "is sound now"
+        detail = f"it was left out as {row.state}, and {now}"
         return Finding(code="modified", path=path, detail=detail)
     if look.state == INDEXED and row.state == INDEXED and row.text_key == look.text_key:
         return Finding(

@@ -274,3 +274,16 @@ def test_a_kept_document_of_another_file(notes: Notes) -> None:
     (notes.sidecar / "catalog.sqlite").unlink()
     notes.sync()
     notes.assert_settled()
+
+
+def test_a_repair_tells_of_a_document_that_is_none(notes: Notes) -> None:
+    """What could not be indexed is said with its reason, and remains as `status` has it then."""
+    notes.write("a.md", bytes(range(256)))
+    assert notes.drift() == {"untracked": ["a.md"]}
+    report = notes.json("repair", "--yes", code=1)
+    assert [one["code"] for one in report["remaining"]] == ["bad-encoding"]
+    assert "not text" in report["skipped"][0]["reason"]
+    assert notes.drift() == {"bad-encoding": ["a.md"]}
+    notes.write("a.md", bytes(range(255)))
+    (found,) = notes.json("verify", code=1)["findings"]
+    assert (found["code"], "sound" in found["detail"]) == ("modified", False)
