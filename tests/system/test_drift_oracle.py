@@ -76,6 +76,15 @@ class Meaning:
     """Contents that are excluded from search, and the code that says so."""
     texts: Callable[[bytes], object]
     """What is embedded of a sound file."""
+    told_late: str = ""
+    """A code that is told only once somebody reads the document: of one that was found by its
+    words until now that is at once, of another one when it is indexed."""
+
+    def code(self, before: bytes | None, now: bytes) -> str:
+        """Why a file is excluded, as far as that is known; "" where it is not."""
+        code = self.broken.get(now, "")
+        is_read = before is not None and (before == now or before not in self.broken)
+        return "" if code == self.told_late and not is_read else code
 
 
 def expected_drift(
@@ -97,8 +106,8 @@ def expected_drift(
         ("left-out" if path in hidden else "missing", path) for path in gone if path not in moves
     }
     for path, data in truth.items():
-        if data in meaning.broken:
-            drift.add((meaning.broken[data], path))
+        if code := meaning.code(recorded.get(path), data):
+            drift.add((code, path))
         elif path in new:
             drift |= {("untracked", path)} - {("untracked", new) for new in moves.values()}
         elif data != recorded[path]:
@@ -123,7 +132,7 @@ def text_of_note(data: bytes) -> bytes:
 
 
 CHUNKS = Meaning(broken=BROKEN, texts=texts_of_chunk)
-NOTES = Meaning(broken=BROKEN_IN_PLACE, texts=text_of_note)
+NOTES = Meaning(broken=BROKEN_IN_PLACE, texts=text_of_note, told_late="bad-encoding")
 
 
 def paired(gone: dict[str, bytes], new: dict[str, bytes]) -> dict[str, str]:
