@@ -23,6 +23,7 @@ import random
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -245,6 +246,8 @@ class Scenario:
     """Whether the command opens the store several times."""
     nothing_left: str = ""
     """What completing it says where there was nothing to complete."""
+    is_damaged: bool = False
+    """Whether it begins with damage that a sync by stats does not see."""
 
 
 def document(chance: random.Random, sections: int = 6) -> str:
@@ -370,10 +373,38 @@ def edited_notes(folder: Path) -> None:
     (folder / "new.html").write_text("<h1>New</h1><p>A page of amber and basalt.</p>")
 
 
+def lost_catalog(folder: Path) -> None:
+    """Before a sync in place that reads every document again, most of them from the cache."""
+    edited_notes(folder)
+    (folder / ".filestore" / "catalog.sqlite").write_bytes(b"no database")
+
+
+def damaged_notes(folder: Path) -> None:
+    """Before a repair in place: drift, a damaged row, embeddings that rotted, no full text."""
+    edited_notes(folder)
+    sidecar = folder / ".filestore"
+    shutil.rmtree(sidecar / "fulltext")
+    for name, harm in (
+        ("catalog.sqlite", "UPDATE files SET checksum = x'00' WHERE id = 2"),
+        ("embeddings.sqlite", "UPDATE vectors SET checksum = x'00' WHERE id % 4 = 0"),
+    ):
+        connection = sqlite3.connect(sidecar / name, isolation_level=None)
+        assert connection.execute(harm).rowcount > 0
+        connection.close()
+
+
 SCENARIOS = {
     one.name: one
     for one in (
         Scenario(name="notes", make=edited_notes, words=("sync",), again=("sync",)),
+        Scenario(name="rebuild-in-place", make=lost_catalog, words=("sync",), again=("sync",)),
+        Scenario(
+            name="repair-in-place",
+            make=damaged_notes,
+            words=("repair", "--level", "full", "--yes"),
+            again=("repair", "--level", "full", "--yes"),
+            is_damaged=True,
+        ),
         Scenario(
             name="init-in-place",
             make=notes,

@@ -376,11 +376,16 @@ class Recording:
         target, source = (self._find(_path(one)) for one in call.arguments[:2])
         if target is None:
             return
-        if source is None or call.arguments[2] != "NULL":
+        if source is None:
             raise UnmodelledError(f"sendfile({', '.join(call.arguments)})")
-        key = _descriptor(call.arguments[1]), source
-        data = self.inodes[source].content({}, moment)[self._offsets[key] :][: call.result]
-        self._offsets[key] += call.result
+        content = self.inodes[source].content({}, moment)
+        if place := re.match(r"\[(\d+)", call.arguments[2]):
+            start = int(place[1])
+        else:
+            key = _descriptor(call.arguments[1]), source
+            start = self._offsets[key]
+            self._offsets[key] += call.result
+        data = content[start : start + call.result]
         self._write(call, moment, data, None)
 
     def _do_ftruncate(self, call: Call, moment: int, _: int) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.system.crashes import SCENARIOS
+
 SCRIPT = Path(__file__).with_name("crashes.py")
 CHECKOUT = SCRIPT.parents[2]
 
@@ -36,9 +38,7 @@ def test_killed_at_random(cycles: int) -> None:
 
 
 @needs_strace
-@pytest.mark.parametrize(
-    "command", ["sync", "add", "update", "repair", "undo", "notes", "init-in-place"]
-)
+@pytest.mark.parametrize("command", list(SCENARIOS))
 @pytest.mark.parametrize("step", [41, pytest.param(7, marks=pytest.mark.long)])
 def test_killed_before_a_call(command: str, step: int) -> None:
     """A kill before any call that changes the disk costs no byte of truth and no answer."""

@@ -9,14 +9,18 @@ from tests.system.disk_model import PAGE, Model, Recording, crash_states, parse_
 from tests.system.test_crashes import assert_survives, needs_strace
 
 SCRIPT = Path(__file__).with_name("power_cuts.py")
+COMMANDS = (
+    "sync", "add", "undo", "first add", "rebuild", "notes", "init-in-place", "rebuild-in-place",
+)  # fmt: skip
 OLD, NEW = b"old", b"n" * (PAGE + 1)
 
 
 @needs_strace
-@pytest.mark.parametrize("command", ["sync", "add", "undo", "first add", "rebuild"])
-def test_cut_while_a_command_writes(command: str) -> None:
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("sample", [3, pytest.param(12, marks=pytest.mark.long)])
+def test_cut_while_a_command_writes(command: str, sample: int) -> None:
     """Whatever the disk may then hold, no truth is lost, status is true, and sync repairs."""
-    limits = ("--step", "12", "--states", "12", "--sample", "3")
+    limits = ("--step", "12", "--states", "12", "--sample", f"{sample}")
     assert_survives("--only", command, *limits, script=SCRIPT)
 
 
