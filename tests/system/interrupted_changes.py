@@ -1,5 +1,7 @@
 """Interrupts changes of truth files at every call that touches a name on the disk, and looks.
 
+In place there are none, and so nothing to take back: there a sync is interrupted.
+
 A program, because an audit hook cannot be taken away again:
 
     python tests/system/interrupted_changes.py --operation undo --how kill
@@ -72,7 +74,17 @@ class Interruption:
 
 
 def files(root):
-    """Every truth file with its permissions; temporary files and empty folders are no truth."""
+    """Every truth file with its permissions; temporary files and empty folders are no truth.
+
+    In place all that is not ours, whoever put it there.
+    """
+    if (root / ".filestore").is_dir():
+        paths = ((path, path.relative_to(root)) for path in root.rglob("*"))
+        return {
+            name.as_posix(): (path.read_bytes(), path.stat().st_mode & 0o777)
+            for path, name in paths
+            if path.is_file() and name.parts[0] not in (".filestore", "filestore.toml")
+        }
     return {
         path.relative_to(root).as_posix(): (path.read_bytes(), path.stat().st_mode & 0o777)
         for top in ("chunked", "source")
@@ -117,13 +129,40 @@ def redo(root):
         store.redo()
 
 
+def sync(root):
+    """Follow what changed."""
+    with open_store(root) as store:
+        store.sync()
+
+
+def put(root, contents):
+    """Write files as a person does; None removes one."""
+    for name, data in contents.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink() if data is None else path.write_bytes(data)
+
+
 OPERATIONS = {
+    "sync-in-place": ([], sync),
     "change": ([], change),
     "undo": ([change], undo),
     "redo": ([change, undo], redo),
     "undo-parted": ([parted], undo),
     "redo-parted": ([parted, undo], redo),
 }
+
+
+def prepare_in_place(root):
+    """A folder of notes that was followed, and has changed since; what it holds."""
+    configuration = str(root.parent / "configuration")
+    with Store.create(
+        str(root), layout="in-place", embedder="builtin", configuration=configuration
+    ) as store:
+        put(root, FIRST | {"gone.html": b"<p>A page that goes.</p>"})
+        store.sync()
+    put(root, SECOND | {"page.html": b"<h1>Page</h1><p>New words.</p>", "gone.html": None})
+    return files(root), files(root)
 
 
 def prepare(root, steps):
@@ -197,6 +236,20 @@ def left_behind(root):
     return {path.relative_to(root).as_posix() for path in temporary | unrecorded}
 
 
+def aftermath_in_place(root, before):
+    """What is wrong after a sync of notes was interrupted; empty where all is well."""
+    with open_store(root) as store:
+        store.status()
+        report = store.sync()
+        found = [one for one in store.verify(level="full").findings if one.severity != "I"]
+        hits = {hit.path for hit in store.search("new words page", mode="keyword").hits}
+    if files(root) != before:
+        return "a file changed"
+    if report.remaining or found:
+        return f"not in step after the next sync: {report.remaining} {found}"
+    return "" if "page.html" in hits else f"only {hits} are found"
+
+
 def aftermath(root, name, states, outcome):
     """What is wrong after an interruption; empty where all is well."""
     first, second = states
@@ -260,7 +313,9 @@ def go_through(options):
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
         base, root = Path(folder) / "base", Path(folder) / "store"
-        *states, loaded = in_child(lambda: [*map(_plain, prepare(base, steps)), [*sys.modules]])
+        in_place = options.operation == "sync-in-place"
+        made = partial(prepare_in_place, base) if in_place else partial(prepare, base, steps)
+        *states, loaded = in_child(lambda: [*map(_plain, made()), [*sys.modules]])
         states = [_bytes(state) for state in states]
         load(loaded)
         for points, at in enumerate(itertools.count(options.start, options.every)):
@@ -268,7 +323,8 @@ def go_through(options):
             outcome = in_child(partial(interrupted, root, operation, hook, at, options.how))
             if outcome == "crashed" or (outcome is not None and not outcome["reached"]):
                 return points, wrong + ([[at, outcome]] if outcome == "crashed" else [])
-            said = in_child(partial(aftermath, root, options.operation, states, outcome))
+            look = partial(aftermath, root, options.operation, states, outcome)
+            said = in_child(partial(aftermath_in_place, root, states[0]) if in_place else look)
             if said != "":
                 wrong.append([at, outcome, said])
             shutil.rmtree(root)

@@ -392,6 +392,9 @@ def files(state: dict[str, tuple[bytes, int]]) -> dict[str, tuple[bytes, int]]:
         ("redo", "kill", 6, 6),
         ("undo-parted", "kill", 2, 9),
         ("redo-parted", "fail", 4, 11),
+        ("sync-in-place", "kill", 1, 2),
+        ("sync-in-place", "interrupt", 2, 2),
+        ("sync-in-place", "fail-on", 1, 2),
     ],
 )
 def test_an_interruption_anywhere_loses_nothing(operation, how, start, every):
