@@ -457,8 +457,13 @@ def answers(root: str, configuration: str) -> str:
             said.append((answer.mode, [dataclasses.asdict(hit) for hit in answer.hits]))
         said += [store.resources(), store.chunks("apples.md")]
         if store.places.is_in_place:
-            links = dataclasses.replace(store.links("note.md"), generation=0)
-            said += [store.show("page.html").body, links.to_dict()]
+            said.append(store.show("page.html").body)
+            for one in (
+                store.links("note.md"),
+                store.similar("notes/n3.md:5", k=4),
+                store.duplicates(above=0.9),
+            ):
+                said.append(dataclasses.replace(one, generation=0).to_dict())
     return json.dumps(said)
 
 
