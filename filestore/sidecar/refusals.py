@@ -27,6 +27,7 @@ _IN_PLACE: Final = {
     "rm": ("so 'rm' removes nothing", "delete the files yourself, then 'filestore sync'"),
     "update": ("so 'update' has no copies to renew", "edit them, then 'filestore sync'"),
     "repair": ("so 'repair' writes none of them", "edit the file, then 'filestore sync'"),
+    "undo": ("so there is nothing to undo", "your editor or git undoes what you changed"),
     "reconstruct": ("so there is nothing to put together", "open the file itself"),
 }
 """Command to why it does nothing where documents are indexed in place, and what to do instead."""

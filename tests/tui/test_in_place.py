@@ -6,6 +6,7 @@ import pytest
 
 from filestore import Store
 from tests.tui.looks import Onlooker, check_textual, look, seen, stamp
+from tui.actions import table
 
 SIZES = ((60, 20), (80, 24), (120, 40))
 BEANS = """# Beans
@@ -172,6 +173,53 @@ def test_nothing_is_offered_that_would_write_a_document(folder):
         await onlooker.told(sentence)
         await onlooker.press(":", *"add x", "enter")
         await onlooker.told("'add' has nothing to bring in")
+
+
+def test_nothing_is_undone_where_nothing_is_written(folder):
+    """Changes are not in the footer nor on the page; their keys say what undoes an edit."""
+    sentence = "so there is nothing to undo: your editor or git undoes what you changed"
+
+    async def act(onlooker):
+        await onlooker.press("3", words="nothing is planned")
+        assert "undo" not in seen(onlooker.app)
+        assert "b changes" not in seen(onlooker.app)
+        for keys in ("u", "Z", "b", [":", *"undo --list", "enter"]):
+            await onlooker.press(*keys)
+            await onlooker.told(sentence)
+            assert "nothing is planned" in seen(onlooker.app)
+            onlooker.app.clear_notifications()
+
+    look(folder, act, size=(120, 30))
+
+
+def test_a_command_line_names_what_is_under_the_cursor(folder):
+    """The line of a section, or the folder, as the program takes it."""
+
+    async def act(onlooker):
+        def line(name):
+            return table.command_line(table.find("browse", name), onlooker.app.action_context())
+
+        assert line("open") == "filestore ls garden/"
+        await to_beans(onlooker)
+        assert line("open") == "filestore show garden/Beans.md"
+        await onlooker.press("j", "j", words="section 2 of 3")
+        assert line("open") == "filestore show garden/Beans.md:5"
+        await onlooker.press("b", "at", words="filestore similar garden/Beans.md:5")
+
+    look(folder, act)
+
+
+def test_no_key_is_silent(folder):
+    """A look that finds what was known says so, and so does going through no matches."""
+
+    async def act(onlooker):
+        for key, words in (("ctrl+r", "looked again: 1 error"), ("n", "no match in this text")):
+            for page in "123":
+                await onlooker.press(page, key)
+                await onlooker.told(words)
+                onlooker.app.clear_notifications()
+
+    look(folder, act)
 
     look(folder, act, size=(120, 30))
 

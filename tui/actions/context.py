@@ -23,7 +23,10 @@ class ActionContext:
     place: Place = "browse"
     path: str = ""
     """Of the file under the cursor, relative to the store root; "" where there is none."""
+    line: int = 0
+    """The first one of the section under the cursor; 0 for all of the file."""
     resource: str = ""
+    """Under the cursor; of a store in place, a folder."""
     code: str = ""
     """Of the finding under the cursor."""
     query: str = ""
@@ -70,15 +73,19 @@ def fixed(words: str) -> Words:
 
 
 def show(now: ActionContext) -> str:
-    """Show the file, or list the resource."""
+    """Show the file, or the section, or list the resource."""
     if now.path:
-        return f"show {quoted(now.path)}"
+        return f"show {_place(now)}"
     return f"ls {quoted(now.resource)}" if now.resource else "ls"
 
 
 def similar(now: ActionContext) -> str:
-    """Ask for what is similar to the file."""
-    return f"similar {quoted(now.path or 'PATH')}"
+    """Ask for what is similar to the file, or to the section."""
+    return f"similar {_place(now)}"
+
+
+def _place(now: ActionContext) -> str:
+    return quoted(f"{now.path or 'PATH'}:{now.line}" if now.line else now.path or "PATH")
 
 
 def search(now: ActionContext) -> str:
@@ -126,9 +133,9 @@ def no_finding(now: ActionContext) -> str:
     return "" if now.codes or now.marked else "nothing is marked and no finding is under the cursor"
 
 
-def writes_documents() -> str:
-    """It writes files, and those of the store are documents."""
-    error = in_place_error("repair")
+def documents_in_place(command: str) -> str:
+    """It would write files as this command does, and those of the store are documents."""
+    error = in_place_error(command)
     return f"{error.message}: {error.remedy}"
 
 

@@ -34,9 +34,9 @@ class Action:
     """Why it cannot be done now; "" where it can."""
     writes: bool = False
     """Whether it changes files or the sidecar: refused in a read-only session."""
-    truth: bool = False
-    """Whether it is about writing files of the store: there is none that may be written where these
-    are documents in place."""
+    not_in_place: str = ""
+    """The command whose refusal says why this is not done where documents are indexed in place, as
+    it is about writing files of the store; "" where it is done."""
     asks: bool = False
     """Whether it asks first, so that only the answer is logged."""
     footer: int = 0
@@ -47,8 +47,8 @@ def refusal(action: Action, now: ActionContext) -> str:
     """Why an action cannot be done now; "" where it can."""
     if action.writes and now.read_only:
         return now.read_only
-    if action.truth and now.in_place:
-        return of.writes_documents()
+    if action.not_in_place and now.in_place:
+        return of.documents_in_place(action.not_in_place)
     return action.refusal(now) if action.refusal is not None else ""
 
 
@@ -133,10 +133,10 @@ ACTIONS: Final[tuple[Action, ...]] = (
         refusal=of.busy, footer=50, writes=True),
     _everywhere("undo", "u z", "undo", "undo the last change of files",
         lambda now: f"undo {now.can_undo}".rstrip(), refusal=of.busy,
-        writes=True),
+        writes=True, not_in_place="undo"),
     _everywhere("redo", "U Z", "redo", "redo the change that was undone",
         lambda now: f"redo {now.can_redo}".rstrip(), refusal=of.busy,
-        writes=True),
+        writes=True, not_in_place="undo"),
     _everywhere("look_again", "ctrl+r f5", "look again",
         "look for drift again, also after the index was rebuilt", of.fixed("status")),
     _everywhere("tasks", "w", "tasks", "show running and finished tasks", _LOOKS),
@@ -219,7 +219,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _verify("side", "t", "choose a side",
         "show both sides of a conflict or a duplicate, and choose one",
         lambda now: f"repair --ours {quoted(now.path)}" if now.path else "", refusal=of.no_conflict,
-        truth=True, asks=True),
+        not_in_place="repair", asks=True),
     _verify("show_file", "o", "show file", "go to the file in Browse", of.show, refusal=of.no_file),
     # Repair
     _repair("open", "l right", "open", "open the group, or read the step; enter does the same",
@@ -233,9 +233,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
         of.fixed("repair --plan"), refusal=of.busy, footer=60),
     _repair("truth", "t", "files", "plan again with, or without, steps that write files",
         lambda now: f"repair --plan --write-files{of.chosen(now).replace(' --write-files', '')}",
-        truth=True, footer=50),
+        not_in_place="repair", footer=50),
     _repair("batches", "b", "changes", "show the changes that can be undone and redone",
-        of.fixed("undo --list"), footer=40),
+        of.fixed("undo --list"), footer=40, not_in_place="undo"),
     # Lists: their widget binds these itself
     _lists("move", "down up j k", "move", "a row down or up", _MOVES),
     _lists("page", "pagedown pageup ctrl+d ctrl+u", "page", "a page, or half of one, down or up",

@@ -435,7 +435,7 @@ class Frame(KeysInOrder):
             shown = [
                 action
                 for action in table.available(self.page)
-                if action.footer and not (action.truth and now.in_place)
+                if action.footer and not (action.not_in_place and now.in_place)
             ]
             shown.sort(key=lambda action: -action.footer)
             items = [

@@ -15,7 +15,7 @@ from tui.actions.context import Place
 from tui.app.frame import Options
 from tui.app.menus import Menus
 from tui.formatting.commands import all_quoted, quoted
-from tui.formatting.frame import add_errors, add_summary
+from tui.formatting.frame import add_errors, add_summary, standing
 from tui.formatting.lines import count, one_line
 from tui.state.finding_index import FindingIndex, StatsFindings, by_stats
 from tui.state.findings import Coverage
@@ -55,6 +55,8 @@ class Inspector(Menus):
         self._settling: Timer | None = None
         self._is_gone = False
         self._is_new_example = False
+        self._is_asked = False
+        """Whether somebody waits to be told what the next look finds."""
 
     def make_page(self, place: Place) -> View:
         """Make a page; its module is loaded only now."""
@@ -300,7 +302,7 @@ class Inspector(Menus):
 
     def _take_earlier(self, index: FindingIndex) -> None:
         self.findings.replace(index, Coverage(level="earlier"), clean=False)
-        self.findings_changed()
+        self._looked()
 
     def _take_status(self, status: "Status") -> None:
         # Behind what a repair that has just ended found: that may not have been taken yet.
@@ -329,10 +331,18 @@ class Inspector(Menus):
             self.findings.replace_by_stats(whole, coverage, clean=status.clean)
         else:
             self.findings.replace(whole.index, coverage, clean=status.clean)
-        self.findings_changed()
+        self._looked()
         if any(finding.meaning.passing for finding in status.findings):
             # No event reports that a lock was released.
             self.set_timer(PASSING_S, self._look)
+
+    def _looked(self) -> None:
+        """Show what was found, and say it where a key had asked for it."""
+        self.findings_changed()
+        if self._is_asked:
+            self._is_asked = False
+            found = standing(self.findings.clean, self.findings.by_severity(), running=False)
+            self.notify(f"looked again: {found[0].text}")
 
     def _take_next_undo(self, found: tuple[str, str]) -> None:
         self.next_undo_redo = found
@@ -457,7 +467,7 @@ class Inspector(Menus):
         )
 
     def _undo_or_redo(self, typed: Typed) -> None:
-        if "list" in typed.options:
+        if "list" in typed.options and self.findings.tree.folder:
             self._on("repair", lambda view: view.do_batches())
         else:
             self.action_do("everywhere", typed.name)
@@ -492,6 +502,7 @@ class Inspector(Menus):
 
     def do_look_again(self) -> None:
         """Open the store again, as it is now."""
+        self._is_asked = True
         self.task_manager.reopen()
         self.look_again()
 

@@ -36,10 +36,11 @@ NO_PLAN: Final = (
     line(
         "p plans a repair of everything that was found; in Verify, p plans one of what is marked."
     ),
-    line("b shows the changes that were made, to undo and redo them."),
     line("Nothing is written before A and a confirmation."),
 )
 """Shown while nothing is planned."""
+CHANGES: Final = line("b shows the changes that were made, to undo and redo them.")
+"""Below that, where files of the store are written."""
 
 
 def removed_by(step: Step) -> tuple[str, ...]:

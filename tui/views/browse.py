@@ -97,13 +97,11 @@ class BrowseView(View):
         """What is under the cursor, and what is known of it."""
         path = self.detail.path or self._path
         found = self.host.findings.of_path(path) if path else ()
-        # Only chunk files have resources that a command line can name.
-        has_name = not self._is_searching and self.host.findings.tree.folder
-        resource = (self.outline.resource or "") if has_name else ""
         return ActionContext(
             place=self.place,
             path=path,
-            resource=resource,
+            line=self.detail.first_line,
+            resource="" if self._is_searching else self.outline.resource or "",
             query=self.search.query_words if self._is_searching else "",
             mode=self.search.asked_mode,
             codes=tuple(dict.fromkeys(finding.code for finding in found)),

@@ -175,6 +175,13 @@ class Detail(Vertical):
         # At once: the next key may be here already.
         self.screen.set_focus(parts.get(self.section, self.reader))
 
+    @property
+    def first_line(self) -> int:
+        """Of the section that is shown; 0 for all of a file, and where it is not known."""
+        is_known = self.about is not None and self._target == self._shown
+        section = self.about.section(self.part) if self.about is not None and is_known else None
+        return section.line if section is not None else 0
+
     def line_to_edit(self, query: str = "", passage: str = "") -> int:
         """The line of the file that is read, or that was found; 0 where none is meant.
 

@@ -83,6 +83,8 @@ def bindings_of(place: Place) -> list[Binding]:
 
 _NO_MARKS: Final = Binding("space,v,a,shift+up,shift+down", "no_marks", show=False)
 """A list with rows to mark takes these keys before."""
+_NO_MATCH: Final = Binding("n,N", "no_match", show=False)
+"""A page that goes through matches takes these keys before, while it has some."""
 
 
 class View(Widget):
@@ -92,7 +94,7 @@ class View(Widget):
 
     def __init_subclass__(cls, **named: Any) -> None:
         own = cls.__dict__.get("BINDINGS", ())
-        cls.BINDINGS = [*bindings_of(cls.place), *own, _NO_MARKS]
+        cls.BINDINGS = [*bindings_of(cls.place), *own, _NO_MARKS, _NO_MATCH]
         super().__init_subclass__(**named)
 
     def __init__(self, host: ViewContext) -> None:
@@ -114,6 +116,10 @@ class View(Widget):
     def action_no_marks(self) -> None:
         """Say what the keys of marks are for, where the part with the focus takes none."""
         self.host.notify("only rows of the list on the left are marked: go there with esc")
+
+    def action_no_match(self) -> None:
+        """Say what is gone through, where there is none of it."""
+        self.host.notify("no match in this text: n and N go through those of a search or filter")
 
     def entered(self) -> None:
         """The page is shown: take the focus, load what was left for now."""

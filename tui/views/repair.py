@@ -21,6 +21,7 @@ from tui.actions.context import ActionContext, Place
 from tui.formatting.commands import shortened
 from tui.formatting.lines import Line, count, cut, line
 from tui.formatting.plans import (
+    CHANGES,
     NO_PLAN,
     PLANNING,
     commands,
@@ -104,7 +105,8 @@ class RepairView(View):
         self._ticking: Timer | None = None
         self._undo = UndoActions(self, show=self._show_message)
         self._head, self._footer = Caption(id="plan-head"), Caption(id="plan-footer")
-        self._pane = PlanPane(NO_PLAN, id="plan")
+        changes = (CHANGES,) if host.findings.tree.folder else ()
+        self._pane = PlanPane((*NO_PLAN, *changes), id="plan")
         self._changes = Changes(host, id="changes")
 
     def compose(self) -> ComposeResult:
