@@ -6,7 +6,7 @@ Reads; changes nothing. One rule: whatever stands in a file's place, there is an
 import os
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +14,7 @@ from filestore.browse import evidence_notes
 from filestore.browse import raw_file as present_files
 from filestore.browse.raw_file import Present, moment
 from filestore.catalog import Catalog, FileRow, encode_path, queries
-from filestore.chunks import frontmatter, links
+from filestore.chunks import frontmatter, kept, links
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.core.diff import Difference, unified
@@ -173,7 +173,7 @@ class _File:
     def _indexed_hash(self) -> str:
         if self._row is not None and self._row.state in (INDEXED, RECORD):
             return self._row.file_hash.hex()
-        return content_hash(self._kept).hex() if self._kept is not None else ""
+        return kept.file_hash(self._kept).hex() if self._kept is not None else ""
 
     @property
     def _disk_hash(self) -> str:
@@ -182,6 +182,9 @@ class _File:
     @cached_property
     def _seen(self) -> Observation | None:
         """What the bytes on disk mean."""
+        return self._observed()
+
+    def _observed(self) -> Observation | None:
         if self._now.data is None:
             return None
         seen = Observation(
@@ -197,8 +200,41 @@ class _File:
             return self._seen.chunk.origin or ""
         return (self._row.origin if self._row is not None else None) or ""
 
+    @property
+    def _text_kept(self) -> str | None:
+        """Of a document in place, as it was indexed."""
+        try:
+            return kept.read(self._kept).body if self._kept is not None else None
+        except ValueError:
+            return None
+
+    @property
+    def _text_now(self) -> str | None:
+        """The same as it is now; None where it takes a process to tell."""
+        if self._now.is_gone:
+            return ""
+        seen = self._observed()
+        if seen is not None:
+            seen.file_hash = content_hash(seen.data)
+            self._parts.layout.settle(seen)
+        return seen.chunk.body if seen is not None and seen.chunk is not None else None
+
+    def _difference_of_documents(self) -> Difference:
+        """Between what was read of a document and what is read of it now, without frontmatter."""
+        before, after = self._text_kept, self._text_now
+        if before is None or after is None:
+            return Difference()
+        path = shown_path(self._finding.path)
+        found = unified(before, after, names=(f"indexed/{path}", f"on disk/{path}"))
+        whole = self._now.text if self._now.is_text else ""
+        above = whole.count("\n") - after.count("\n") if whole.endswith(after) else None
+        is_there = found.line > 0 and above is not None and not self._now.is_gone
+        return replace(found, line=found.line + (above or 0) if is_there else 0)
+
     @cached_property
     def _difference(self) -> Difference:
+        if self._parts.places.is_in_place:
+            return self._difference_of_documents()
         before, label = self._before()
         if before is None or not (self._now.is_text or self._now.is_gone):
             return Difference()
@@ -294,10 +330,13 @@ class _File:
             yield f"{verb}{name} at generation {row.generation}{recorded}"
         if self._kept is None:
             yield "the catalog keeps no text of it"
-        elif content_hash(self._kept).hex() != self._indexed_hash:
+        elif kept.file_hash(self._kept).hex() != self._indexed_hash:
             yield "the text that the catalog keeps of it is not the one that was recorded"
         else:
-            yield f"the catalog keeps its last good text: {len(self._kept):,} bytes"
+            size_bytes = len(self._kept)
+            if self._parts.places.is_in_place:
+                size_bytes = len((self._text_kept or "").encode("utf-8", "surrogateescape"))
+            yield f"the catalog keeps its last good text: {size_bytes:,} bytes"
 
     def _stat_then(self, path: ChunkPath) -> tuple[int, int]:
         """Size and mtime_ns of a file as they were recorded; 0 where they are not known."""

@@ -150,3 +150,20 @@ def test_the_documents_of_a_folder_are_meant_by_it(notes):
         "garden/Beans.md",
     ]
     assert notes.about_resource("garden/").chunks == 2
+
+
+def test_the_evidence_of_a_note_is_what_it_said_and_says(notes):
+    """With the line in the file, frontmatter counted; of a deleted note all that it said."""
+    root = notes.places.root
+    with open(os.path.join(root, "Home.md"), "a", encoding="utf-8") as file:
+        file.write("A cellar.\n")
+    os.remove(os.path.join(root, "garden.txt"))
+    found = {one.code: notes.evidence(one) for one in notes.status().findings}
+    edited, gone = found["modified"], found["missing"]
+    assert edited.diff.splitlines()[-1] == "+A cellar."
+    assert edited.diff.startswith("--- indexed/Home.md\n+++ on disk/Home.md\n")
+    assert edited.line == 7
+    assert edited.excerpt[-1] == (7, "A cellar.")
+    assert gone.diff.splitlines()[-1] == "-A plain list of what to buy."
+    assert "the catalog keeps its last good text: 29 bytes" in gone.notes
+    assert not any("not the one that was recorded" in note for note in edited.notes)
