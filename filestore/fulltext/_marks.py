@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from filestore.fulltext._analysis import (
@@ -86,13 +87,18 @@ class _Token:
 class Marker:
     """Finds what one query asks for, in one text after another."""
 
-    def __init__(self, query: Query, rarity: Rarity | None = None) -> None:
+    def __init__(
+        self, query: Query, rarity: Rarity | None = None, languages: Sequence[str] = ()
+    ) -> None:
         """Take a query apart.
 
         Args:
             query: As `parse_query` gave it; what it excludes is looked for nowhere.
             rarity: Of the index, as `Reader.rarity` gives it; None to tell stop words alone.
+            languages: Those that the index has, as `Reader.languages` gives them: it looks for the
+                stems of a word in all of them, whichever one a text is written in.
         """
+        self._languages = languages
         self._words: dict[str, int] = {}
         self._prefixes: list[tuple[str, int]] = []
         self._phrases: list[tuple[tuple[str, ...], int, Clause]] = []
@@ -261,8 +267,8 @@ class Marker:
     def _stems_in(self, language: str) -> dict[str, int]:
         if language not in self._stems:
             stems: dict[str, int] = {}
-            for word, term in self._words.items():
-                stems.setdefault(_stem(self._raw[word], language), term)
+            for spoken, (word, term) in product((language, *self._languages), self._words.items()):
+                stems.setdefault(_stem(self._raw[word], spoken), term)
             stems.pop("", None)
             self._stems[language] = stems
             self._begun[language] = {_exact(stem)[:1] for stem in stems}

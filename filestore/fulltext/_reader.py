@@ -75,7 +75,9 @@ class Reader:
         self._exact = build_exact_analyzer()
         present = [lang for lang in LANGUAGES if searcher.doc_freq("language", lang)]
         self._has_compounds = any(language in COMPOUNDING for language in present)
-        self._stems = [build_stem_analyzer(lang) for lang in (DEFAULT_LANGUAGE, *present)]
+        self.languages: Final = (DEFAULT_LANGUAGE, *present)
+        """Those in which the words of a query have stems."""
+        self._stems = [build_stem_analyzer(language) for language in self.languages]
 
     @classmethod
     def open(cls, folder: str, stamp: Stamp) -> Self:

@@ -354,7 +354,9 @@ class Searcher:
 
     def marker(self, query: Query) -> Marker:
         """What finds the query in the texts of its answer."""
-        return Marker(query, self._reader.rarity if self._reader is not None else None)
+        if self._reader is None:
+            return Marker(query)
+        return Marker(query, self._reader.rarity, self._reader.languages)
 
     def nearest(self, query: Query) -> Nearest | None:
         """What finds the sentence nearest to the query; None where that would take too long."""

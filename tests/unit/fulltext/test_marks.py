@@ -49,3 +49,12 @@ def test_how_rare_a_word_is_weighs_it() -> None:
     assert marker.weights == [STOP_WEIGHT, 0.9, 2.0]
     plain = Marker(parse_query("the boat"))
     assert plain.weights[0] < plain.weights[1] == 1.0
+
+
+def test_a_word_is_marked_by_its_stem_in_any_language_of_the_index() -> None:
+    """As it is found: the index does not know in which language a question is asked."""
+    text = "There is the opportunity to veto it, and the chance of a few more."
+    query = parse_query("opportunamente")
+    assert Marker(query).marks(text) == []
+    (mark,) = Marker(query, languages=("english", "italian")).marks(text)
+    assert text[mark.start : mark.end] == "opportunity"
