@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
@@ -16,6 +17,7 @@ from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, StorePath
+from filestore.core.safe_text import paths_shown_so
 from filestore.fs import disk
 from filestore.search import passage
 from filestore.search.passage import Passage
@@ -50,8 +52,8 @@ def spot_of(hit: str, places: Places) -> Spot:
         NoSuchDocumentError: There is none.
     """
     for name, line, page in _readings(hit.removesuffix("\n")):
-        for folder in (".", places.root, places.chunked):
-            path = os.path.abspath(os.path.join(folder, name))
+        for one, folder in product(paths_shown_so(name), (".", places.root, places.chunked)):
+            path = os.path.abspath(os.path.join(folder, one))
             if name and "\0" not in name and os.path.isfile(path):
                 return Spot(path=path, line=line, page=page)
     raise NoSuchDocumentError(

@@ -8,6 +8,7 @@ import time
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Final, Literal
 
 from filestore.browse import document_rows
@@ -24,6 +25,7 @@ from filestore.core.codes import codes_where
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of, is_below
+from filestore.core.safe_text import paths_shown_so
 from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.extract import is_text
@@ -464,13 +466,9 @@ def below_chunked(places: Places, path: str) -> ChunkPath:
     Raises:
         UnknownPathError: It leads out of it.
     """
-    candidates = (
-        os.path.join(places.root, path),
-        os.path.join(places.chunked, path),
-        os.path.abspath(path),
-    )
-    for candidate in candidates:
-        normal = os.path.normpath(candidate)
+    starts = (places.root, places.chunked, os.getcwd())
+    for name, start in product(paths_shown_so(path), starts):
+        normal = os.path.normpath(os.path.join(start, name))
         is_inside = is_below(normal, places.chunked) and normal != places.chunked
         if is_inside and _may_be_there(normal):
             return ChunkPath(os.path.relpath(normal, places.chunked))

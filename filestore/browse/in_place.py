@@ -5,6 +5,7 @@ and said to be edited.
 """
 
 import os
+from itertools import product
 from typing import Any, Final
 
 from filestore.browse import note_links
@@ -17,6 +18,7 @@ from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
 from filestore.core.paths import TOP, ChunkPath
+from filestore.core.safe_text import paths_shown_so
 from filestore.search.freshness import first_line
 from filestore.sidecar.session import Parts
 
@@ -35,9 +37,10 @@ def documents(places: Places, catalog: Catalog, folder: ChunkPath = TOP) -> list
 
 def folder_named(places: Places, name: str) -> ChunkPath | None:
     """The folder that a person means, relative to the root or to the working folder, if any."""
-    here = os.path.abspath(name)
     # What begins with a dot is meant from where one stands.
-    for path in (here,) if name.startswith(".") else (os.path.join(places.root, name), here):
+    starts = (os.getcwd(),) if name.startswith(".") else (places.root, os.getcwd())
+    for one, start in product(paths_shown_so(name), starts):
+        path = os.path.abspath(os.path.join(start, one))
         relative = os.path.relpath(path, places.root)
         if os.path.isdir(path) and relative.partition("/")[0] != "..":
             return TOP if relative == "." else ChunkPath(relative)
@@ -93,7 +96,7 @@ def show(parts: Parts, catalog: Catalog, name: str) -> Shown:
     before = _as_indexed(catalog, row)
     is_fresh = row is not None and now.file_hash == row.file_hash
     chunk = before if is_fresh or now.chunk is None else now.chunk
-    if chunk is None:
+    if chunk is None or (now.state != INDEXED and not is_fresh):
         reason = now.detail or now.state
         raise UnknownPathError(f"cannot show {name}: {reason}", remedy="filestore sync")
     body = chunk.body

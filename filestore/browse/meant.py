@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 from filestore.browse.file import UnknownPathError, below_chunked
@@ -17,9 +18,10 @@ from filestore.chunks.observation import INDEXED
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import ChunkPath
+from filestore.core.safe_text import paths_shown_so
 from filestore.fs import disk
 
-_WITH_LINE: Final = re.compile(r"(.+):([0-9]{1,9})")
+_WITH_LINE: Final = re.compile(r"(.+):([0-9]{1,9})", re.S)
 _REMEDY: Final = "'filestore ls' lists what is there, 'filestore ls RESOURCE' its chunks"
 _REMEDY_IN_PLACE: Final = "'filestore ls' lists the documents; 'filestore sync' takes new ones in"
 
@@ -106,8 +108,9 @@ def _chunk_path(places: Places, catalog: Catalog, text: str) -> ChunkPath | None
     try:
         path = below_chunked(places, text)
     except UnknownPathError:
-        for start in (places.root, places.chunked, os.getcwd()):
-            relative = os.path.relpath(os.path.join(start, text), places.chunked)
+        starts = (places.root, places.chunked, os.getcwd())
+        for name, start in product(paths_shown_so(text), starts):
+            relative = os.path.relpath(os.path.join(start, name), places.chunked)
             gone = ChunkPath(relative)
             if not relative.startswith("..") and gone in catalog.files([gone]):
                 return gone

@@ -5,6 +5,7 @@ observation with the code that says why, never an exception.
 """
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Container, Iterable, Iterator, Sequence, Set
@@ -63,9 +64,11 @@ def observe_entry(handle: int, path: ChunkPath, name: str, *, layout: Layout) ->
     """Look at one entry of an open folder.
 
     Raises:
-        OSError: It cannot be read, or is gone.
+        OSError: It cannot be read, or is gone; a folder in its place is no file.
     """
     status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode):
+        raise FileNotFoundError(errno.ENOENT, "a folder is in its place", path)
     values = disk.stat_values(status)
     if code := layout.unread_code(name, status.st_mode, status.st_size):
         target = b""

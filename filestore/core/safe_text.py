@@ -1,11 +1,14 @@
 r"""Text from files, names, keys and errors, made fit for a terminal.
 
 Whatever could steer a terminal, turn text around or hide in it becomes a visible escape
-(``\x1b``, ``\u202e``, ``\U000e0041``); all else stays as it is. One rule: it is for showing only,
-never read back, since a backslash in the text is not escaped.
+(``\x1b``, ``\u202e``, ``\U000e0041``); all else stays as it is. One rule: it is for showing only;
+what was shown is read back only as one of several names, of which the disk has to know one, since
+a backslash in the text is not escaped.
 """
 
 import re
+import sys
+from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
@@ -27,6 +30,7 @@ _ABOVE_ASCII: Final = f"\x7f-\x9f{_INVISIBLE}{_SEPARATORS}{_SURROGATES}{_NONCHAR
 _UNSAFE: Final = f"[\x00-\x08\x0b-\x1f{_ABOVE_ASCII}]"
 _UNSAFE_IN_LINE: Final = f"[\x00-\x1f{_ABOVE_ASCII}]"
 _UNSAFE_ASCII: Final = "[\x00-\x08\x0b-\x1f\x7f]"
+_SHOWN_ESCAPE: Final = r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})"
 _UNDECODED: Final = range(0xDC80, 0xDD00)
 """Where Python puts bytes that are not UTF-8 (PEP 383)."""
 
@@ -74,6 +78,28 @@ def shown_path(path: bytes | str) -> str:
     """
     name = path.decode("utf-8", "surrogateescape") if isinstance(path, bytes) else path
     return safe_text(name, keep_newlines=False)
+
+
+def paths_shown_so(shown: str) -> Iterator[str]:
+    r"""What a path may be called that a person gives as it was printed; first the text itself.
+
+    Which one is meant only the disk can tell: ``\x41`` may stand in a name, too.
+    """
+    yield shown
+    if "\\" not in shown:
+        return
+    as_bytes = _pattern(_SHOWN_ESCAPE).sub(lambda match: _unescape(match, undecoded=True), shown)
+    as_signs = _pattern(_SHOWN_ESCAPE).sub(lambda match: _unescape(match, undecoded=False), shown)
+    yield from (path for path in (as_bytes, as_signs) if path != shown and "\0" not in path)
+
+
+def _unescape(match: re.Match[str], *, undecoded: bool) -> str:
+    code = int(match[1] or match[2] or match[3], 16)
+    if undecoded and code + 0xDC00 in _UNDECODED:
+        return chr(code + 0xDC00)
+    sign = chr(code) if code <= sys.maxunicode else ""
+    # Nothing else is ever shown as an escape.
+    return sign if sign and safe_text(sign, keep_newlines=False) == match[0] else match[0]
 
 
 def brief(value: object) -> str:

@@ -4,6 +4,7 @@ Compares; changes nothing. One rule: nothing is called missing that was not look
 """
 
 import os
+import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -125,12 +126,25 @@ def _gone(
     """What of the paths that a walk did not see is gone, and what its rules left out."""
     if places.rules is None:
         return tuple(away), ()
+    top = os.path.realpath(places.chunked)
+    is_itself: dict[str, bool] = {}
     gone: list[ChunkPath] = []
     left_out: list[ChunkPath] = []
     for path in away:
-        is_there = os.path.lexists(os.path.join(places.chunked, path))
+        folder, _, name = os.path.join(top, path).rpartition("/")
+        if folder not in is_itself:
+            is_itself[folder] = os.path.realpath(folder) == folder
+        is_there = is_itself[folder] and _is_no_folder(f"{folder}/{name}")
         (left_out if is_there else gone).append(path)
     return tuple(gone), tuple(left_out)
+
+
+def _is_no_folder(path: str) -> bool:
+    """Whether something is at a path that a note could be: a folder in its place is none."""
+    try:
+        return not stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _is_emptied_of(

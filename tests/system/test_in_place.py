@@ -1,5 +1,6 @@
 """Stores in place as a person meets them: merges, stubs of notes, names that are no folders."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -81,3 +82,67 @@ def test_a_file_is_no_folder(new_workspace: Callable[..., Workspace]) -> None:
     made.write("a.md", "words\n")
     assert "a.md is no folder" in made("init", "--in-place", "a.md", code=2).stderr
     assert (made.folder / "a.md").read_text() == "words\n"
+
+
+def test_a_note_that_became_a_folder_is_missing(notes: Workspace) -> None:
+    """Or whose folder became a link: no rule left it out, and nothing was excluded."""
+    notes.write("b/c.md", "# C\n\nA fulmar.\n")
+    notes("sync")
+    (notes.folder / "a.md").unlink()
+    notes.write("a.md/inner.txt", "Words.\n")
+    (notes.folder / "b").rename(notes.folder.parent / "b")
+    (notes.folder / "b").symlink_to(notes.folder.parent / "b")
+    drift = notes.json("status", code=1)["drift"]
+    assert (drift["missing"], set(drift)) == (
+        ["a.md", "b/c.md"],
+        {"missing", "untracked", "symlink"},
+    )
+    for word, path in {"base": "a.md", "fulmar": "b/c.md"}.items():
+        hits = notes.json("search", word, "--mode", "keyword", code=None)["hits"]
+        assert [(hit["document"], hit["freshness"]) for hit in hits] == [(path, "gone")]
+    notes("sync", code=1)
+    assert codes(notes.json("status", code=1)) == {"symlink"}
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "binary"])
+def test_what_is_no_note_any_more_is_not_shown_as_one(notes: Workspace, kind: str) -> None:
+    """Its text as it was indexed is no answer to what is there now."""
+    note = notes.folder / "a.md"
+    note.unlink()
+    if kind == "link":
+        note.symlink_to("/etc/hostname")
+    elif kind == "pipe":
+        os.mkfifo(note)
+    else:
+        note.write_bytes(b"\0\1\2" * 50)
+    told = {"link": "a symbolic link", "pipe": "a named pipe", "binary": "is not text"}[kind]
+    done = notes("show", "a.md", code=3)
+    assert told in done.stderr
+    assert "base line" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    "name", [b"caf\xe9.md", b"line\nbreak.md", b"a\x1b[1mb.md", "soft\u00adly.md".encode()]
+)
+def test_a_name_as_it_was_printed_is_understood(notes: Workspace, name: bytes) -> None:
+    """With signs that no terminal may get, as escapes: in words, in JSON, and with a line."""
+    path = os.path.join(os.fsencode(notes.folder), name)
+    with open(path, "wb") as file:
+        file.write(b"# B\n\nThe walrus, and [[a]].\n")
+    notes("sync", code=None)
+    words = ("search", "walrus", "--mode", "keyword")
+    printed = notes(*words, "--format", "oneline").stdout.partition(":")[0]
+    (hit,) = notes.json(*words)["hits"]
+    for shown in (printed, hit["document"], os.fsdecode(name)):
+        for command in ("show", "links", "similar"):
+            notes(command, shown)
+        assert "walrus" in notes("show", f"{shown}:3").stdout
+        assert notes.json("open", f"{shown}:3", "--print")["line"] == 3
+
+
+def test_the_line_of_a_word_found_by_a_stem_of_another_language(notes: Workspace) -> None:
+    """Notes in two languages are asked in either; the line that is shown is the one found."""
+    notes.write("it.md", "Il tempo di una nota che non è della mano, con il cane e la luna.\n")
+    notes.write("en.md", "# E\n\nFirst of all the text.\n\nThen the opportunity to veto it.\n")
+    notes("sync")
+    assert found(notes, "opportunamente") == [("en.md", 5)]

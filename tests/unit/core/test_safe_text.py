@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.core.safe_text import safe_text, shown_path
+from filestore.core.safe_text import paths_shown_so, safe_text, shown_path
 
 ANY_TEXT = st.text(
     st.one_of(
@@ -113,3 +113,18 @@ def test_bytes_and_text_of_a_path_are_shown_alike(path: bytes) -> None:
 def test_bytes_that_are_not_utf_8_are_shown_in_hexadecimal() -> None:
     r"""A byte that is no UTF-8 is shown as \xNN, the rest as usual."""
     assert shown_path(b"caf\xe9/\xc3\xa9t\xc3\xa9.md") == "caf\\xe9/été.md"
+
+
+@given(st.binary(min_size=1).filter(lambda name: b"\0" not in name))
+def test_a_printed_path_is_read_back(name: bytes) -> None:
+    """One of the names that may be meant is the one that was printed, where it is not ambiguous."""
+    path = name.decode("utf-8", "surrogateescape")
+    shown = shown_path(path)
+    readings = list(paths_shown_so(shown))
+    assert readings[0] == shown
+    assert len(readings) <= 3
+    are_mixed = (
+        any(one in path for one in map(chr, range(0x80, 0x100))) and shown_path(path) != path
+    )
+    if "\\" not in path and not are_mixed:
+        assert path in readings
