@@ -291,7 +291,7 @@ class _File:
             return
         if self._finding.meaning.about == "vectors":
             embeddings = _embeddings(self._parts)
-            yield from evidence_notes.of_vectors(self._row.id, self._catalog, embeddings)
+            yield from evidence_notes.of_vectors(self._row, self._catalog, embeddings)
         if self._finding.code == "duplicate":
             owners = self._catalog.files_of_vectors(self._catalog.parts_of(self._row.id))
             files = {file for held in owners.values() for file, _ in held} - {self._row.id}

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from filestore.browse.raw_file import moment
-from filestore.catalog import Catalog, queries
+from filestore.catalog import Catalog, FileRow, queries
+from filestore.chunks import kept
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import vector_id
@@ -119,13 +120,15 @@ def _of_fulltext(places: Places, catalog: Catalog | None) -> Iterator[str]:
     )
 
 
-def of_vectors(file: int, catalog: Catalog, embeddings: "EmbeddingCache | None") -> Iterator[str]:
+def of_vectors(
+    row: FileRow, catalog: Catalog, embeddings: "EmbeddingCache | None"
+) -> Iterator[str]:
     """Notes on the vectors of a file, part by part."""
-    ids = catalog.parts_of(file)
+    ids = catalog.parts_of(row.id)
     keys = catalog.keys_of_vectors(ids)
     lengths = _lengths(list(keys.values()), catalog, embeddings)
     for number, identifier in enumerate(ids[:_NAMED]):
-        part = f"question {number}" if number else "its text"
+        part = kept.part_name(row.kind, number)
         key = keys.get(identifier)
         length = lengths.get(identifier)
         if key is None or vector_id(key) != identifier:
@@ -136,7 +139,7 @@ def of_vectors(file: int, catalog: Catalog, embeddings: "EmbeddingCache | None")
             stored = f"its stored embedding has length {length:.6f}"
         yield f"{part} is vector {identifier}: {stored}"
     if len(ids) > _NAMED:
-        yield f"and {_many(len(ids) - _NAMED, 'more question')}"
+        yield f"and {_many(len(ids) - _NAMED, 'more text')}"
 
 
 def _lengths(

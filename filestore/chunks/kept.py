@@ -5,7 +5,7 @@ import contextlib
 from filestore.chunks import chunk_file, document
 from filestore.chunks.chunk_file import Chunk
 from filestore.chunks.interpretation import interpret_chunk
-from filestore.chunks.observation import Observation
+from filestore.chunks.observation import DOCUMENT, Observation
 from filestore.core.hashing import content_hash, embedding_key
 
 
@@ -43,6 +43,18 @@ def fill(seen: Observation, data: bytes) -> None:
     seen.chunk = document.as_chunk(document.decode(data))
     seen.texts = chunk_file.texts(seen.chunk)
     seen.keys = tuple(embedding_key(text) for text in seen.texts)
+
+
+def part_name(kind: str, number: int) -> str:
+    """What a part of a file is called in words.
+
+    Args:
+        kind: That of the file's row.
+        number: Of the part, from 0.
+    """
+    if kind == DOCUMENT:
+        return f"section {number + 1}"
+    return f"question {number}" if number else "its text"
 
 
 def file_hash(data: bytes) -> bytes:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import queries
+from filestore.chunks import kept
 from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.codes import codes_where
 from filestore.core.findings import Finding
@@ -312,7 +313,8 @@ def findings(snapshot: StoreSnapshot, code: str, wrong: Wrong, part: StorePath) 
     for identifier, files in owners.items():
         for file, number in files:
             if file in rows:
-                detail = f"{_part_name(number)}: {wrong[identifier]}"
+                part_name = kept.part_name(rows[file].kind, number)
+                detail = f"{part_name}: {wrong[identifier]}"
                 named.setdefault(rows[file].path, []).append(detail)
     loose = len(wrong.keys() - owners.keys())
     if len(named) > _NAMED or loose:
@@ -322,10 +324,6 @@ def findings(snapshot: StoreSnapshot, code: str, wrong: Wrong, part: StorePath) 
         Finding(code=code, path=tree.store_path(path), other=part, detail="; ".join(details))
         for path, details in named.items()
     ]
-
-
-def _part_name(number: int) -> str:
-    return f"question {number}" if number else "its text"
 
 
 def _counted(tree: Tree, wrong: Wrong, paths: Sequence[ChunkPath]) -> str:

@@ -1,6 +1,7 @@
 """Documents in place as `status`, `sync` and `verify` see them; none of these writes one."""
 
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -229,7 +230,6 @@ def test_one_of_some_texts_may_go(notes: Notes) -> None:
 
 def planted(notes: Notes, old: str, new: str) -> None:
     """Change what is kept of every document, as if it had been extracted so."""
-    import sqlite3
     from dataclasses import replace
 
     from filestore.chunks import document
@@ -287,3 +287,18 @@ def test_a_repair_tells_of_a_document_that_is_none(notes: Notes) -> None:
     notes.write("a.md", bytes(range(255)))
     (found,) = notes.json("verify", code=1)["findings"]
     assert (found["code"], "sound" in found["detail"]) == ("modified", False)
+
+
+def test_a_damaged_vector_names_its_section(notes: Notes) -> None:
+    """A document has sections, where a chunk file has questions."""
+    notes.write("a.md", "# A\n\n" + prose("amber") + "\n# B\n\n" + prose("basalt"))
+    notes.sync()
+    ((key,),) = notes.in_catalog(
+        "SELECT key FROM parts JOIN vectors ON vector = vectors.id WHERE part = 1"
+    )
+    connection = sqlite3.connect(notes.sidecar / "embeddings.sqlite", isolation_level=None)
+    connection.execute("UPDATE vectors SET checksum = x'00' WHERE key = ?", (key,))
+    connection.close()
+    done = notes.json("verify", "--level", "full", code=1)
+    (detail,) = [one["detail"] for one in done["findings"] if one["code"] == "embeddings-damaged"]
+    assert detail.startswith("section 2: ")
