@@ -131,8 +131,7 @@ def checked_in(root: str, tree: Tree) -> dict[ChunkPath, str]:
     The folder may be gone itself. Each has the name of its blob in HEAD. What a person took out of
     the index, or excluded by a sparse checkout, is not among them.
     """
-    entries = _names(root, "ls-files", "-z", "-t", "--cached", "--", tree.pathspec)
-    wanted = {path for tag, _, path in (entry.partition(" ") for entry in entries) if tag == "H"}
+    wanted = {path for tag, path in _tagged(root, tree) if tag == "H"}
     found = {}
     for entry in _names(root, "ls-tree", "-r", "-z", "HEAD", "--", tree.pathspec) if wanted else ():
         words, _, path = entry.partition("\t")
@@ -273,16 +272,24 @@ def _fields(output: bytes | None) -> Iterator[str]:
 
 
 def deleted_paths(root: str, tree: Tree) -> set[ChunkPath]:
-    """The paths of a tree that some commit has and git's HEAD does not.
+    """The paths of a tree that some commit has and git's HEAD or a sparse checkout does not.
 
-    They went on purpose: by a commit, a merge, or a change of branch. Empty where there is no git.
-    The folder may be gone itself.
+    They went on purpose: by a commit, a merge, a change of branch, or a sparse checkout. Empty
+    where there is no git. The folder may be gone itself.
     """
     commits = _git(root, "rev-list", "--all", "--", tree.pathspec) or b""
     words = ("-r", "--root", "--no-commit-id", "--no-renames", "--name-only", "--relative", "-z")
     ever = _split(_git(root, "diff-tree", "--stdin", *words, "--", tree.pathspec, given=commits))
     head = _names(root, "ls-tree", "-r", "-z", "--name-only", "HEAD", "--", tree.pathspec)
-    return set(tree.chunk_paths(map(StorePath, ever - head)))
+    away = {path for tag, path in _tagged(root, tree) if tag == "S"}
+    return set(tree.chunk_paths(map(StorePath, (ever - head) | away)))
+
+
+def _tagged(root: str, tree: Tree) -> Iterator[tuple[str, str]]:
+    """The paths of a tree that git's index has, each with its tag: H, or S for one left out."""
+    for entry in _names(root, "ls-files", "-z", "-t", "--cached", "--", tree.pathspec):
+        tag, _, path = entry.partition(" ")
+        yield tag, path
 
 
 def _names(folder: str, *words: str) -> set[str]:

@@ -146,3 +146,18 @@ def test_the_line_of_a_word_found_by_a_stem_of_another_language(notes: Workspace
     notes.write("en.md", "# E\n\nFirst of all the text.\n\nThen the opportunity to veto it.\n")
     notes("sync")
     assert found(notes, "opportunamente") == [("en.md", 5)]
+
+
+def test_many_notes_that_a_sparse_checkout_leaves_out_are_no_accident(notes: Workspace) -> None:
+    """They leave the index, and come back with nothing to embed."""
+    for number in range(80):
+        notes.write(f"many/{number}.md", f"# N\n\nWalrus {number}.\n")
+    notes.git("add", "-A")
+    notes.git("commit", "-qm", "many")
+    notes("sync")
+    notes.git("sparse-checkout", "set", "nothing")
+    assert codes(notes.json("status", code=1)) == {"missing"}
+    notes("sync")
+    assert found(notes, "walrus") == []
+    notes.git("sparse-checkout", "disable")
+    assert notes.json("sync")["embedded"] == 0
