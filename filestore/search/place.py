@@ -1,13 +1,14 @@
 """Where a passage stands: the document that a person opens, and the line or page in it.
 
 The document of a chunk is the original that it was made from, where that can be looked at and holds
-the passage; else the chunk file itself. No record has a line in it: the passage is looked for in
-the bytes that are on disk now. One rule: every line and page that is named is true, or none is.
+the passage, or is the file that was read and has no lines; else the chunk file itself. No record
+has a line in it: the passage is looked for in the bytes that are on disk now. One rule: every line
+and page that is named is true, or none is.
 """
 
 import os
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -40,6 +41,13 @@ _MARKS: Final = (
 _WORD: Final = re.compile(r"\S+")
 _FRONTMATTER: Final = re.compile(r"---[ \t]*\n.*?^---[ \t]*$", re.S | re.M)
 _MARKUP: Final = (".html", ".htm", ".xhtml")
+_TAG: Final = re.compile(
+    r"<!--.*?-->|<(script|style|head)\b.*?</\1\s*>|<[^>]*>|&#?\w+;", re.S | re.I
+)
+_LETTERS: Final = re.compile(r"[^\W_]+")
+_TARGET: Final = re.compile(r"\]\([^()]*(?:\([^()]*\)[^()]*)*\)")
+_FEWEST_LETTERS: Final = 12
+"""A shorter passage may stand in a page by chance."""
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(.*)$", re.M)
 
 
@@ -97,6 +105,7 @@ class Locator:
         self._reachable: Reachable | None = None
         self._catalog = catalog
         self._texts: dict[str, str | None] = {}
+        self._markup: dict[str, _Markup] = {}
         self._left_bytes = MOST_READ_BYTES
 
     def place(self, chunk: Chunk, passage: Passage, *, context: int = 0) -> Place:
@@ -110,15 +119,19 @@ class Locator:
         if chunk.in_place:
             return self._in_document(chunk, passage, context)
         if chunk.source and passage.text:
-            if chunk.pages:
-                if not chunk.edited and self._has_its_pages(chunk):
-                    return _on_page(chunk, passage, context)
-            elif is_text(chunk.source):
+            is_markup = chunk.source.lower().endswith(_MARKUP)
+            if is_text(chunk.source) and not chunk.pages:
                 text = self._text_of(chunk.source)
                 span = None if text is None else find(text, chunk, passage)
+                if text is not None and span is None and is_markup:
+                    span = self._markup_of(chunk.source, text).find(passage.text)
                 if text is not None and span is not None:
                     place = Place(document=StorePath(chunk.source))
                     return _with_lines(place, text, span, 1, context)
+            has_lines = is_text(chunk.source) and not (is_markup or chunk.pages)
+            if not has_lines and not chunk.edited and self._is_its_original(chunk):
+                # What it says is in there, if not on a line that could be named.
+                return _on_page(chunk, passage, context)
         span = passage.start, passage.end
         return _with_lines(Place(document=chunk.path), chunk.body, span, chunk.body_line, context)
 
@@ -170,7 +183,12 @@ class Locator:
         self._left_bytes -= len(data)
         return data
 
-    def _has_its_pages(self, chunk: Chunk) -> bool:
+    def _markup_of(self, source: str, text: str) -> "_Markup":
+        if source not in self._markup:
+            self._markup[source] = _Markup(text)
+        return self._markup[source]
+
+    def _is_its_original(self, chunk: Chunk) -> bool:
         """Whether the original is the one that the chunk was made from."""
         assert chunk.source is not None
         known = queries.known_of_document(self._catalog, chunk.resource, chunk.source)
@@ -188,6 +206,37 @@ class Locator:
             return False
         data = self._read(chunk.source, MOST_HASHED_BYTES)
         return data is not None and source_hash(data) in {made for made, _, _ in known}
+
+
+class _Markup:
+    """The letters of a page of HTML, and where each stands."""
+
+    def __init__(self, text: str) -> None:
+        """Take the page; what is in tags, scripts and comments is passed over."""
+        self._starts: list[int] = []
+        self._before: list[int] = []
+        pieces: list[str] = []
+        length = at = 0
+        for tag in (*_TAG.finditer(text), None):
+            for word in _LETTERS.finditer(text, at, tag.start() if tag else len(text)):
+                self._starts.append(word.start())
+                self._before.append(length)
+                pieces.append(word[0])
+                length += len(word[0])
+            at = tag.end() if tag else at
+        self._letters = "".join(pieces)
+
+    def find(self, wanted: str) -> tuple[int, int] | None:
+        """Where the letters of a passage of Markdown stand, if they do so once."""
+        letters = "".join(_LETTERS.findall(_TARGET.sub("]", wanted)))
+        place = self._letters.find(letters) if len(letters) >= _FEWEST_LETTERS else -1
+        if place < 0 or self._letters.find(letters, place + 1) >= 0:
+            return None
+        return self._place(place), self._place(place + len(letters) - 1) + 1
+
+    def _place(self, number: int) -> int:
+        at = bisect_right(self._before, number) - 1
+        return self._starts[at] + number - self._before[at]
 
 
 def find(text: str, chunk: Chunk, passage: Passage) -> tuple[int, int] | None:
