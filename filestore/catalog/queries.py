@@ -94,6 +94,11 @@ def documents_from(
     return [(decode_path(record), *rest) for record, *rest in found]
 
 
+def count_excluded(catalog: Catalog, code: str) -> int:
+    """How many files are excluded from search for one reason."""
+    return int(catalog.rows("SELECT count(*) FROM files WHERE state = ?", (code,))[0][0])
+
+
 def source_stats_of(catalog: Catalog, sources: Sequence[str]) -> dict[str, tuple[str, bytes]]:
     """What `Catalog.source_stats` gives of some documents."""
     named = "SELECT source, hash, stat FROM source_stats WHERE source IN "

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from filestore.catalog import Catalog, FileRow, file_of_text, part_of_text, text_id
+from filestore.catalog import Catalog, FileRow, file_of_text, part_of_text, queries, text_id
 from filestore.chunks.layout import Layout
 from filestore.config.layout import Places
 from filestore.core.errors import UsageError
@@ -138,7 +138,7 @@ class Searcher:
         found = self._respellings(asked, mode, notes)
         hits, mode = self._hits(respelled(asked, found), count, mode, allowed, notes)
         on_spelling = _on_spelling(found, found_nothing=not hits)
-        notes += on_spelling
+        notes += [*on_spelling, *_unresolved(self._catalog)]
         if self._is_lexical and mode == "vector":
             notes.append("the builtin embedder compares words, not meaning")
         return Answer(
@@ -511,3 +511,12 @@ def _why(one: Fused[Text], confidence: Mapping[str, float]) -> Why:
 
 def _why_of_one(retriever: str, rank: int, score: float) -> Why:
     return {retriever: {"rank": rank, "score": score}}
+
+
+def _unresolved(catalog: Catalog) -> list[str]:
+    """What a merge keeps out of every answer until a person resolves it."""
+    number = queries.count_excluded(catalog, "conflict-markers")
+    if not number:
+        return []
+    files = "1 file is" if number == 1 else f"{number:,} files are"
+    return [f"{files} not searched while a merge conflict is open: 'filestore status' names them"]

@@ -79,6 +79,9 @@ def test_a_file_in_a_conflict_without_marks_is_withheld(workspace: Any) -> None:
     assert "unmerged" in told(workspace, "conflict-markers")["chunked/own.md"]
     report = workspace.sync(code=1)
     assert "conflict-markers" in codes(report["remaining"])
+    answer = workspace.json("search", "anything", "--mode", "keyword", code=None)
+    note = "1 file is not searched while a merge conflict is open: 'filestore status' names them"
+    assert note in answer["notes"]
     assert workspace.found("basalt") == []
     workspace.git("add", "file_index/chunked/own.md")
     workspace.git("commit", "-qm", "both")
