@@ -16,6 +16,7 @@ from filestore.catalog._damage import is_damage
 from filestore.catalog._rows import in_batches, placeholders
 from filestore.core.hashing import content_hash
 from filestore.fs import disk
+from filestore.fs.database import remove
 
 NAME: Final = "documents.sqlite"
 _APPLICATION_ID: Final = 0x66736465  # "fsde"
@@ -150,9 +151,8 @@ class DocumentCache:
 
 
 def _remove(path: str) -> None:
-    for name in (path, f"{path}-journal"):
-        with suppress(FileNotFoundError):
-            os.unlink(name)
+    for suffix in disk.DATABASE_SUFFIXES:
+        remove(path + suffix)
 
 
 def _opened(path: str) -> sqlite3.Connection:

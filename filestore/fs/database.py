@@ -1,10 +1,11 @@
-"""Reading what is left of a SQLite file that is damaged, or that a stranger made.
+"""Reading what is left of a SQLite file that is damaged, or that a stranger made, and removing it.
 
 Knows no table of ours. One rule: whatever the file says of itself, only plain tables are read, and
 no more work is done, nor more bytes taken, than a file of its size can ask for.
 """
 
 import os
+import shutil
 import sqlite3
 from contextlib import suppress
 from typing import Final
@@ -21,6 +22,20 @@ _STEPS: Final = 20_000_000
 _STEPS_PER_BYTE: Final = 2
 """A row takes some ten steps and at least as many bytes."""
 _STEPS_AT_ONCE: Final = 100_000
+
+
+def remove(path: str) -> None:
+    """Remove what stands at a path, file or folder, as far as there is anything.
+
+    Raises:
+        OSError: It stays.
+    """
+    try:
+        os.unlink(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (IsADirectoryError, PermissionError):
+        shutil.rmtree(path)
 
 
 def size_bytes(path: str) -> int:

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterable
 from typing import Final
 
@@ -21,6 +20,7 @@ from filestore.core.paths import ChunkPath
 from filestore.embed.base import Embedder
 from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged
 from filestore.fs import disk
+from filestore.fs.database import remove
 from filestore.fulltext import STAMP_NAME
 from filestore.history import leftovers
 from filestore.sidecar import git_losses, losses, vector_file
@@ -215,9 +215,9 @@ def discard_damaged(
     if "index" in discarded:
         for name in os.listdir(places.sidecar):
             if name.startswith(vector_file.PREFIX):
-                _remove(os.path.join(places.sidecar, name))
+                remove(os.path.join(places.sidecar, name))
     if "fulltext" in discarded:
-        _remove(os.path.join(places.fulltext, STAMP_NAME))
+        remove(os.path.join(places.fulltext, STAMP_NAME))
     return repaired
 
 
@@ -254,28 +254,18 @@ def quarantine(places: Places, path: str) -> str:
     numbers = sorted({number for number, _ in held})
     for number, name in held:
         if number in numbers[: len(numbers) - MAX_QUARANTINED + 1]:
-            _remove(os.path.join(places.quarantine, name))
+            remove(os.path.join(places.quarantine, name))
     number = max(numbers, default=0) + 1
     aside = os.path.join(places.quarantine, f"{number}-{os.path.basename(path)}")
     for suffix in disk.DATABASE_SUFFIXES:
         with contextlib.suppress(FileNotFoundError):
             os.rename(path + suffix, aside + suffix)
     # Shared memory says nothing to whoever did not write it.
-    _remove(f"{aside}-shm")
+    remove(f"{aside}-shm")
     # A log that comes back would be replayed into the file that takes this one's place.
     for folder in (places.quarantine, places.sidecar):
         disk.sync_path(folder)
     return aside
-
-
-def _remove(path: str) -> None:
-    """Remove what stands at a path, file or folder, as far as there is anything."""
-    try:
-        os.unlink(path)
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except (IsADirectoryError, PermissionError):
-        shutil.rmtree(path)
 
 
 def _quarantined(places: Places) -> list[tuple[int, str]]:

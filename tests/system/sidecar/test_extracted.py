@@ -99,6 +99,15 @@ def test_tables_of_a_stranger_are_not_read(tmp_path: Path) -> None:
     assert found(path) == {KEYS[0]: b"one"}
 
 
+@pytest.mark.parametrize("suffix", ["", "-journal", "-wal"])
+def test_a_folder_in_its_place(tmp_path: Path, suffix: str) -> None:
+    """A folder where the cache or its journal belongs makes way: it is all derived."""
+    path = tmp_path / "documents.sqlite"
+    (tmp_path / f"documents.sqlite{suffix}" / "deep").mkdir(parents=True)
+    kept(path, b"one")
+    assert found(path) == {KEYS[0]: b"one"}
+
+
 def test_a_link_leads_nowhere(tmp_path: Path) -> None:
     """What a link points to is neither read nor written, nor removed."""
     other = tmp_path / "other.sqlite"
