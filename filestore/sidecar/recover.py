@@ -31,6 +31,7 @@ from filestore.sidecar.salvage import carry_over
 MAX_QUARANTINED = 4
 _CARRIED: Final = "-carried"
 """The suffix of the file beside a catalog in quarantine that was salvaged."""
+_IGNORED: Final = b"*\n"
 
 
 def make_sidecar(places: Places) -> None:
@@ -43,14 +44,22 @@ def make_sidecar(places: Places) -> None:
     """
     try:
         disk.make_folders(places.sidecar, 0o700)
-        ignored = os.path.join(places.sidecar, ".gitignore")
-        if places.is_in_place and not os.path.lexists(ignored):
-            disk.write_path(ignored, b"*\n")
+        if places.is_in_place:
+            _leave_to_itself(os.path.join(places.sidecar, ".gitignore"))
     except OSError as error:
         failed = disk.write_failed(places.sidecar, error)
         if places.is_in_place and error.errno in disk.PERMISSION_ERRORS:
             failed.remedy = f"make it writable, or {NAME_SIDECAR}"
         raise failed from error
+
+
+def _leave_to_itself(path: str) -> None:
+    """Have git ignore a sidecar, whatever became of the file that says so."""
+    with contextlib.suppress(OSError):
+        if disk.read_path(path, limit=len(_IGNORED)) == _IGNORED:
+            return
+    remove(path)
+    disk.write_path(path, _IGNORED)
 
 
 def open_parts(

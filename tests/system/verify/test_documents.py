@@ -289,6 +289,21 @@ def test_a_repair_tells_of_a_document_that_is_none(notes: Notes) -> None:
     assert (found["code"], "sound" in found["detail"]) == ("modified", False)
 
 
+@pytest.mark.parametrize("harm", ["gone", "cut", "other", "folder"])
+def test_git_never_sees_the_sidecar(notes: Notes, harm: str) -> None:
+    """Whatever becomes of the file that hides it, the next writer puts that right."""
+    path = notes.sidecar / ".gitignore"
+    path.unlink()
+    if harm == "folder":
+        path.mkdir()
+    elif harm != "gone":
+        path.write_bytes(b"" if harm == "cut" else b"*.tmp\n")
+    assert ".filestore/" in notes.git("status", "--short")
+    notes.write("a.md", "Words.\n")
+    notes.sync()
+    assert ".filestore/" not in notes.git("status", "--short")
+
+
 def test_a_damaged_vector_names_its_section(notes: Notes) -> None:
     """A document has sections, where a chunk file has questions."""
     notes.write("a.md", "# A\n\n" + prose("amber") + "\n# B\n\n" + prose("basalt"))
