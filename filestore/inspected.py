@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from filestore.browse.file import About, AboutResource
     from filestore.browse.vectors import Explorer
     from filestore.core.findings import Finding
+    from filestore.core.paths import StorePath
     from filestore.repair.plan import Policy
     from filestore.repair.sides import Sides
 
@@ -41,6 +42,19 @@ class InspectedStore(Store):
 
         with self._reading() as catalog:
             return file.about(self._parts, catalog, path)
+
+    def named(self, text: str) -> tuple["StorePath", int]:
+        """The file that a person names, and of a document in place the line, 0 for none.
+
+        Raises:
+            FilestoreError: It is not indexed, or has no such line; see `meant.meant`.
+        """
+        from filestore.browse.meant import meant
+
+        with self._reading() as catalog:
+            found = meant(self.places, catalog, text)
+        line = found.line if self.places.is_in_place else None
+        return self.places.tree.store_path(found.paths[0]), line or 0
 
     def about_resource(self, name: str) -> "AboutResource":
         """What is known of one resource; see `file.about_resource`."""

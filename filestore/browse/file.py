@@ -323,7 +323,7 @@ def _seen(parts: Parts, relative: ChunkPath) -> tuple[Observation, bytes]:
         ):
             return _seen_at(handle, relative, name, parts.layout)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise UnknownPathError(f"no chunk file {relative!r}", remedy=_LIST) from error
+        raise _unknown(parts.places, relative) from error
     except OSError as error:
         return _unreadable(relative, error), b""
 
@@ -472,7 +472,13 @@ def below_chunked(places: Places, path: str) -> ChunkPath:
         is_inside = is_below(normal, places.chunked) and normal != places.chunked
         if is_inside and _may_be_there(normal):
             return ChunkPath(os.path.relpath(normal, places.chunked))
-    raise UnknownPathError(f"no chunk file {path!r}", remedy=_LIST)
+    raise _unknown(places, path)
+
+
+def _unknown(places: Places, path: str) -> UnknownPathError:
+    if places.is_in_place:
+        return UnknownPathError(f"no document {path!r}", remedy="'filestore ls' lists them")
+    return UnknownPathError(f"no chunk file {path!r}", remedy=_LIST)
 
 
 def _may_be_there(path: str) -> bool:

@@ -146,6 +146,18 @@ def test_the_keys_walk_from_section_to_section(folder):
     look(folder, act)
 
 
+def test_a_command_line_leads_to_the_section_of_a_line(folder):
+    """At the start and typed later; a file that is not there is told as a document."""
+
+    async def act(onlooker):
+        await onlooker.read("section 3 of 3")
+        await onlooker.press(":", *"show garden/Beans.md:6", "enter", words="section 2 of 3")
+        await onlooker.press(":", *"show garden/Peas.md", "enter", words="no document")
+        await onlooker.press(":", *"show new.md", "enter", words="Not indexed yet.")
+
+    look(folder, act, select="garden/Beans.md:11")
+
+
 def test_a_neighbour_leads_to_its_section(folder):
     """Sections are compared with sections, and enter goes to the one that is near."""
 

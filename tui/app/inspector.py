@@ -130,7 +130,7 @@ class Inspector(Menus):
             # They were made when the store could not be opened yet.
             view.store_changed()
         if self.options.select:
-            self.open_path(self.options.select)
+            self._open_named(self.options.select)
         if self._is_new_example:
             # The copy has no index.
             self._is_new_example = False
@@ -420,8 +420,8 @@ class Inspector(Menus):
         first = typed.words[0] if typed.words else ""
         doing: dict[str, Callable[[], None]] = {
             "vector": lambda: self._open_vector(int(first)),
-            "path": lambda: self.open_path(first),
-            "show": lambda: self.open_path(first) if first else self.go("browse"),
+            "path": lambda: self._open_named(first),
+            "show": lambda: self._open_named(first) if first else self.go("browse"),
             "ls": lambda: self.go("browse"),
             "search": lambda: self._on("browse", lambda view: view.search_for(first)),
             "status": self.do_look_again,
@@ -435,6 +435,17 @@ class Inspector(Menus):
             "quit": self.do_quit,
         }
         doing[typed.name]()
+
+    def _open_named(self, text: str) -> None:
+        """Show what a person named: a file, an original, or the section with a line."""
+        self.task_manager.read(
+            lambda store: store.named(text),
+            lambda found: self._on("browse", lambda view: view.open_path(*found)),
+            group="named",
+            # What is not indexed may be there all the same, or Browse says that it is not.
+            failed=lambda _: self.open_path(text),
+            urgent=True,
+        )
 
     def _open_vector(self, vector: int) -> None:
         def take(path: str | None) -> None:

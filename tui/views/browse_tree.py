@@ -85,8 +85,8 @@ class BrowseTree(Vertical):
         """What the cursor was on before the filter."""
         self._absence: FilestoreError | None = None
         """Why the catalog cannot be read."""
-        self._wanted_path = ""
-        """Where the cursor is to go once there is such a row."""
+        self._wanted = ("", 0, 0)
+        """Where the cursor is to go once there is such a row: path, line, section."""
         self._opened_before: tuple[str, ...] = ()
         """Resources to be opened once they are known."""
         self.model = TreeRows(
@@ -199,8 +199,8 @@ class BrowseTree(Vertical):
         self._opened_before = ()
         if self._filter:
             self.set_filter(self._filter)
-        if self._wanted_path:
-            self.open_path(self._wanted_path)
+        if self._wanted[0]:
+            self.open_path(*self._wanted)
         self.rows.changed()
         self._count()
 
@@ -377,7 +377,7 @@ class BrowseTree(Vertical):
             line: Of a document in place: to the section with this line; 0 for the document itself.
             section: The same by its id.
         """
-        self._wanted_path = path
+        self._wanted = (path, line, section)
         arrive = partial(self._arrive, path, self.target)
         self._host.task_manager.read(
             lambda store: place_of(store, path, line, section),
@@ -397,7 +397,7 @@ class BrowseTree(Vertical):
             # The filter hides it.
             self.show_all()
         if found is None or self._is_whole:
-            self._wanted_path = ""
+            self._wanted = ("", 0, 0)
         left_on = before if found is None else self.target
         self.post_message(self.Arrived(path, left_on=left_on))
 
@@ -574,5 +574,5 @@ class BrowseTree(Vertical):
     def restore(self, *, opened: Sequence[str], path: str, text: str) -> None:
         """Open this again, once it is known."""
         self._opened_before = tuple(opened)
-        self._wanted_path = path
+        self._wanted = (path, 0, 0)
         self._filter = text
