@@ -236,6 +236,24 @@ def test_no_key_is_silent(folder):
     look(folder, act, size=(120, 30))
 
 
+def test_a_file_that_moved_or_went_is_marked_where_it_was(folder):
+    """What moved says where it is now; neither is opened in an editor, and both are planned for."""
+    garden = folder / "example_index" / "garden"
+    (garden / "2026" / "May.md").rename(garden / "June.md")
+    (garden / "Beans.md").unlink()
+
+    async def act(onlooker):
+        await onlooker.read("2 warnings")
+        await onlooker.press("equals_sign", words="May.md  W ! moved")
+        assert "Beans.md  E x missing" in seen(onlooker.app)
+        await onlooker.press("j", "j", words="it is garden/June.md now")
+        await onlooker.press("e")
+        await onlooker.told("garden/2026/May.md is gone: there is nothing to edit")
+        await onlooker.press("p", words="update the path of garden/June.md")
+
+    look(folder, act, size=(120, 30))
+
+
 def test_findings_lead_to_their_documents(folder):
     """A finding is shown in its folder, in Verify, and at the document in Browse."""
 

@@ -265,6 +265,9 @@ class Menus(Frame):
         if refused:
             self.notify(refused, severity="warning")
             return
+        if not os.path.lexists(os.path.join(self.root, path)):
+            self.notify(f"{path} is gone: there is nothing to edit", severity="warning")
+            return
         command = editor_command(self.options.environment)
         if command.problem:
             self.notify(command.problem, severity="warning")

@@ -459,6 +459,7 @@ def error_lines(error: "FilestoreError", found: Sequence["Finding"] = ()) -> lis
     lines = [line(error.message, "error")]
     if error.remedy:
         lines.append((Span("try: ", "quiet"), span(error.remedy)))
+    lines += [line(f"it is {shown_path(one.path)} now") for one in found if one.code == "moved"]
     return [*lines, (), *finding_lines(found)] if found else lines
 
 

@@ -32,6 +32,7 @@ class FindingIndex:
         self.severities = {"E": 0, "W": 0, "I": 0}
         self.codes: dict[str, int] = {}
         self._of_path: dict[str, list[Finding]] = {}
+        self._moved_from: dict[str, Finding] = {}
         self._of_resource: dict[str, dict[str, int]] = {}
         self._above: dict[str, tuple[dict[str, int], ...]] = {}
         """Folder to the counts that a finding about a file in it belongs to."""
@@ -51,6 +52,8 @@ class FindingIndex:
             self.known[key] = finding
             self._of_path.setdefault(finding.path, []).append(finding)
             self._count(finding, 1)
+            if finding.code == "moved":
+                self._moved_from[finding.other] = finding
 
     def drop(self, key: FindingKey) -> None:
         """Take one away."""
@@ -60,10 +63,17 @@ class FindingIndex:
         if not of_path:
             del self._of_path[finding.path]
         self._count(finding, -1)
+        if finding.code == "moved":
+            self._moved_from.pop(finding.other, None)
 
     def of_path(self, path: str) -> Sequence[Finding]:
         """What is known of a file."""
         return self._of_path.get(path, ())
+
+    def of_row(self, path: str) -> Sequence[Finding]:
+        """What is known of a file that the catalog has; also that it was moved elsewhere."""
+        moved = self._moved_from.get(path)
+        return (*self.of_path(path), moved) if moved is not None else self.of_path(path)
 
     def of_resource(self, resource: str) -> dict[str, int]:
         """How many of E, W and I below the folder of a resource, or about its record.

@@ -172,6 +172,10 @@ class Findings:
         """What is known of a file."""
         return self._index.of_path(path)
 
+    def of_row(self, path: str) -> Sequence[Finding]:
+        """What is known of a file that the catalog has; also that it was moved elsewhere."""
+        return self._index.of_row(path)
+
     def by_severity(self) -> dict[str, int]:
         """How many of E, W and I."""
         return dict(self._index.severities)

@@ -96,7 +96,7 @@ class BrowseView(View):
     def action_context(self) -> ActionContext:
         """What is under the cursor, and what is known of it."""
         path = self.detail.path or self._path
-        found = self.host.findings.of_path(path) if path else ()
+        found = self.host.findings.of_row(path) if path else ()
         return ActionContext(
             place=self.place,
             path=path,
@@ -105,7 +105,7 @@ class BrowseView(View):
             query=self.search.query_words if self._is_searching else "",
             mode=self.search.asked_mode,
             codes=tuple(dict.fromkeys(finding.code for finding in found)),
-            paths=(path,) if found else (),
+            paths=tuple(dict.fromkeys(finding.path for finding in found)),
             marked=len(self.listed.marks),
         )
 
@@ -411,7 +411,7 @@ class BrowseView(View):
         if self.listed.marks:
             self._marked.plan(self.listed.marks)
             return
-        self.host.plan(self.host.findings.of_path(self.detail.path))
+        self.host.plan(self.host.findings.of_row(self.detail.path or self._path))
 
     def action_match(self, by: int) -> None:
         """Show another match of what was searched, also while the list has the keys."""

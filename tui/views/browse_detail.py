@@ -341,7 +341,7 @@ class Detail(Vertical):
     def _show_error(self, error: FilestoreError) -> None:
         self._clear()
         path = self._target.path if self._target is not None else ""
-        found = self._host.findings.of_path(path) if path else ()
+        found = self._host.findings.of_row(path) if path else ()
         self.reader.show(texts.error_lines(error, found), key=f"error {path}")
 
     def _show_file(self, prepared: Prepared, target: Target, number: int) -> None:

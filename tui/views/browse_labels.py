@@ -150,7 +150,7 @@ class TreeLabels:
             return documents.section_row(row, depth=0 if model.is_filtered else depth(resource))
         if key < 0:
             return texts.document_row(row, self.resources[resource])
-        return texts.chunk_row(row, resource, self._host.findings.of_path(row.path))
+        return texts.chunk_row(row, resource, self._host.findings.of_row(row.path))
 
     def _entry_label(self, row: "ResourceRow", model: TreeRows) -> Line:
         name = row.resource
@@ -171,7 +171,7 @@ class TreeLabels:
             row,
             known,
             shown,
-            self._host.findings.of_path(known.path) if known is not None else (),
+            self._host.findings.of_row(known.path) if known is not None else (),
             depth=level,
             is_open=model.is_open(name),
             ascii_only=self.ascii_only,
