@@ -16,6 +16,9 @@ from filestore.config.settings import LayoutName
 from filestore.core.paths import ChunkPath, folder_of
 from filestore.fs import disk
 
+_EITHER_SIDE: Final = "; either side will do: 'filestore update' completes it"
+"""Of a record: what it does not name any more is found, and what it names wrongly read again."""
+
 
 class Layout(ABC):
     """One of the layouts that a store may have."""
@@ -104,6 +107,8 @@ class ChunkFiles(Layout):
         except resource_record.RecordInvalidError as error:
             seen.line, seen.column = error.line, error.column
             refuse(seen, "record-invalid", error.message, conflict_lines(seen.data))
+            if seen.state == "conflict-markers":
+                seen.detail += _EITHER_SIDE
 
     def settle(self, seen: Observation) -> None:
         """Nothing is ever pending: these files are small."""

@@ -160,6 +160,7 @@ def test_marks_outside_the_body_are_a_conflict_with_its_lines(
     first, middle, last = marks
     detail = told(workspace, "conflict-markers")[f"chunked/{name}"]
     assert f"lines {first}, {middle} and {last}" in detail
+    assert ("either side will do: 'filestore update'" in detail) == name.endswith(".json")
 
 
 @pytest.mark.parametrize("word", ["merge", "rebase", "cherry-pick", "revert", "bisect"])
@@ -334,3 +335,26 @@ def test_another_metric_writes_the_index_again(either: Any) -> None:
     assert (codes(report["applied"]), report["embedded"]) == (["metric-mismatch"], 0)
     assert {path.name for path in either.sidecar.glob("vectors-*.faiss")} != before
     either.assert_settled()
+
+
+def test_both_sides_of_a_record_lead_to_the_same_store(workspace: Any) -> None:
+    """Two people add documents to one folder: whichever record stays, nothing doubles or goes."""
+    workspace.write("notes/one.md", "# One\n\nAmber.\n")
+    workspace("add", "notes")
+    workspace.git("checkout", "-q", "-B", "main")
+    commit(workspace, "base")
+    for branch, name in (("other", "theirs"), ("main", "ours")):
+        workspace.git("checkout", "-q", *([] if branch == "main" else ["-b"]), branch)
+        workspace("sync", code=None)
+        workspace.write(f"notes/{name}.md", f"# {name}\n\nWords of {name}.\n")
+        workspace("update")
+        commit(workspace, name)
+    for side in ("--ours", "--theirs"):
+        git_fails(workspace, "merge", "other")
+        workspace.git("checkout", side, "file_index")
+        commit(workspace, "merged")
+        workspace("update")
+        workspace.assert_settled()
+        assert len(workspace.chunks("notes")) == 3
+        assert len(workspace.found("words")) == 2
+        workspace.git("reset", "-q", "--hard", "HEAD~1")
