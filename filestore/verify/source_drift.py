@@ -170,7 +170,12 @@ def _parents(catalog: Catalog) -> dict[str, set[str]]:
     """The folders each child of which is a resource, with the names of those that are one."""
     found: dict[str, set[str]] = {}
     records = queries.records(catalog)
-    folders = {one.rpartition("/")[0] for _, one, data in records if _value(data, "each") is True}
+    folders = {
+        one.rpartition("/")[0]
+        for _, one, data in records
+        # The record of a large folder takes long to parse.
+        if b'"each"' in data and _value(data, "each") is True
+    }
     for _, source, _ in records:
         folder, _, name = source.rpartition("/")
         if folder in folders:
