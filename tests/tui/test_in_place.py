@@ -236,6 +236,24 @@ def test_no_key_is_silent(folder):
     look(folder, act, size=(120, 30))
 
 
+def test_a_hit_whose_file_changes_is_marked(folder):
+    """Also once the index has the change: the answer is from before, until it is asked again."""
+
+    async def act(onlooker):
+        await onlooker.press("s", *"every second day", "enter", words="section 3 of 3")
+        assert "changed since" not in seen(onlooker.app)
+        path = folder / "example_index" / "garden" / "Beans.md"
+        path.write_text(f"{BEANS}\nAnd every second day.\n")
+        await onlooker.read("changed since this answer")
+        await onlooker.press("i")
+        await onlooker.told("synced")
+        assert "changed since this answer" in seen(onlooker.app)
+        await onlooker.press("s", "enter")
+        await onlooker.until(lambda: "changed since" not in seen(onlooker.app))
+
+    look(folder, act, size=(160, 30))
+
+
 def test_a_file_that_moved_or_went_is_marked_where_it_was(folder):
     """What moved says where it is now; neither is opened in an editor, and both are planned for."""
     garden = folder / "example_index" / "garden"

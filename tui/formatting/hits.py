@@ -24,15 +24,23 @@ _FRESHNESS: Final[dict[str, tuple[str, Role]]] = {
 }
 
 
-def hit_row(number: int, hit: "Hit") -> Line:
-    """One hit: its score, its document and place, whether it is fresh, and what answers."""
+def hit_row(number: int, hit: "Hit", *, is_changed: bool = False) -> Line:
+    """One hit: its score, its document and place, whether it is fresh, and what answers.
+
+    Args:
+        number: Its rank.
+        hit: As it was found.
+        is_changed: Whether its file was found to have changed, or gone, since.
+    """
     parts: list[Span] = [
         Span(f"{number:>3} ", "quiet"),
         Span(f"{hit.score:>5.2f} ", "note"),
         span(_end_of(shown_path(hit.document or hit.path)), "title"),
         Span(_place(hit), "quiet"),
     ]
-    if hit.freshness in _FRESHNESS:
+    if is_changed:
+        parts.append(Span("  changed since this answer", "warning"))
+    elif hit.freshness in _FRESHNESS:
         words, role = _FRESHNESS[hit.freshness]
         parts.append(span(f"  {words}", role))
     return (*parts, Span("  "), *_passage(hit))

@@ -152,6 +152,7 @@ class BrowseView(View):
         """Draw the findings again."""
         if self.is_mounted:
             self.outline.findings_changed()
+            self.search.findings_changed()
             self.detail.findings_changed()
 
     def saved(self) -> Mapping[str, Any]:

@@ -70,6 +70,10 @@ class BrowseSearch(Vertical):
         self._answer_caption = Caption(id="browse-answer", most=6)
         self._hit_caption = Caption(id="browse-hit", most=6)
         self._found: dict[str, Hit] = {}
+        self._known_of: dict[str, frozenset[str]] = {}
+        """The codes of the findings of each hit when it came."""
+        self._changed: set[str] = set()
+        """Hits whose files were found to differ since, until it is asked again."""
 
     def compose(self) -> ComposeResult:
         """The box, the mode, what to know of the answer, the hits, more of one of them."""
@@ -172,6 +176,7 @@ class BrowseSearch(Vertical):
         query, source = texts.parse_source(asked)
         self.query_words = query
         self.hits.marks = set()
+        self._found, self._known_of = {}, {}
         self.hits.show(Listed())
         self._hit_caption.show([])
         arguments = {"query": query, "k": HITS, "mode": self.asked_mode, "syntax": syntax}
@@ -215,11 +220,29 @@ class BrowseSearch(Vertical):
         self._end_waiting()
         self._answer_caption.show(texts.answer_lines(answer, limit=HITS))
         self._found = {hit.path: hit for hit in answer.hits}
-        rows = [(hit.path, hit_row(number, hit)) for number, hit in enumerate(answer.hits, start=1)]
-        self.hits.show(Listed(rows))
+        self._known_of = {path: self._codes(path) for path in self._found}
+        self._changed = set()
+        self.hits.show(self._rows())
         self._hit_caption.show(hit_lines(self.hit))
         # Also where nothing was found, and the cursor is on nothing as before.
         self.post_message(self.Pointed())
+
+    def _codes(self, path: str) -> frozenset[str]:
+        return frozenset(finding.code for finding in self._host.findings.of_row(path))
+
+    def _rows(self) -> Listed:
+        hits = enumerate(self._found.values(), start=1)
+        changed = self._changed
+        return Listed(
+            [(hit.path, hit_row(n, hit, is_changed=hit.path in changed)) for n, hit in hits]
+        )
+
+    def findings_changed(self) -> None:
+        """Mark the hits whose files changed, or went, since they were found."""
+        now = {path for path, codes in self._known_of.items() if self._codes(path) - codes}
+        if not now <= self._changed:
+            self._changed |= now
+            self.hits.show(self._rows(), at=self.hits.cursor_key)
 
     @on(VirtualRows.Marked)
     def _marked(self) -> None:
