@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from filestore.catalog import CatalogDamagedError
 from filestore.config.layout import EMBEDDINGS, Places
-from filestore.core.findings import Finding, as_told
+from filestore.core.findings import Finding, as_told, worst_first
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.sidecar.recover import condemned, part_finding
@@ -94,5 +94,18 @@ def _follow(
         return replace(
             report,
             applied=as_told(_once(parts.places, [*repaired, *report.applied]), parts.places.tree),
-            remaining=as_told(report.remaining, parts.places.tree),
+            remaining=as_told(_with_unrepaired(report, found), parts.places.tree),
         )
+
+
+def _with_unrepaired(report: SyncReport, found: Iterable[Finding]) -> list[Finding]:
+    """What is left, and what only the verification could see and no sync repairs, as bit rot."""
+    told = {(one.code, one.path) for one in report.remaining}
+    done = {one.path for one in report.applied}
+    unseen = [
+        one
+        for one in found
+        if one.meaning.level != "fast"
+        and not (one.safe or one.path in done or (one.code, one.path) in told)
+    ]
+    return worst_first([*report.remaining, *unseen])

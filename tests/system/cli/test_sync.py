@@ -910,3 +910,16 @@ def test_a_sync_reads_the_fulltext_index_once(
     workspace.sync()
     assert set(read.values()) == {1}
     assert workspace.json("verify", "--level", "full")["clean"]
+
+
+def test_what_a_full_sync_finds_and_cannot_repair_is_told(workspace: Any) -> None:
+    """Bit rot: only a full read sees it, and the index already has the sound text."""
+    (path, *_) = fill(workspace, 2)
+    sound = path.read_bytes()
+    workspace.rot(path, sound.replace(b"about", b"abaut"))
+    assert codes(workspace.sync()["remaining"]) == []
+    report = workspace.sync("--full", code=1)
+    assert codes(report["remaining"]) == ["bit-rot"]
+    assert (report["applied"], report["embedded"]) == ([], 0)
+    path.write_bytes(sound)
+    assert codes(workspace.sync("--full")["remaining"]) == []
