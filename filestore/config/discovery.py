@@ -5,8 +5,9 @@ import stat
 from collections.abc import Iterator
 from typing import Final
 
-from filestore.config.layout import SETTINGS
+from filestore.config.layout import CATALOG, SETTINGS
 from filestore.core.errors import FilestoreError
+from filestore.core.paths import IN_PLACE_SIDECAR
 
 DEFAULT_FOLDER: Final = "file_index"
 
@@ -35,10 +36,18 @@ def find_root(start: str, explicit: str | None = None) -> str:
         NoStoreError: There is none.
         UnreadableStoreError: The folder that was named cannot be looked into.
     """
-    for folder in [explicit] if explicit is not None else ancestors(os.path.abspath(start)):
+    folders = [explicit] if explicit is not None else list(ancestors(os.path.abspath(start)))
+    for folder in folders:
         for root in (folder, os.path.join(folder, DEFAULT_FOLDER)):
             if _is_store(root, named=explicit is not None):
                 return os.path.abspath(root)
+    for folder in folders:
+        if os.path.isfile(os.path.join(folder, IN_PLACE_SIDECAR, CATALOG)):
+            raise NoStoreError(
+                f"{folder} has an index and no {SETTINGS}: no store without it",
+                remedy=f"where git has it, 'git checkout BRANCH -- {SETTINGS}', else"
+                " 'filestore init --in-place'; what is indexed is not embedded again",
+            )
     where = f"in {explicit}" if explicit is not None else f"in {start} or above"
     raise NoStoreError(
         f"no store {where}", remedy="make one with 'filestore init', or name one with --store"

@@ -161,3 +161,17 @@ def test_many_notes_that_a_sparse_checkout_leaves_out_are_no_accident(notes: Wor
     assert found(notes, "walrus") == []
     notes.git("sparse-checkout", "disable")
     assert notes.json("sync")["embedded"] == 0
+
+
+def test_a_commit_from_before_the_store_says_how_to_go_on(notes: Workspace) -> None:
+    """Git takes the settings away, and the index stays: nothing of it is lost."""
+    notes.write("b.md", "# B\n\nA walrus.\n")
+    notes("sync")
+    settings = notes.folder / "filestore.toml"
+    settings.unlink()
+    for words in (("search", "walrus"), ("status",), ("sync",)):
+        assert "git checkout BRANCH -- filestore.toml" in notes(*words, code=3).stderr
+    done = notes("init", "--in-place", "--embedder", "builtin")
+    assert "embedded" not in done.stdout or "embedded 0 texts" in done.stdout
+    assert settings.is_file()
+    assert found(notes, "walrus") == [("b.md", 3)]
