@@ -11,11 +11,12 @@ from typing import Any
 import orjson
 
 from filestore.catalog import Catalog, queries
+from filestore.chunks.observation import RECORD
 from filestore.config.layout import Places
 from filestore.config.settings import Follow
 from filestore.core.findings import Finding
 from filestore.core.hashing import ORIGIN_PREFIX
-from filestore.core.paths import StorePath, is_below
+from filestore.core.paths import StorePath, folder_of, is_below
 from filestore.sidecar.originals import COPIES, Seen, SourceDrift, is_copy
 from filestore.sidecar.originals import is_followed as is_followed_by
 from filestore.sidecar.reachable import Reachable
@@ -129,6 +130,7 @@ def untracked(
     own = {os.path.realpath(folder) for folder in made}
     found, files = NewFiles(), dict[str, NewFile]()
     whole, parents = _folders(places, catalog), _parents(catalog)
+    unread = _without_readable_record(snapshot) if parents else set()
     found.folders += sorted(whole.keys() - {COPIES})
     for source in sorted(whole.keys() | parents):
         resource = whole.get(source, "")
@@ -138,7 +140,7 @@ def untracked(
             continue
         if (followed_only and not is_followed) or path is None or not os.path.isdir(path):
             continue
-        apart = parents.get(source, ()) if source not in whole else ()
+        apart = parents[source] | unread if source not in whole else ()
         left_out = {*own, *(f"{path}/{name}" for name in apart)}
         try:
             # The walk follows no link and starts where none is left: its paths are real ones.
@@ -158,6 +160,17 @@ def untracked(
             files.setdefault(new.source, new)
     found.files = list(files.values())
     return found
+
+
+def _without_readable_record(snapshot: StoreSnapshot) -> set[str]:
+    """The names of resources whose record cannot be read: what is theirs is not known, nor new."""
+    layout = snapshot.layout
+    records = (path for path, state, _ in snapshot.catalog.states() if state != RECORD)
+    return {
+        folder_of(path) or name.removesuffix(".json")
+        for path in records
+        if layout.is_record(name := path.rpartition("/")[2])
+    }
 
 
 def _child(folder: str, name: str, follow: Follow, reachable: Reachable) -> NewFile:

@@ -131,6 +131,9 @@ def test_each_with_bad_children(either: Any) -> None:
     report = either.json("add", "shelf", "--each", code=5)
     assert [entry["resource"] for entry in report["added"]] == ["good.md"]
     assert [entry["resource"] for entry in report["failed"]] == ["bad.md"]
+    assert either.drift() == {"source-untracked": ["../shelf/bad.md"]}
+    either.write("shelf/bad.md", "Better words.\n")
+    assert [entry["resource"] for entry in either.json("update")["added"]] == ["bad.md"]
     either.assert_settled()
 
 
