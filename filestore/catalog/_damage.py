@@ -14,6 +14,8 @@ from filestore.fs.scan import STAT_BYTES
 class Suspect(Protocol):
     """A catalog that may be damaged."""
 
+    connection: sqlite3.Connection
+
     def problem(self) -> str:
         """See `Catalog`."""
         ...
@@ -63,7 +65,7 @@ def catalog_errors(catalog: Suspect | None = None) -> Iterator[None]:
             raise KeyboardInterrupt from error
         raise damaged(error, command=_THOROUGH) from error
     except WRONG_VALUES as error:
-        problem = catalog.problem() if catalog is not None else ""
+        problem = _problem_now(catalog) if catalog is not None else ""
         if problem:
             raise damaged(sqlite3.DatabaseError(problem), command=_THOROUGH) from error
         raise
@@ -92,15 +94,33 @@ def written_by_us() -> Iterator[None]:
 
 
 def refuse(connection: sqlite3.Connection, find: Callable[[sqlite3.Connection], str]) -> None:
-    """Raise what a look at a few rows finds.
+    """Raise what a look at a few rows finds, all of one generation.
 
     Raises:
         CatalogDamagedError: Something is found.
     """
-    with catalog_errors(), written_by_us():
+    with catalog_errors(), written_by_us(), _one_generation(connection):
         wrong = find(connection)
     if wrong:
         raise damaged(sqlite3.DatabaseError(wrong))
+
+
+def _problem_now(catalog: Suspect) -> str:
+    with _one_generation(catalog.connection):
+        return catalog.problem()
+
+
+@contextlib.contextmanager
+def _one_generation(connection: sqlite3.Connection) -> Iterator[None]:
+    """Between two questions a writer may commit: rows of two generations do not agree."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def type_problem(connection: sqlite3.Connection) -> str:

@@ -149,3 +149,25 @@ def test_an_index_that_lost_its_pages_is_told(catalog_path, apart):
     with catalog.snapshot(), checked(catalog, catalog_path, Sample(), apart=apart) as judged:
         assert judged.page_problem()
     catalog.close()
+
+
+def test_a_commit_while_a_catalog_is_opened_is_no_damage(workspace, catalog_path):
+    """What is held against each other is of one generation, whenever a writer commits."""
+    catalog = Catalog.open(catalog_path)
+    before = catalog.generation
+    commits = []
+
+    def commit_first(statement):
+        if "sqlite_sequence" in statement and not commits:
+            commits.append(statement)
+            workspace.write("file_index/chunked/d.md", "One more note.\n")
+            workspace("sync")
+
+    catalog.connection.set_trace_callback(commit_first)
+    try:
+        catalog.require_sound_memory()
+        catalog.connection.set_trace_callback(None)
+        assert commits
+        assert catalog.generation > before
+    finally:
+        catalog.close()
