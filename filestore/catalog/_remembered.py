@@ -25,26 +25,31 @@ RESOLVED: Final = "resolved"
 """Conflicts that a person resolved, as JSON."""
 ROWS: Final = "rows"
 """How many rows each table had at the last commit, as JSON."""
-COUNTED: Final = (
-    "conflicts",
-    "dead",
-    "deleted",
-    "documents",
-    "facts",
-    "files",
-    "folders",
-    "forgotten",
-    "generated",
-    "index_delta",
-    "links",
-    "parts",
-    "record_facts",
-    "records",
-    "renamed",
-    "source_stats",
-    "vectors",
+COUNTED: Final = frozenset(
+    {
+        "children",
+        "conflicts",
+        "dead",
+        "deleted",
+        "documents",
+        "facts",
+        "files",
+        "folders",
+        "forgotten",
+        "generated",
+        "index_delta",
+        "links",
+        "parts",
+        "record_facts",
+        "records",
+        "renamed",
+        "source_stats",
+        "vectors",
+    }
 )
 """Not `contents`: it has the most bytes, and a row for every searchable file."""
+_ADDED: Final = {"children"}
+"""Tables that the schema before did not have."""
 MOST: Final = 2**53
 """No number of ours is larger; one that is was never counted up to."""
 
@@ -108,7 +113,7 @@ def _is_list(value: Any) -> bool:
 
 def _is_count_of_rows(value: Any) -> bool:
     counts = _parsed(value)
-    if not isinstance(counts, dict) or counts.keys() != set(COUNTED):
+    if not isinstance(counts, dict) or counts.keys() | _ADDED != COUNTED:
         return False
     return all(map(_is_number, counts.values()))
 
@@ -198,7 +203,7 @@ def seal(connection: sqlite3.Connection, touched: Iterable[str]) -> None:
         touched: The tables.
     """
     before = _counts(connection)
-    changed = COUNTED if not before else [table for table in COUNTED if table in set(touched)]
+    changed = {*touched, *(COUNTED - before.keys())} & COUNTED
     counts = before | {table: _count(connection, table) for table in changed}
     _remember(connection, ROWS, orjson.dumps(counts, option=orjson.OPT_SORT_KEYS).decode())
     _remember(connection, LAST_FILE, _given(connection))

@@ -9,10 +9,17 @@ from filestore.core.packages import UPGRADE
 from filestore.core.paths import IN_PLACE_SIDECAR, SIDECAR
 from filestore.fs import disk
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 APPLICATION_ID: Final = 0x66736361  # "fsca"
 
-TABLES: Final = """
+_CHILDREN: Final = """
+CREATE TABLE children (
+  file INTEGER NOT NULL, path BLOB NOT NULL, key BLOB NOT NULL, PRIMARY KEY (file, path, key)
+) WITHOUT ROWID;
+CREATE INDEX children_by_path ON children (path);
+"""
+"""What schema 3 does not have."""
+TABLES: Final = f"""{_CHILDREN}
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE folders (path BLOB PRIMARY KEY, names BLOB NOT NULL, stats BLOB NOT NULL);
 CREATE TABLE files (
@@ -93,6 +100,8 @@ since 1970, 1 where that is not known. `index_delta` is the difference to the FA
 `meta`; `dead` the file ids that the full-text index may still hold. `documents` are the sources
 that records name, `source_stats` the stats under which their files had a hash. `links` are a
 person's own from file to file, and of a document in place what its links call their targets,
+`children` what a summary was made from, with the embedding key that its text had (empty where
+the file names none),
 `renamed` the moves that were followed, `conflicts` new source text
 that a hand edit stands in the way of (none where the source text went) and the hash of the document
 that has it, `forgotten` the last good bytes of files that are gone, `deleted` the origins of the
@@ -227,12 +236,23 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
             f"the catalog has schema {version}, this filestore knows {SCHEMA_VERSION}",
             remedy=f"{UPGRADE}, or delete {_named(connection)} and run 'filestore sync'",
         )
-    if version < SCHEMA_VERSION:
+    if version == SCHEMA_VERSION - 1:
+        # Nothing was made from others then. A reader sees an empty table, a writer makes it.
+        connection.executescript(
+            _CHILDREN.replace("CREATE TABLE", "CREATE TEMP TABLE", 1).replace(
+                "INDEX children", "INDEX temp.children"
+            )
+        )
+        tables = _tables(TABLES) - _tables(_CHILDREN)
+    elif version < SCHEMA_VERSION:
         raise CatalogOutdatedError(
             f"the catalog has schema {version}, this filestore writes {SCHEMA_VERSION}",
             remedy="'filestore sync' makes it again; known texts are not embedded again",
         )
-    if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != _OUR_TABLES:
+    else:
+        tables = _tables(TABLES)
+    expected = {*tables, "CREATE TABLE sqlite_sequence(name,seq)", None}  # by AUTOINCREMENT
+    if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != expected:
         raise sqlite3.DatabaseError("its tables are not those that were made")
     connection.execute("PRAGMA synchronous = FULL")
 
@@ -244,11 +264,24 @@ def _named(connection: sqlite3.Connection) -> str:
     return f"{IN_PLACE_SIDECAR if is_in_place else SIDECAR}/{os.path.basename(path)}"
 
 
-_OUR_TABLES: Final = {
-    *(statement.strip() for statement in TABLES.split(";") if statement.strip()),
-    "CREATE TABLE sqlite_sequence(name,seq)",  # made by AUTOINCREMENT
-    None,
-}
+def _tables(statements: str) -> set[str]:
+    return {statement.strip() for statement in statements.split(";") if statement.strip()}
+
+
+def upgrade(connection: sqlite3.Connection) -> bool:
+    """Bring a catalog of the schema before up to this one, inside a transaction.
+
+    Returns:
+        Whether it was one.
+    """
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version == SCHEMA_VERSION:
+        return False
+    connection.execute("DROP TABLE temp.children")
+    for statement in sorted(_tables(_CHILDREN), reverse=True):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    return True
 
 
 def damaged(error: Exception, *, command: str = "filestore sync") -> CatalogDamagedError:

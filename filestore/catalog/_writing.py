@@ -22,6 +22,7 @@ from filestore.catalog._rows import (
     in_batches,
     placeholders,
 )
+from filestore.catalog._schema import upgrade
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath
@@ -64,8 +65,19 @@ class CatalogWriter(Catalog):
             raise
         self.next_generation = self.generation + 1
         self._touched: set[str] = set()
+        if upgrade(self.connection):
+            self._read_children_again()
         # SQLite asks it again about each statement, and so tells which tables are changed.
         self.connection.set_authorizer(self._note_table)
+
+    def _read_children_again(self) -> None:
+        """Fill the table that a catalog of the schema before does not have."""
+        from filestore.chunks import chunk_file
+
+        statement = "SELECT id, data FROM files JOIN contents ON file = id WHERE kind = 'summary'"
+        for file, data in self.rows(f"{statement} AND state = ''"):
+            children = chunk_file.parse(data).children
+            self.replace_children(file, [(child.path, child.key) for child in children])
 
     def _note_table(self, action: int, table: str | None, *_: object) -> int:
         if table is not None and action in (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_DELETE):
@@ -233,7 +245,7 @@ class CatalogWriter(Catalog):
         vectors = self.vectors_of_files(ids)
         texts = queries.texts_of_files(self, ids)
         self.connection.execute(f"DELETE FROM parts WHERE file {inside}", ids)
-        for table in ("contents", "facts", "links"):
+        for table in ("children", "contents", "facts", "links"):
             self.connection.execute(f"DELETE FROM {table} WHERE file {inside}", ids)
         self.connection.execute(f"DELETE FROM files WHERE id {inside}", ids)
         self.connection.executemany(
@@ -327,6 +339,14 @@ class CatalogWriter(Catalog):
         self.connection.executemany(
             "INSERT OR IGNORE INTO links VALUES (?, ?)",
             [(file, encode_path(target)) for target in targets],
+        )
+
+    def replace_children(self, file: int, children: Iterable[tuple[ChunkPath, bytes]]) -> None:
+        """Replace what one summary was made from: paths, and the embedding key of each text."""
+        self.connection.execute("DELETE FROM children WHERE file = ?", (file,))
+        self.connection.executemany(
+            "INSERT OR IGNORE INTO children VALUES (?, ?, ?)",
+            [(file, encode_path(path), key) for path, key in children],
         )
 
     def note_moves(self, moves: Iterable[tuple[ChunkPath, ChunkPath]]) -> None:

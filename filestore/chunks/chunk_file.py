@@ -72,6 +72,7 @@ _OURS: Final = frozenset(OUR_KEYS)
 _HEADING_SEPARATOR: Final = " > "
 _BYTE_ORDER_MARK: Final = "\ufeff"
 _NUMBERED_NAME: Final = re.compile(r"(chunk|summary)([0-9]{1,18})(?:-[^/]*)?\.md")
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _FLAT_STEM_LENGTH: Final = 13
 _INSERTED_TAG_LENGTH: Final = 4
 
@@ -111,6 +112,13 @@ class Child:
 
     path: ChunkPath
     hash: str
+    """``sha256:<64 hex digits>`` of the text that was read: headings and body, see `embed_text`."""
+
+    @property
+    def key(self) -> bytes:
+        """The embedding key of that text: 32 bytes; empty where `hash` is none."""
+        digits = self.hash.removeprefix(hashing.ORIGIN_PREFIX)
+        return bytes.fromhex(digits) if _DIGEST.fullmatch(digits) else b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ Parses and serialises; knows nothing of what the settings do. One rule: a clone'
 reach outside the store, so paths stand only in the user's own file.
 """
 
+import math
 import os
 import re
 import sys
@@ -76,6 +77,28 @@ class ModelOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratorOptions:
+    """How a store's generator is to be used: the table ``[generator]``."""
+
+    name: str = "extractive"
+    """Kind, or kind and model: ``openai:gpt-4o-mini``."""
+    endpoint: str | None = None
+    """Base address of an OpenAI-compatible service, such as ``http://127.0.0.1:11434/v1``."""
+    window_tokens: int | None = None
+    """The most tokens of text in one request."""
+    prompts: str | None = None
+    """A folder of the store with prompts of its own, relative to its root."""
+    price_in: float | None = None
+    """Of a million tokens that are sent, in any currency; None where nobody said."""
+    price_out: float | None = None
+    """Of a million tokens that come back."""
+    requests_per_minute: int | None = None
+    """No more are made; None for as many as the service takes."""
+    threshold: float | None = None
+    """The least mean cosine of chunks under one summary; None leaves it to the data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Follow:
     """Which resources follow their originals without being asked."""
 
@@ -93,6 +116,7 @@ class Settings:
     embedder: str = "builtin"
     """Name, or name and model: ``onnx:all-MiniLM-L6-v2``."""
     model: ModelOptions = ModelOptions()
+    generator: GeneratorOptions = GeneratorOptions()
     ignore: tuple[str, ...] = ()
     """Patterns, as in ``.gitignore``, of what is left out of folders that are added."""
     follow: Follow = Follow()
@@ -148,6 +172,7 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
         layout=LAYOUTS[layout],
         embedder=_value(table, "embedder", str, "builtin", name),
         model=_model(_value(table, "model", dict, {}, name), name),
+        generator=_generator(_value(table, "generator", dict, {}, name), name),
         ignore=_texts(_value(table, "ignore", list, [], name), "ignore", name),
         follow=_follow(table.get("follow", True), name),
         metric=_choice(table, "metric", METRICS, name),
@@ -245,6 +270,26 @@ def _model(table: Mapping[str, Any], name: str) -> ModelOptions:
         if table.get(key, 1) < 1:
             raise _wrong(name, f"model.{key}", "1 or more", table[key])
     return ModelOptions(**{key: value for key, value in table.items() if key in kinds | counts})
+
+
+def _generator(table: Mapping[str, Any], name: str) -> GeneratorOptions:
+    where = f"{name}: generator"
+    chosen: dict[str, Any] = {}
+    for key in ("name", "endpoint", "prompts"):
+        if key in table:
+            chosen[key] = _value(table, key, str, "", where)
+    for key in ("window_tokens", "requests_per_minute"):
+        if key in table and (found := _value(table, key, int, 0, where)) < 1:
+            raise _wrong(name, f"generator.{key}", "1 or more", found)
+        chosen |= {key: table[key]} if key in table else {}
+    for key, most in {"price_in": math.inf, "price_out": math.inf, "threshold": 1.0}.items():
+        if key not in table:
+            continue
+        found = table[key]
+        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= most:
+            raise _wrong(name, f"generator.{key}", f"a number from 0 to {most:g}", found)
+        chosen[key] = float(found)
+    return GeneratorOptions(**chosen)
 
 
 def _texts(value: list[Any], key: str, name: str) -> tuple[str, ...]:

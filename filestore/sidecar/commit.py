@@ -232,6 +232,8 @@ class Commit:
         chunk = look.chunk
         if chunk is None:
             return
+        children = [(child.path, child.key) for child in chunk.children]
+        self._catalog.replace_children(identifier, children)
         targets = [child.path for child in chunk.children]
         if chunk.kind == DOCUMENT:
             # Which file a name means changes with the names of all files.

@@ -26,7 +26,9 @@ from filestore.catalog import (
     _remembered,
 )
 from filestore.catalog._schema import TABLES as TABLE_STATEMENTS
+from filestore.chunks.chunk_file import Child, generate
 from filestore.core.hashing import content_hash, origin_hash
+from filestore.core.paths import ChunkPath
 from filestore.store import Store
 
 RUN = """
@@ -37,7 +39,7 @@ _, root, *commands = sys.argv
 print(json.dumps([main(["--store", root, *words.split()]) for words in commands]))
 """
 CHECKOUT = Path(__file__).resolve().parents[3]
-TABLES = [*_remembered.COUNTED, "contents"]
+TABLES = [*sorted(_remembered.COUNTED), "contents"]
 META = {
     "generation": [-1, 2**53 + 1, 2**62, 1.5, "x", b"\0", None],
     "files": [-1, 2**60, "many"],
@@ -93,6 +95,11 @@ class Laboratory:
             text = f"---\ntags: [t{number}]\n---\nNote {number}, see [it](n{number - 1}.md).\n"
             (notes / f"n{number}.md").write_text(text)
         (notes / "n0.md").write_text("The first note.\n")
+        children = [
+            Child(path=ChunkPath(f"notes/n{n}.md"), hash="sha256:" + "0" * 64) for n in (0, 1)
+        ]
+        summary = generate(body="Leaves.\n", kind="summary", level=1, children=children)
+        (notes / "summary1.md").write_bytes(summary)
         self.sync()
         self._remember()
         for number in (4, 5):

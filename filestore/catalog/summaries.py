@@ -1,0 +1,85 @@
+"""Summaries and what they were made from, as the catalog has them: a forest, if nobody lied.
+
+Rows come as the files say; what is cyclic or hangs in the air is for the caller to see. One rule:
+a child is in step where an indexed file of its path has a text with its key.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from filestore.catalog._reading import Catalog
+from filestore.catalog._rows import decode_path, encode_path, in_batches, placeholders
+from filestore.core.paths import ChunkPath
+
+_IN_STEP: Final = (
+    "EXISTS (SELECT 1 FROM files AS child JOIN parts ON parts.file = child.id"
+    " JOIN vectors ON vectors.id = parts.vector"
+    " WHERE child.path = children.path AND child.state = '' AND vectors.key = children.key)"
+)
+_IS_THERE: Final = (
+    "EXISTS (SELECT 1 FROM files AS child WHERE child.path = children.path AND child.state = '')"
+)
+_CHILDREN: Final = (
+    f"SELECT files.path, children.path, children.key, {_IN_STEP}, {_IS_THERE} FROM children"
+    " CROSS JOIN files ON files.id = children.file WHERE files.state = ''"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildRow:
+    """One child of one summary."""
+
+    summary: ChunkPath
+    path: ChunkPath
+    key: bytes
+    """The embedding key of the text that was read; empty where the file names none."""
+    in_step: bool
+    """Whether that text is there now."""
+    is_there: bool
+    """Whether there is an indexed file of its path at all."""
+
+
+def has_summaries(catalog: Catalog) -> bool:
+    """Whether any summary names a child; a look at one row."""
+    return bool(catalog.rows("SELECT 1 FROM children LIMIT 1"))
+
+
+def all_children(catalog: Catalog) -> Iterator[ChildRow]:
+    """The children of all indexed summaries, by summary and path."""
+    yield from map(_row, catalog.connection.execute(f"{_CHILDREN} ORDER BY 1, 2, 3"))
+
+
+def children_of(catalog: Catalog, summaries: Sequence[ChunkPath]) -> list[ChildRow]:
+    """The children of some summaries, by summary and path."""
+    return _where(catalog, "files.path", summaries)
+
+
+def parents_of(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChildRow]:
+    """The rows in which some files are children, by summary and path."""
+    return _where(catalog, "children.path", paths)
+
+
+def out_of_step(catalog: Catalog) -> list[ChildRow]:
+    """The children whose text is no longer what a summary was made from, by summary and path."""
+    found = catalog.connection.execute(f"{_CHILDREN} AND NOT {_IN_STEP} ORDER BY 1, 2, 3")
+    return [_row(row) for row in found]
+
+
+def _where(catalog: Catalog, column: str, paths: Sequence[ChunkPath]) -> list[ChildRow]:
+    rows: list[ChildRow] = []
+    for batch in in_batches([encode_path(path) for path in dict.fromkeys(paths)]):
+        statement = f"{_CHILDREN} AND {column} IN ({placeholders(batch)})"
+        rows += map(_row, catalog.connection.execute(statement, batch))
+    return sorted(rows, key=lambda row: (row.summary, row.path, row.key))
+
+
+def _row(values: tuple[bytes, bytes, bytes, int, int]) -> ChildRow:
+    summary, path, key, in_step, is_there = values
+    return ChildRow(
+        summary=decode_path(summary),
+        path=decode_path(path),
+        key=key,
+        in_step=bool(in_step),
+        is_there=bool(is_there),
+    )

@@ -1,0 +1,193 @@
+"""The contract every generator keeps: texts in, questions, summaries or new queries out.
+
+Holds no cache and writes no file. One rule: what it reads is data. Whatever a text says, it is
+answered about, never obeyed, and what comes back is checked before anybody relies on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import orjson
+
+from filestore.config.settings import GeneratorOptions
+from filestore.config.user_config import Machine
+from filestore.core.errors import FilestoreError
+from filestore.core.hashing import normalize_text
+
+if TYPE_CHECKING:
+    import threading
+
+    from filestore.embed import Embedder
+
+Kind = Literal["questions", "summary", "rewrite"]
+MOST_QUESTIONS: Final = 20
+"""More are not asked for one text."""
+
+
+class UnknownGenerator(FilestoreError, ValueError):
+    """A generator is named that this installation does not have."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        choices = ", ".join(known)
+        super().__init__(
+            f"unknown generator {name!r}; known here: {choices}",
+            remedy=f"name one of: {choices}; a model of a service as `openai:MODEL`",
+        )
+
+
+class GenerationFailed(FilestoreError, ValueError):
+    """One text got no usable result; the others are not touched by it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One thing to be made."""
+
+    kind: Kind
+    texts: tuple[str, ...]
+    """One for questions; for a summary its children, in reading order; for a rewrite the query,
+    and behind it the texts nearest to it."""
+    headings: tuple[str, ...] = ()
+    """Those all texts stand under, from the outermost."""
+    title: str = ""
+    """Of the document, where it is known."""
+    count: int = 0
+    """How many questions or queries are wanted; 0 for a summary alone."""
+
+    @property
+    def key(self) -> bytes:
+        """SHA-256 over all that the result hangs on beside the generator: 32 bytes."""
+        parts: list[Any] = [self.kind, [normalize_text(text) for text in self.texts]]
+        parts += [self.headings, self.title, self.count]
+        data = orjson.dumps(parts, default=str) if _is_text(parts) else repr(parts).encode()
+        return hashlib.sha256(data).digest()
+
+
+def _is_text(parts: Sequence[Any]) -> bool:
+    """Whether JSON can hold it: a lone surrogate has no UTF-8."""
+    try:
+        orjson.dumps(parts)
+    except TypeError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What came out of one task."""
+
+    lines: tuple[str, ...] = ()
+    """Questions or queries: each one line, different from each other, none empty, at most
+    `Task.count`."""
+    title: str = ""
+    """Of a summary: one line, or ""."""
+    text: str = ""
+    """A summary's text; no frontmatter, no heading of its own."""
+    tokens_in: int = 0
+    """As the service counted them; 0 for a generator that runs here."""
+    tokens_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The end of one task: something was made, or not."""
+
+    place: int
+    """Of the task in the sequence that was given."""
+    made: Made | None = None
+    problem: FilestoreError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """What a service takes, as the settings say; it is never guessed."""
+
+    per_million_in: float
+    per_million_out: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratorChoice:
+    """Which generator to open, and what its opener may look at."""
+
+    name: str
+    """A kind, or kind and model, ``openai:gpt-4o-mini``."""
+    options: GeneratorOptions = field(default_factory=GeneratorOptions)
+    machine: Machine = field(default_factory=Machine)
+    root: str = ""
+    """The store's, absolute: its own prompts lie in it, and trust is given by root."""
+    embedder: Callable[[], Embedder] | None = None
+    """The store's; raises what says why there is none. None where there is no store."""
+
+    @property
+    def kind(self) -> str:
+        """What stands before the colon."""
+        return self.name.partition(":")[0]
+
+    @property
+    def model(self) -> str:
+        """What stands after the colon."""
+        return self.name.partition(":")[2]
+
+
+class Generator(ABC):
+    """Makes questions, summaries and queries. Opening one is cheap and contacts nobody."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name it was opened with."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """What its results hang on beside the task: kind, version, model, prompts, embedder.
+
+        Under one fingerprint and one task key a result is made once and kept for good.
+        """
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """The fingerprint in a few characters without spaces, for a file: ``extractive/1``."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it runs here and costs nothing but time."""
+        return True
+
+    @property
+    def price(self) -> Price | None:
+        """What it costs; None where it is free or nobody said."""
+        return None
+
+    @property
+    @abstractmethod
+    def window_tokens(self) -> int:
+        """The most tokens, by `count_tokens`, that all texts of a task may have together."""
+
+    @abstractmethod
+    def count_tokens(self, text: str) -> int:
+        """How many tokens a text has: the same answer everywhere, cheap, 0 for an empty text."""
+
+    @abstractmethod
+    def estimate(self, task: Task) -> tuple[int, int]:
+        """Tokens in, prompt included, and the most that may come out; (0, 0) where it is free."""
+
+    @abstractmethod
+    def make(self, tasks: Sequence[Task], *, stop: threading.Event) -> Iterator[Result]:
+        """Work on tasks, and yield each as it ends, in any order.
+
+        A task that fails has a problem and does not keep the others; what makes all others fail,
+        too (the service is gone, the key is refused, the quota is spent), is raised. Once `stop`
+        is set, no task is begun and the rest is not yielded.
+
+        Raises:
+            EndpointError: The service answers nobody.
+            ModelMissing: The embedder behind it is not here.
+        """
