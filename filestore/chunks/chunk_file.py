@@ -35,6 +35,7 @@ __all__ = [
     "InvalidMetadata",
     "MalformedFrontmatter",
     "OurKeys",
+    "QuestionsOrigin",
     "Section",
     "chunk_name",
     "embed_text",
@@ -42,12 +43,16 @@ __all__ = [
     "generate",
     "hand_edited",
     "inserted_name",
+    "is_summary",
     "kind_of_name",
     "number_of_name",
+    "own_questions",
     "parse",
     "record_stem",
     "section_text",
     "sort_key",
+    "summary_name",
+    "text_mark",
     "texts",
     "update",
 ]
@@ -64,7 +69,9 @@ OUR_KEYS: Final = (
     "overlap",
     "origin",
     "children",
+    "made_by",
     "questions",
+    "questions_origin",
 )
 """The keys that are not the user's, in the order in which they are written."""
 
@@ -75,6 +82,7 @@ _NUMBERED_NAME: Final = re.compile(r"(chunk|summary)([0-9]{1,18})(?:-[^/]*)?\.md
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _FLAT_STEM_LENGTH: Final = 13
 _INSERTED_TAG_LENGTH: Final = 4
+_MARK_DIGITS: Final = 12
 
 
 class InvalidMetadata(FilestoreError, ValueError):
@@ -122,6 +130,17 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionsOrigin:
+    """Which questions were generated for a file, and from what."""
+
+    text: str
+    """The `text_mark` of the text they were made from; another one now means they are stale."""
+    made: tuple[str, ...]
+    """The `text_mark` of each question that was ever generated for this file: one that is not there
+    any more was changed or deleted by a person, and does not come back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
     """One part of a document that is a file of an in-place store."""
 
@@ -159,6 +178,9 @@ class Chunk:
     questions: tuple[str, ...]
     level: int | None
     children: tuple[Child, ...]
+    made_by: str | None = None
+    """The generator of a summary, such as ``extractive/1``."""
+    questions_origin: QuestionsOrigin | None = None
     user: Mapping[str, Value]
     """Every key that is not ours."""
     body: str
@@ -194,7 +216,9 @@ class OurKeys(TypedDict, total=False):
     overlap: int | None
     origin: str | None
     children: Sequence[Child] | None
+    made_by: str | None
     questions: Sequence[str] | None
+    questions_origin: QuestionsOrigin | None
 
 
 class _WrongTypeError(Exception):
@@ -240,8 +264,10 @@ def generate(
     headings: Sequence[str] = (),
     pages: Sequence[int] = (),
     questions: Sequence[str] = (),
+    questions_origin: QuestionsOrigin | None = None,
     level: int | None = None,
     children: Sequence[Child] = (),
+    made_by: str | None = None,
 ) -> bytes:
     """The bytes of a chunk file as generated, with the hash of its body as ``origin``.
 
@@ -261,7 +287,9 @@ def generate(
         "overlap": overlap or None,
         "origin": hashing.origin_hash(body),
         "children": _written_children(children),
+        "made_by": made_by,
         "questions": list(questions),
+        "questions_origin": _written(questions_origin),
     }
     kept = {key: value for key, value in values.items() if value is not None and value != []}
     return serialize(kept, body.encode())
@@ -289,6 +317,22 @@ def update(data: bytes, **changes: Unpack[OurKeys]) -> bytes:
 def hand_edited(chunk: Chunk) -> bool:
     """Whether the body of a generated chunk was changed since."""
     return chunk.origin is not None and hashing.origin_hash(chunk.body) != chunk.origin
+
+
+def text_mark(text: str) -> str:
+    """A text in 12 hex digits: enough to tell the few texts of one file from each other."""
+    return hashing.embedding_key(text).hex()[:_MARK_DIGITS]
+
+
+def own_questions(chunk: Chunk) -> tuple[str, ...]:
+    """The questions that a person wrote or changed."""
+    made = chunk.questions_origin.made if chunk.questions_origin else ()
+    return tuple(one for one in chunk.questions if text_mark(one) not in made)
+
+
+def is_summary(path: str, chunk: Chunk) -> bool:
+    """Whether a file is a summary, by its own word or else by its name."""
+    return (chunk.kind or kind_of_name(path)) == "summary"
 
 
 def embed_text(headings: Iterable[str], body: str) -> str:
@@ -331,6 +375,8 @@ def _chunk(values: Mapping[str, Value], body: str) -> Chunk:
         questions=_texts("questions", get("questions")),
         level=_count("level", get("level")),
         children=_children(get("children")),
+        made_by=_text("made_by", get("made_by")),
+        questions_origin=_questions_origin(get("questions_origin")),
         user={} if _OURS.issuperset(values) else _user_keys(values),
         body=body,
         frontmatter=values,
@@ -389,8 +435,19 @@ def _children(value: Value) -> tuple[Child, ...]:
     return tuple(children)
 
 
+def _questions_origin(value: Value) -> QuestionsOrigin | None:
+    if value is None:
+        return None
+    text, made = (value.get("text"), value.get("made")) if isinstance(value, dict) else (0, 0)
+    if not isinstance(text, str) or not isinstance(made, list):
+        raise _WrongTypeError("questions_origin", '{"text": text, "made": a list of texts}', value)
+    return QuestionsOrigin(text=text, made=_texts("questions_origin", made))
+
+
 def _written(value: object) -> Value:
     """A value of ours as it stands in frontmatter: an empty list is no key."""
+    if isinstance(value, QuestionsOrigin):
+        return {"text": value.text, "made": list(value.made)}
     if isinstance(value, str | int | None):
         return value
     assert isinstance(value, Sequence)
@@ -442,12 +499,29 @@ def inserted_name(number: int, body: str, taken: Container[str]) -> str:
     Raises:
         ValueError: Every name this body could have is taken.
     """
-    digest = _base32(hashing.normalize_text(body).encode())
+    return _tagged_name("chunk", number, hashing.normalize_text(body).encode(), taken)
+
+
+def summary_name(number: int, children: Iterable[str], taken: Container[str]) -> str:
+    """The name of the n-th summary of a folder, counted from 1.
+
+    Where that is taken, a tag of the paths of its children follows, so that two people who make
+    different ones give them different names.
+    """
+    name = f"summary{number}.md"
+    if name not in taken:
+        return name
+    data = b"\0".join(map(_name_bytes, sorted(children)))
+    return _tagged_name("summary", number, data, taken)
+
+
+def _tagged_name(kind: str, number: int, data: bytes, taken: Container[str]) -> str:
+    digest = _base32(data)
     for length in range(_INSERTED_TAG_LENGTH, len(digest) + 1):
-        name = f"chunk{number}-{digest[:length]}.md"
+        name = f"{kind}{number}-{digest[:length]}.md"
         if name not in taken:
             return name
-    raise ValueError(f"every name for this text after chunk {number} is taken")
+    raise ValueError(f"every name for this text after {kind} {number} is taken")
 
 
 def flat_name(source: str, body: str, taken: Container[str]) -> str:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 MAX_VALUE: Final = 512
 """Longer values are text, not metadata."""
 MAX_DEPTH: Final = 4
-UNFILTERED: Final = frozenset({"origin", "order", "overlap", "questions", "children"})
+UNFILTERED: Final = frozenset(
+    {"origin", "order", "overlap", "questions", "questions_origin", "children"}
+)
 """Our own keys, which no filter uses."""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
-from filestore.catalog import Catalog
+from filestore.catalog import Catalog, FileRow
 from filestore.chunks import chunk_file
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
@@ -58,7 +58,9 @@ class Lineage:
         return [
             file
             for file in found
-            if file is not None and _is_of(file.chunk.source, prefix, reference, is_document)
+            if file is not None
+            and not chunk_file.is_summary(file.path, file.chunk)
+            and _is_of(file.chunk.source, prefix, reference, is_document)
         ]
 
     def _looks(self, paths: Sequence[ChunkPath]) -> list[Observation]:
@@ -164,7 +166,7 @@ class Lineage:
         found = {path: (one.origin, one.source) for path, one in known.items()}
         if self._catalog.record_data(record_path) == record.data:
             rows = self._catalog.files_of(prefix) if prefix else self._catalog.files_from(sources)
-            found |= {row.path: (row.origin, row.source) for row in rows if row.origin}
+            found |= {row.path: (row.origin, row.source) for row in rows if _can_be_lost(row)}
         return [
             Lost(path=path, origin=origin or "", source=source)
             for path, (origin, source) in sorted(found.items())
@@ -218,6 +220,11 @@ def _parsed(data: bytes) -> chunk_file.Chunk | None:
     with contextlib.suppress(FilestoreError):
         return chunk_file.parse(data)
     return None
+
+
+def _can_be_lost(row: FileRow) -> bool:
+    """Whether a source gave the file: a summary is made anew from what is there."""
+    return bool(row.origin) and row.kind != "summary"
 
 
 def _top(path: ChunkPath) -> ChunkPath:

@@ -451,7 +451,7 @@ class _Work:
 def _is_a_persons(file: Existing) -> bool:
     """Whether a file holds something that no source has."""
     chunk = file.chunk
-    mine = chunk_file.hand_edited(chunk) or chunk.user or chunk.questions
+    mine = chunk_file.hand_edited(chunk) or chunk.user or chunk_file.own_questions(chunk)
     return bool(mine or file.excluded)
 
 

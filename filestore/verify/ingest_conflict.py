@@ -35,7 +35,7 @@ def is_of_file(conflict: Conflict, chunk: chunk_file.Chunk | None) -> bool:
     if (chunk.origin or "") != conflict.base:
         return False
     # Where the text went from the source, keys and questions of a person's are at stake, too.
-    mine = conflict.theirs is None and (chunk.user or chunk.questions)
+    mine = conflict.theirs is None and (chunk.user or chunk_file.own_questions(chunk))
     return bool(chunk_file.hand_edited(chunk) or mine)
 
 

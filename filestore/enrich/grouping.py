@@ -1,0 +1,192 @@
+"""Which texts belong under one summary: by how alike they are, not by how many there are. Pure.
+
+One rule: a group hangs on the texts alone, not on the order in which they came or lie.
+
+Average linkage over the nearest neighbours, merged best first (R. Sokal, C. Michener, "A statistical
+method for evaluating systematic relationships", 1958): for rows of length 1 the mean cosine between
+two groups is the product of their sums over the product of their sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_CHILDREN: Final = 64
+"""So many names fit the frontmatter of a summary, and a person's eye."""
+SAMPLE: Final = 1_500
+"""So many texts tell how alike texts of a store are."""
+_NEIGHBOURS: Final = 32
+_ROWS_AT_ONCE: Final = 512
+_DIGITS: Final = 5
+"""Cosines are compared to so many digits: the last bits differ from machine to machine."""
+_STRANGERS: Final = 0.99
+_DEFAULT: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """The least mean cosine of texts under one summary, and where it comes from."""
+
+    value: float
+    texts: int
+    """How many were looked at; 0 where a person set it."""
+    strangers: float = 0.0
+    """99 of 100 pairs of texts are less alike."""
+    nearest: float = 0.0
+    """Half of the texts have another one that is more alike."""
+
+    def __str__(self) -> str:
+        if not self.texts:
+            return f"threshold {self.value:.2f}, as set"
+        return (
+            f"threshold {self.value:.2f}: halfway between {self.strangers:.2f}, below which 99 of"
+            f" 100 pairs are, and {self.nearest:.2f}, the median of the nearest, of"
+            f" {self.texts:,} texts"
+        )
+
+
+def choose_threshold(vectors: NDArray[np.float32]) -> Threshold:
+    """Between what any two texts share and what two neighbours share.
+
+    Args:
+        vectors: Of a sample of different texts, ``(n, dim) float32, rows of length 1``.
+    """
+    import numpy as np
+
+    count = len(vectors)
+    if count < 3:
+        return Threshold(value=_DEFAULT, texts=0)
+    cosines = vectors @ vectors.T
+    pairs = np.sort(cosines[np.triu_indices(count, 1)])
+    strangers = max(0.0, float(pairs[min(len(pairs) - 1, int(len(pairs) * _STRANGERS))]))
+    np.fill_diagonal(cosines, -1.0)
+    nearest = max(strangers, float(np.median(cosines.max(axis=1))))
+    value = round((strangers + nearest) / 2, 2)
+    return Threshold(value=value, texts=count, strangers=strangers, nearest=nearest)
+
+
+def groups_of(
+    vectors: NDArray[np.float32],
+    sizes: Sequence[int],
+    *,
+    threshold: float,
+    window: int,
+    existing: Sequence[Sequence[int]] = (),
+    most: int = MOST_CHILDREN,
+) -> list[list[int]]:
+    """Texts that belong together, as places in ascending order; what is alone is in none.
+
+    Args:
+        vectors: ``(n, dim) float32, rows of length 1``; the same texts in the same order, which is
+            not the order of arrival: sort them by their keys.
+        sizes: Tokens of each.
+        threshold: The least mean cosine between two groups that become one.
+        window: The most tokens of a group.
+        existing: Groups that are there already, and stay together.
+        most: The most members of a group.
+    """
+    work = _Merging(vectors, sizes, threshold, window, most)
+    for members in existing:
+        work.join_all(members)
+    for first, second in _pairs(vectors, threshold):
+        work.consider(first, second)
+    return work.groups()
+
+
+class _Merging:
+    """Groups that grow; each is known by its smallest member."""
+
+    def __init__(
+        self,
+        vectors: NDArray[np.float32],
+        sizes: Sequence[int],
+        threshold: float,
+        window: int,
+        most: int,
+    ) -> None:
+        import numpy as np
+
+        self._sums = np.asarray(vectors, dtype=np.float64).copy()
+        self._tokens = list(sizes)
+        self._counts = [1] * len(sizes)
+        self._parents = list(range(len(sizes)))
+        self._threshold, self._window, self._most = threshold, window, most
+
+    def _root(self, place: int) -> int:
+        while self._parents[place] != place:
+            self._parents[place] = self._parents[self._parents[place]]
+            place = self._parents[place]
+        return place
+
+    def join_all(self, members: Sequence[int]) -> None:
+        """Put texts together that are together already."""
+        for other in members[1:]:
+            self._join(self._root(members[0]), self._root(other))
+
+    def consider(self, first: int, second: int) -> None:
+        """Make two groups one where they are alike and small enough."""
+        one, other = self._root(first), self._root(second)
+        if one == other:
+            return
+        count = self._counts[one] + self._counts[other]
+        if count > self._most or self._tokens[one] + self._tokens[other] > self._window:
+            return
+        product = float(self._sums[one] @ self._sums[other])
+        mean = round(product / (self._counts[one] * self._counts[other]), _DIGITS)
+        if mean >= self._threshold:
+            self._join(one, other)
+
+    def _join(self, one: int, other: int) -> None:
+        if one == other:
+            return
+        one, other = min(one, other), max(one, other)
+        self._parents[other] = one
+        self._sums[one] += self._sums[other]
+        self._counts[one] += self._counts[other]
+        self._tokens[one] += self._tokens[other]
+
+    def groups(self) -> list[list[int]]:
+        """Those with two members or more."""
+        found: dict[int, list[int]] = {}
+        for place in range(len(self._parents)):
+            found.setdefault(self._root(place), []).append(place)
+        return [members for members in found.values() if len(members) > 1]
+
+
+def _pairs(vectors: NDArray[np.float32], threshold: float) -> Iterator[tuple[int, int]]:
+    """Pairs of neighbours that are alike enough, the most alike first, ties by place."""
+    import numpy as np
+
+    count = len(vectors)
+    firsts, seconds, cosines = [], [], []
+    for start in range(0, count, _ROWS_AT_ONCE):
+        block = np.round(vectors[start : start + _ROWS_AT_ONCE] @ vectors.T, _DIGITS)
+        rows = np.arange(len(block))
+        block[rows, start + rows] = -2.0
+        nearest = min(_NEIGHBOURS, count - 1)
+        if nearest < 1:
+            break
+        # Among equals the first: which of them a partition picks is not said anywhere.
+        order = np.argpartition(-block, nearest - 1, axis=1)[:, :nearest]
+        found = np.take_along_axis(block, order, axis=1)
+        alike = found >= threshold
+        firsts.append(np.repeat(rows + start, nearest).reshape(len(block), nearest)[alike])
+        seconds.append(order[alike])
+        cosines.append(found[alike])
+    if not firsts:
+        return
+    first, second, cosine = map(np.concatenate, (firsts, seconds, cosines))
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    order = np.lexsort((high, low, -cosine))
+    before = (-1, -1)
+    for place in order.tolist():
+        pair = int(low[place]), int(high[place])
+        if pair != before:
+            yield pair
+        before = pair

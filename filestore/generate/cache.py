@@ -1,0 +1,150 @@
+"""What was generated, and mostly paid for: one line a result, by generator and task.
+
+Holds no paths, so it serves every branch and every clone; two such files joined are one. One rule:
+a line is appended as soon as there is a result, and never changed. Each carries its own checksum:
+a line that is torn or damaged costs that one result.
+
+Layout: JSON lines ``{"key": 64 hex digits, "sum": 16 hex digits, "made": {…}}``, where `key` is the
+SHA-256 of the generator's fingerprint and the task's key, and `sum` the xxh3_64 of key and `made`.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final, Self
+
+import orjson
+from xxhash import xxh3_64_hexdigest
+
+from filestore.fs import disk
+from filestore.generate.base import Made, Task
+
+NAME: Final = "generated.jsonl"
+_MOST_BYTES: Final = 4 * 1024 * 1024 * 1024
+_NUMBERS: Final = ("tokens_in", "tokens_out")
+
+
+def key_of(fingerprint: str, task: Task) -> str:
+    """What a result is kept under: 64 hex digits."""
+    made_by = hashlib.sha256(fingerprint.encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256(made_by + task.key).hexdigest()
+
+
+class GeneratedCache:
+    """Results by key, read whole when it is opened. The caller holds a lock while it puts."""
+
+    def __init__(self, path: str, results: dict[str, Made], *, damaged: int = 0) -> None:
+        self._path = path
+        self._results = results
+        self.damaged = damaged
+        """How many lines were unusable."""
+        self._descriptor: int | None = None
+
+    @classmethod
+    def open(cls, path: str) -> Self:
+        """Read what is there; nothing is written yet.
+
+        Raises:
+            NotAFileError: Something that is no file stands there.
+            OSError: It cannot be read.
+        """
+        results: dict[str, Made] = {}
+        damaged = 0
+        try:
+            data = disk.read_path(path, limit=_MOST_BYTES)
+        except FileNotFoundError:
+            data = b""
+        for line in data.split(b"\n"):
+            if not line:
+                continue
+            try:
+                key, made = _parsed(line)
+            except (ValueError, KeyError, TypeError):
+                damaged += 1
+            else:
+                results[key] = made
+        return cls(path, results, damaged=damaged)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Bring what was put to the disk, and let go of the file."""
+        if self._descriptor is not None:
+            with suppress(OSError):
+                os.fsync(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __len__(self) -> int:
+        """How many results there are."""
+        return len(self._results)
+
+    def get(self, key: str) -> Made | None:
+        """What was made before; None where nothing was."""
+        return self._results.get(key)
+
+    def put(self, key: str, made: Made) -> None:
+        """Keep a result, at once: a process that dies behind this does not pay again.
+
+        Raises:
+            WriteFailedError: The disk refused.
+        """
+        self._results[key] = made
+        with disk.disk_errors(self._path):
+            if self._descriptor is None:
+                self._descriptor = disk.open_own(self._path, os.O_RDWR | os.O_APPEND)
+                if not _ends_whole(self._descriptor):
+                    # The last writer died in the middle of a line.
+                    disk.write_all(self._descriptor, b"\n")
+            disk.write_all(self._descriptor, _line(key, made))
+
+
+def _ends_whole(descriptor: int) -> bool:
+    size = os.fstat(descriptor).st_size
+    return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
+
+
+def _line(key: str, made: Made) -> bytes:
+    values = _values(made)
+    record = {"key": key, "sum": _checksum(key, values), "made": values}
+    return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _values(made: Made) -> dict[str, Any]:
+    return {
+        "lines": list(made.lines),
+        "title": made.title,
+        "text": made.text,
+        "tokens_in": made.tokens_in,
+        "tokens_out": made.tokens_out,
+    }
+
+
+def _checksum(key: str, values: dict[str, Any]) -> str:
+    return xxh3_64_hexdigest(key.encode() + orjson.dumps(values, option=orjson.OPT_SORT_KEYS))
+
+
+def _parsed(line: bytes) -> tuple[str, Made]:
+    record = orjson.loads(line)
+    key, values = record["key"], record["made"]
+    if record["sum"] != _checksum(key, values):
+        raise ValueError(key)
+    if not all(isinstance(one, str) for one in _texts(values)):
+        raise ValueError(key)
+    made = Made(
+        lines=tuple(values["lines"]),
+        title=values["title"],
+        text=values["text"],
+        **{name: int(values[name]) for name in _NUMBERS},
+    )
+    return key, made
+
+
+def _texts(values: dict[str, Any]) -> Iterator[object]:
+    yield from values["lines"]
+    yield from (values["title"], values["text"])
