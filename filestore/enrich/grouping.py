@@ -25,7 +25,7 @@ _NEIGHBOURS: Final = 32
 _ROWS_AT_ONCE: Final = 512
 _DIGITS: Final = 5
 """Cosines are compared to so many digits: the last bits differ from machine to machine."""
-_STRANGERS: Final = 0.99
+_LEAST: Final = 0.01
 _DEFAULT: Final = 0.5
 
 
@@ -37,7 +37,8 @@ class Threshold:
     texts: int
     """How many were looked at; 0 where a person set it."""
     strangers: float = 0.0
-    """99 of 100 pairs of texts are less alike."""
+    """As alike two texts are by chance: as far above the median of all pairs as the least alike
+    hundredth of them is below it. What is above belongs together in some way."""
     nearest: float = 0.0
     """Half of the texts have another one that is more alike."""
 
@@ -45,9 +46,9 @@ class Threshold:
         if not self.texts:
             return f"threshold {self.value:.2f}, as set"
         return (
-            f"threshold {self.value:.2f}: halfway between {self.strangers:.2f}, below which 99 of"
-            f" 100 pairs are, and {self.nearest:.2f}, the median of the nearest, of"
-            f" {self.texts:,} texts"
+            f"threshold {self.value:.2f}: halfway between what any two texts share by chance"
+            f" ({self.strangers:.2f}) and what nearest neighbours share ({self.nearest:.2f}),"
+            f" of {self.texts:,} texts"
         )
 
 
@@ -63,10 +64,11 @@ def choose_threshold(vectors: NDArray[np.float32]) -> Threshold:
     if count < 3:
         return Threshold(value=_DEFAULT, texts=0)
     cosines = vectors @ vectors.T
-    pairs = np.sort(cosines[np.triu_indices(count, 1)])
-    strangers = max(0.0, float(pairs[min(len(pairs) - 1, int(len(pairs) * _STRANGERS))]))
+    pairs = cosines[np.triu_indices(count, 1)]
+    median, least = map(float, np.quantile(pairs, (0.5, _LEAST)))
     np.fill_diagonal(cosines, -1.0)
-    nearest = max(strangers, float(np.median(cosines.max(axis=1))))
+    nearest = max(0.0, float(np.median(cosines.max(axis=1))))
+    strangers = min(max(0.0, 2 * median - least), nearest)
     value = round((strangers + nearest) / 2, 2)
     return Threshold(value=value, texts=count, strangers=strangers, nearest=nearest)
 
@@ -116,6 +118,7 @@ class _Merging:
         self._tokens = list(sizes)
         self._counts = [1] * len(sizes)
         self._parents = list(range(len(sizes)))
+        self._is_there = [False] * len(sizes)
         self._threshold, self._window, self._most = threshold, window, most
 
     def _root(self, place: int) -> int:
@@ -128,6 +131,7 @@ class _Merging:
         """Put texts together that are together already."""
         for other in members[1:]:
             self._join(self._root(members[0]), self._root(other))
+        self._is_there[self._root(members[0])] = True
 
     def consider(self, first: int, second: int) -> None:
         """Make two groups one where they are alike and small enough."""
@@ -135,6 +139,8 @@ class _Merging:
         if one == other:
             return
         count = self._counts[one] + self._counts[other]
+        if self._is_there[one] and self._is_there[other]:
+            return
         if count > self._most or self._tokens[one] + self._tokens[other] > self._window:
             return
         product = float(self._sums[one] @ self._sums[other])
@@ -147,6 +153,7 @@ class _Merging:
             return
         one, other = min(one, other), max(one, other)
         self._parents[other] = one
+        self._is_there[one] = self._is_there[one] or self._is_there[other]
         self._sums[one] += self._sums[other]
         self._counts[one] += self._counts[other]
         self._tokens[one] += self._tokens[other]

@@ -1,0 +1,268 @@
+"""The tree of summaries that a resource is to have, beside the one it has. Pure.
+
+What belongs together is told by the vectors of the texts alone; a summary stands where its texts
+stand, whatever it says. So the whole tree is known before a word of it is written, and is the same
+whichever generator writes it. One rule: a group that is there stays together, while its texts are
+as they were; what is new joins one, or makes its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from filestore.core.paths import ChunkPath
+from filestore.enrich.grouping import MOST_CHILDREN, groups_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+DEPTH: Final = 5
+"""So many levels are grouped; one summary of all may come on top."""
+SUMMARY_TOKENS: Final = 160
+"""What a summary is counted as before it is written."""
+_LOYALTY: Final = 0.05
+"""A text that changed stays in its group though it is so much less alike than the threshold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """A text at the bottom: of a chunk file, or of a section in place."""
+
+    path: ChunkPath
+    key: bytes
+    """Its embedding key: 32 bytes."""
+    tokens: int
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Wanted:
+    """A summary that is to be there."""
+
+    level: int
+    members: tuple[Member, ...]
+    """In reading order, two at least."""
+    place: int
+    """Where its first text stands in reading order."""
+    key: bytes
+    """Of what is below it, in any order."""
+    path: ChunkPath | None = None
+    """Of the file that is there for it; None for a new one."""
+
+
+Member: TypeAlias = Leaf | Wanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """A summary that is there."""
+
+    path: ChunkPath
+    level: int
+    children: Mapping[ChunkPath, frozenset[bytes]]
+    """Path to the keys of the texts that were read."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TreePlan:
+    """What is to be there, and what is there for nothing."""
+
+    summaries: list[Wanted] = field(default_factory=list)
+    """Each behind its members."""
+    superfluous: list[ChunkPath] = field(default_factory=list)
+
+    @property
+    def root(self) -> Wanted | None:
+        """The one over all, which is always the last; None where there is no summary."""
+        return self.summaries[-1] if self.summaries else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How large a group may be, how alike its texts have to be, how high the tree."""
+
+    threshold: float
+    window: int
+    """Tokens."""
+    depth: int = DEPTH
+
+
+class _Node:
+    """A text or a summary that has no parent yet."""
+
+    __slots__ = ("key", "member", "place", "sum", "tokens")
+
+    def __init__(
+        self, member: Member, place: int, key: bytes, total: NDArray[np.float64], tokens: int
+    ) -> None:
+        self.member, self.place, self.key = member, place, key
+        self.sum = total
+        self.tokens = tokens
+
+
+def plan_tree(
+    leaves: Sequence[Leaf],
+    vectors: NDArray[np.float32],
+    present: Sequence[Present],
+    limits: Limits,
+    *,
+    root: ChunkPath | None = None,
+) -> TreePlan:
+    """The tree over some texts.
+
+    Args:
+        leaves: In reading order, each text once.
+        vectors: Theirs, ``(n, dim) float32, rows of length 1``.
+        present: The summaries that are there.
+        limits: What a group may be.
+        root: Which of `present` is the one over all; it is taken apart and put together anew.
+    """
+    return _Planning(leaves, vectors, present, limits, root).plan()
+
+
+class _Planning:
+    def __init__(
+        self,
+        leaves: Sequence[Leaf],
+        vectors: NDArray[np.float32],
+        present: Sequence[Present],
+        limits: Limits,
+        root: ChunkPath | None,
+    ) -> None:
+        import numpy as np
+
+        rows = np.asarray(vectors, dtype=np.float64)
+        self._limits, self._root = limits, root
+        self._present = sorted(present, key=lambda one: one.path)
+        self._used: set[ChunkPath] = set()
+        self._nodes = [
+            _Node(leaf, place, leaf.key, rows[place], leaf.tokens)
+            for place, leaf in enumerate(leaves)
+        ]
+        self._result = TreePlan()
+
+    def plan(self) -> TreePlan:
+        limits = self._limits
+        for level in range(1, limits.depth + 1):
+            if len(self._nodes) < 2 or not self._group(level, limits.threshold, limits.window):
+                break
+        while len(self._nodes) > MOST_CHILDREN:
+            # Nothing is alike any more, and there are too many for one summary. What is read of
+            # each is cut to the window.
+            self._group(0, -1.0, len(self._nodes) * max(node.tokens for node in self._nodes))
+        if len(self._nodes) > 1:
+            self._nodes = [self._add(self._nodes, None)]
+        top = self._result.root
+        if top is not None and top.path is None and self._root not in self._used:
+            top.path = self._root
+        kept = self._used | ({top.path} if top is not None and top.path else set())
+        self._result.superfluous = [one.path for one in self._present if one.path not in kept]
+        return self._result
+
+    def _group(self, level: int, threshold: float, window: int) -> bool:
+        """Put nodes under summaries of one level; whether there was any group."""
+        import numpy as np
+
+        # Sorted by what they say: nothing hangs on where they stand.
+        self._nodes.sort(key=lambda node: (node.key, node.place))
+        totals = np.array([node.sum for node in self._nodes])
+        lengths = np.linalg.norm(totals, axis=1, keepdims=True)
+        vectors = (totals / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+        there = self._groups_there(level, vectors) if threshold > -1 else {}
+        groups = groups_of(
+            vectors,
+            [node.tokens for node in self._nodes],
+            threshold=threshold,
+            window=window,
+            existing=list(there.values()),
+        )
+        names = {place: path for path, places in there.items() for place in places}
+        nodes = self._nodes
+        grouped = {place for group in groups for place in group}
+        self._nodes = [node for place, node in enumerate(nodes) if place not in grouped]
+        for group in sorted(groups, key=lambda group: min(nodes[place].place for place in group)):
+            path = next((names[place] for place in group if place in names), None)
+            self._nodes.append(self._add([nodes[place] for place in group], path))
+        return bool(groups)
+
+    def _add(self, nodes: Sequence[_Node], path: ChunkPath | None) -> _Node:
+        nodes = sorted(nodes, key=lambda node: node.place)
+        wanted = Wanted(
+            level=1 + max(_level_of(node.member) for node in nodes),
+            members=tuple(node.member for node in nodes),
+            place=nodes[0].place,
+            key=hashlib.sha256(b"".join(sorted(node.key for node in nodes))).digest(),
+            path=path,
+        )
+        if path is not None:
+            self._used.add(path)
+        self._result.summaries.append(wanted)
+        total = sum((node.sum for node in nodes[1:]), nodes[0].sum)
+        return _Node(wanted, wanted.place, wanted.key, total, SUMMARY_TOKENS)
+
+    def _groups_there(
+        self, level: int, vectors: NDArray[np.float32]
+    ) -> dict[ChunkPath, list[int]]:
+        """The summaries of a level to the nodes that still belong to them, two at least."""
+        by_path: dict[ChunkPath, list[int]] = {}
+        by_key: dict[bytes, int] = {}
+        for place, node in enumerate(self._nodes):
+            path = node.member.path
+            if path is not None:
+                by_path.setdefault(path, []).append(place)
+            if isinstance(node.member, Leaf):
+                by_key.setdefault(node.key, place)
+        claimed: set[int] = set()
+        found: dict[ChunkPath, list[int]] = {}
+        for one in self._present:
+            if one.level != level or one.path == self._root or one.path in self._used:
+                continue
+            places = self._members(one, by_path, by_key, vectors, claimed)
+            if len(places) > 1:
+                claimed.update(places)
+                found[one.path] = places
+        return found
+
+    def _members(
+        self,
+        one: Present,
+        by_path: Mapping[ChunkPath, Sequence[int]],
+        by_key: Mapping[bytes, int],
+        vectors: NDArray[np.float32],
+        claimed: set[int],
+    ) -> list[int]:
+        sure: list[int] = []
+        changed: list[int] = []
+        for path, keys in one.children.items():
+            for place in by_path.get(path, ()):
+                node = self._nodes[place]
+                is_same = isinstance(node.member, Wanted) or node.key in keys
+                (sure if is_same else changed).append(place)
+            if path not in by_path:
+                # A text that was moved to another file is the text it was.
+                sure += [by_key[key] for key in keys if key in by_key]
+        members = [place for place in dict.fromkeys(sure) if place not in claimed]
+        for place in dict.fromkeys(changed):
+            others = vectors[members] if members else None
+            if place in claimed or others is None or place in members:
+                continue
+            if float((others @ vectors[place]).mean()) >= self._limits.threshold - _LOYALTY:
+                members.append(place)
+        return members[:MOST_CHILDREN]
+
+
+def _level_of(member: Member) -> int:
+    return member.level if isinstance(member, Wanted) else 0
+
+
+def find_root(present: Iterable[Present]) -> ChunkPath | None:
+    """The summary that is over all others, if there is one: no child of another, highest."""
+    there = sorted(present, key=lambda one: (-one.level, one.path))
+    below = {path for one in there for path in one.children}
+    tops = [one for one in there if one.path not in below]
+    if not tops or (len(tops) > 1 and tops[0].level == tops[1].level):
+        return None
+    return tops[0].path
