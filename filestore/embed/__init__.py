@@ -11,14 +11,19 @@ from typing import Final, cast
 
 from filestore.config.settings import ModelOptions
 from filestore.embed.base import (
+    EMBEDDING,
     Choice,
     Embedder,
-    EndpointError,
     EndpointUnasked,
-    EndpointUntrusted,
     ModelMissing,
     ModelUnusable,
     UnknownEmbedder,
+)
+from filestore.remote.address import (
+    DEFAULT_ENDPOINT,
+    EndpointError,
+    EndpointUntrusted,
+    parse_address,
 )
 
 __all__ = [
@@ -69,12 +74,10 @@ def reaches_out(name: str, options: ModelOptions) -> str | None:
     Raises:
         EndpointError: What is named is no address.
     """
-    from filestore.embed.endpoint import endpoint_of, parse_address
-
     if not is_service(name.partition(":")[0]):
         return None
-    service = endpoint_of(options)
-    parse_address(service)
+    service = options.endpoint or DEFAULT_ENDPOINT
+    parse_address(service, EMBEDDING)
     return service
 
 

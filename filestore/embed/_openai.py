@@ -7,19 +7,20 @@ reach, and every vector that comes back is checked before anything relies on it.
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from filestore.embed._answers import Asked, is_final, may_be_too_long, refusal, rows_of
-from filestore.embed._http import Deadline, Limits, Service
-from filestore.embed._workers import in_order
-from filestore.embed.base import Choice, Embedder, ModelUnusable, neutral_vector
+from filestore.embed._answers import may_be_too_long, rows_of
+from filestore.embed.base import EMBEDDING, Choice, Embedder, ModelUnusable, neutral_vector
 from filestore.embed.dimensions import read_dimension, write_dimension
-from filestore.embed.endpoint import key_for, trusted_address
+from filestore.remote.address import DEFAULT_ENDPOINT, key_for, trusted_address
+from filestore.remote.refusals import Asked, is_final, refusal
+from filestore.remote.service import Deadline, Limits, Service
+from filestore.remote.threads import in_order
+from filestore.remote.tokens import estimated_tokens
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,8 +34,6 @@ BATCH_TEXTS: Final = 64
 _WORTH_A_REQUEST: Final = 16
 """Fewer texts are not spread over several requests."""
 BATCH_TOKENS: Final = 16_384
-_BYTES_PER_TOKEN: Final = 3
-_PUNCTUATION: Final = re.compile(rb"[!-/:-@\[-`{-~]")
 _PROBE: Final = "filestore"
 """What a service is asked to embed when only the length of its vectors is wanted."""
 
@@ -56,7 +55,13 @@ class OpenAIEmbedder(Embedder):
             )
         self._choice = choice
         self._limits = limits
-        self._service = Service(trusted_address(choice), limits=limits, is_final=is_final)
+        address = trusted_address(
+            choice.options.endpoint or DEFAULT_ENDPOINT,
+            EMBEDDING,
+            machine=choice.machine,
+            root=choice.root,
+        )
+        self._service = Service(address, EMBEDDING, limits=limits, is_final=is_final)
         self._lock = threading.Lock()
         self._dimension = choice.options.dimension
 
@@ -125,15 +130,8 @@ class OpenAIEmbedder(Embedder):
         return False
 
     def count_tokens(self, text: str) -> int:
-        """An estimate on the high side, since the model's own tokenizer is not here.
-
-        Every third byte of UTF-8 is a token, and every ASCII punctuation mark is one. Of MiniLM's
-        word pieces that is 1.0 (German, Chinese) to 1.5 (Python) times as many.
-        """
-        data = text.encode("utf-8", "replace")
-        marks = len(_PUNCTUATION.findall(data))
-        others = len(data) - marks
-        return marks + (others + _BYTES_PER_TOKEN - 1) // _BYTES_PER_TOKEN
+        """An estimate on the high side, since the model's own tokenizer is not here."""
+        return estimated_tokens(text)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts: ``(n, dimension) float32, rows of length 1``."""
@@ -214,14 +212,11 @@ class OpenAIEmbedder(Embedder):
         import numpy as np
 
         key = key_for(self._service.address, self._choice.machine.environment)
-        asked = Asked(address=self._address, model=self._choice.model, key=key)
+        asked = Asked(use=EMBEDDING, address=self._address, model=self._choice.model, key=key)
         request: dict[str, object] = {"model": self._choice.model, "input": texts}
         if self._choice.options.dimension is not None:
             request["dimensions"] = self._choice.options.dimension
-        headers = {"Content-Type": "application/json", "User-Agent": "filestore"}
-        if key:
-            headers["Authorization"] = f"Bearer {key}"
-        answer = self._service.post("/embeddings", orjson.dumps(request), headers, until)
+        answer = self._service.post(orjson.dumps(request), key, until)
         if answer.status == 200:
             rows = rows_of(answer.body, len(texts), asked)
             # Learn how long the vectors are, or see that it is as it was.
@@ -240,7 +235,7 @@ class OpenAIEmbedder(Embedder):
             middle = len(texts) // 2
             halves = (texts[:middle], texts[middle:])
             return np.concatenate([self._batch_rows(half, until) for half in halves])
-        raise refusal(answer, texts, asked)
+        raise refusal(answer, asked, texts)
 
     def _other_dimension(self, expected: int, found: int) -> ModelUnusable:
         remedy = (

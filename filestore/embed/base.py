@@ -9,15 +9,28 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from filestore.config.settings import ModelOptions
 from filestore.config.user_config import Machine
-from filestore.core.errors import FilestoreError, RefusedError
+from filestore.core.errors import FilestoreError
+from filestore.remote.address import EndpointError, Use
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+EMBEDDING: Final = Use(
+    path="/embeddings",
+    table="model",
+    model_key="embedder",
+    too_long="set `max_tokens` under [model] in filestore.toml to what the model takes, then add "
+    "the source again; or split the text",
+    kept="what was embedded is kept",
+    without="`filestore search --mode keyword` works without it",
+)
+"""What a service that embeds is asked for."""
 
 
 class UnknownEmbedder(FilestoreError, ValueError):
@@ -37,14 +50,6 @@ class ModelMissing(FilestoreError, FileNotFoundError):
 
 class ModelUnusable(FilestoreError, ValueError):
     """What should be a model cannot be used: no weights, damaged, of another dimension."""
-
-
-class EndpointError(FilestoreError, ConnectionError):
-    """A service that embeds does not answer as it should. Its key never stands in the message."""
-
-
-class EndpointUntrusted(RefusedError):
-    """The store's settings name a service that the user did not allow it to reach."""
 
 
 class EndpointUnasked(EndpointError):

@@ -271,7 +271,7 @@ def manual() -> Callable[[Iterable[str]], str]:
 @pytest.fixture
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A service that fails is asked again at once, as often as ever."""
-    from filestore.embed._http import Deadline
+    from filestore.remote.service import Deadline
 
     monkeypatch.setattr(Deadline, "pause", lambda self, seconds: None)
 

@@ -27,9 +27,11 @@ from filestore.embed import (
     ModelUnusable,
     open_embedder,
 )
-from filestore.embed._http import Limits
 from filestore.embed._openai import OpenAIEmbedder
-from filestore.embed.endpoint import Address, key_for, parse_address
+from filestore.embed.base import EMBEDDING
+from filestore.remote.address import Address, key_for
+from filestore.remote.address import parse_address as parsed
+from filestore.remote.service import Limits
 from tests.system import embedding_server as service
 from tests.system.embedding_server import DIMENSION, EmbeddingServer, status, well
 
@@ -63,6 +65,10 @@ def opened(server: EmbeddingServer, tmp_path: Path) -> Opener:
         )
 
     return open_one
+
+
+def parse_address(endpoint: str) -> Address:
+    return parsed(endpoint, EMBEDDING)
 
 
 def chosen(*, key: str = "", cache: str = "", trusted: bool = True, **options: Any) -> Choice:

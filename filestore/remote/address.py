@@ -1,4 +1,4 @@
-"""The address of a service that embeds, and whether a store may reach it, with which key.
+"""The address of a service, and whether a store may reach it, with which key.
 
 Opens no connection. One rule: what is refused here is never contacted, and no message ever holds a
 key, a user name or a password.
@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from filestore.config.settings import ModelOptions
+from filestore.config.user_config import Machine
+from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.safe_text import safe_text
-from filestore.embed.base import Choice, EndpointError, EndpointUntrusted
 
 DEFAULT_ENDPOINT: Final = "https://api.openai.com/v1"
 KEY_VARIABLE: Final = "FILESTORE_API_KEY"
@@ -26,6 +26,37 @@ _ADDRESS: Final = re.compile(
     r"(?P<path>(/[a-z0-9._~%:@+-]*)*)",
     re.IGNORECASE | re.ASCII,
 )
+
+
+class EndpointError(FilestoreError, ConnectionError):
+    """A service does not answer as it should. Its key never stands in the message."""
+
+
+class EndpointUntrusted(RefusedError):
+    """The store's settings name a service that the user did not allow it to reach."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What a service is asked for, in the words that messages about it need."""
+
+    path: str
+    """Where it is asked, below its address: ``/embeddings``."""
+    table: str
+    """The table of the settings that says how: ``model``."""
+    model_key: str
+    """The key of the settings that names the model."""
+    too_long: str
+    """What to do about a text that is too long for it."""
+    kept: str
+    """What an error does not undo: "what was embedded is kept"."""
+    without: str
+    """What works without the service."""
+
+    @property
+    def settings(self) -> str:
+        """Where the settings are, behind a key."""
+        return f"under [{self.table}] in filestore.toml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,21 +87,15 @@ class Address:
         return self.scheme == "https" or _is_loopback(self.host)
 
 
-def endpoint_of(options: ModelOptions) -> str:
-    """What a store asks to reach: the text that `filestore trust` has to allow."""
-    return options.endpoint or DEFAULT_ENDPOINT
-
-
-def trusted_address(choice: Choice) -> Address:
-    """The address of a choice's service.
+def trusted_address(endpoint: str, use: Use, *, machine: Machine, root: str) -> Address:
+    """The address of a service that a store may reach.
 
     Raises:
         EndpointError: It is no address that can be used.
         EndpointUntrusted: The user did not allow this store to reach it.
     """
-    endpoint = endpoint_of(choice.options)
-    address = parse_address(endpoint)
-    if not choice.machine.trusts(choice.root, endpoint):
+    address = parse_address(endpoint, use)
+    if not machine.trusts(root, endpoint):
         raise EndpointUntrusted(
             f"this store would send its texts to {address}, which you have not allowed",
             remedy="if you know that service, run `filestore trust`, then the command again",
@@ -78,7 +103,7 @@ def trusted_address(choice: Choice) -> Address:
     return address
 
 
-def parse_address(endpoint: str) -> Address:
+def parse_address(endpoint: str, use: Use) -> Address:
     """Take an address apart.
 
     Raises:
@@ -91,14 +116,14 @@ def parse_address(endpoint: str) -> Address:
         raise EndpointError(
             f"the endpoint {_redacted(endpoint)!r} is no address of the form "
             f"http://host:port/v1, without user, password or query",
-            remedy="fix `endpoint` under [model] in filestore.toml; "
+            remedy=f"fix `endpoint` {use.settings}; "
             f"a key belongs in the environment variable {KEY_VARIABLE}",
         )
     return Address(
         scheme=match["scheme"].lower(),
         host=match["host"].lower(),
         port=port,
-        path=match["path"].rstrip("/").removesuffix("/embeddings"),
+        path=match["path"].rstrip("/").removesuffix(use.path),
     )
 
 

@@ -1,8 +1,8 @@
 """One kind of request to one service: JSON is posted, an answer comes back, however it behaves.
 
-Knows nothing of embeddings. Refused, slow, dripping and endless answers end in `EndpointError`; a
-service that is busy is asked again for a while. One rule: a request goes to the address it was made
-for and nowhere else: redirects are not followed and no proxy is looked up, since a key travels
+Knows nothing of what is asked. Refused, slow, dripping and endless answers end in `EndpointError`;
+a service that is busy is asked again for a while. One rule: a request goes to the address it was
+made for and nowhere else: redirects are not followed and no proxy is looked up, since a key travels
 with it.
 """
 
@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filestore.core.safe_text import safe_text
-from filestore.embed.base import EndpointError
-from filestore.embed.endpoint import Address
+from filestore.remote.address import Address, EndpointError, Use
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Retry
     from urllib3.exceptions import HTTPError
 
-KEYWORD_REMEDY: Final = "`filestore search --mode keyword` works without it"
 _PASSING: Final = frozenset({429, 500, 502, 503, 504})
 _READ_AT_ONCE: Final = 65_536
 
@@ -77,32 +75,42 @@ class Service:
 
     Args:
         address: Where it is.
+        use: What it is asked for.
         limits: How patient to be.
         is_final: Says of an answer that a repetition would change nothing, whatever its status.
     """
 
     def __init__(
-        self, address: Address, *, limits: Limits, is_final: Callable[[Answer], bool]
+        self, address: Address, use: Use, *, limits: Limits, is_final: Callable[[Answer], bool]
     ) -> None:
         self.address = address
+        self._use = use
         self._limits = limits
         self._is_final = is_final
         self._lock = threading.Lock()
         self._pool: HTTPConnectionPool | None = None
 
-    def post(self, path: str, body: bytes, headers: Mapping[str, str], until: Deadline) -> Answer:
+    def post(self, body: bytes, key: str, until: Deadline) -> Answer:
         """Post, again where that may help, and return the last answer, whatever its status.
+
+        Args:
+            body: The JSON.
+            key: Sent along; "" for none.
+            until: How long it is waited for.
 
         Raises:
             EndpointError: No whole answer came.
         """
         from urllib3.exceptions import HTTPError, ReadTimeoutError
 
+        headers = {"Content-Type": "application/json", "User-Agent": "filestore"}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
         retry = self._fresh_retry()
         while True:
             answer, problem = None, None
             try:
-                answer = self._attempt(self.address.path + path, body, headers, until)
+                answer = self._attempt(body, headers, until)
             except ReadTimeoutError as error:  # asked again, it would do the same work twice
                 raise self._failed(error) from error
             except HTTPError as error:
@@ -112,7 +120,7 @@ class Service:
                 if answer.status not in _PASSING or too_long or self._is_final(answer):
                     return answer
             try:
-                retry = retry.increment("POST", path, error=problem)
+                retry = retry.increment("POST", self._use.path, error=problem)
             except HTTPError as error:  # enough of it
                 if answer is not None:
                     return answer
@@ -125,7 +133,7 @@ class Service:
         return EndpointError(
             f"{self.address} did not answer within {seconds:.0f} s",
             remedy=f"see whether the service is busy or stuck, then run the command again; "
-            f"{KEYWORD_REMEDY}",
+            f"{self._use.without}",
         )
 
     def _fresh_retry(self) -> Retry:
@@ -142,9 +150,7 @@ class Service:
             backoff_max=self._limits.longest_wait_s,
         )
 
-    def _attempt(
-        self, path: str, body: bytes, headers: Mapping[str, str], until: Deadline
-    ) -> Answer:
+    def _attempt(self, body: bytes, headers: Mapping[str, str], until: Deadline) -> Answer:
         from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, Timeout
         from urllib3.exceptions import InvalidHeader
 
@@ -157,7 +163,7 @@ class Service:
                 self._pool = kind(self.address.host, self.address.port, maxsize=8)
         response = self._pool.urlopen(
             "POST",
-            path,
+            self.address.path + self._use.path,
             body=body,
             headers=headers,
             retries=False,
@@ -188,7 +194,7 @@ class Service:
                 raise EndpointError(
                     f"{self.address} sends more than {self._limits.answer_bytes:,} bytes as one "
                     "answer",
-                    remedy="check `endpoint` under [model] in filestore.toml",
+                    remedy=f"check `endpoint` {self._use.settings}",
                 )
             if time.monotonic() > end:
                 raise self.too_slow(limit_s)
@@ -207,14 +213,14 @@ class Service:
         # Some versions count a refused connection among those that took too long.
         if isinstance(problem, ConnectTimeoutError) and not isinstance(problem, NewConnectionError):
             return self.too_slow(self._limits.connect_s)
-        remedy = "start the service, or fix `endpoint` under [model] in filestore.toml"
+        remedy = f"start the service, or fix `endpoint` {self._use.settings}"
         if isinstance(problem, SSLError) and "CERTIFICATE" in str(problem):
             remedy = "if you trust its certificate, name the file that signs it in SSL_CERT_FILE"
         elif isinstance(problem, SSLError):
             remedy = "if it speaks plain http, write `endpoint` with http://"
         return EndpointError(
             f"{self.address} cannot be reached: {_reason(problem)}",
-            remedy=f"{remedy}; {KEYWORD_REMEDY}",
+            remedy=f"{remedy}; {self._use.without}",
             detail=safe_text(str(problem), keep_newlines=False)[:500],
         )
 
