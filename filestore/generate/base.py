@@ -41,7 +41,17 @@ class UnknownGenerator(FilestoreError, ValueError):
 
 
 class GenerationFailed(FilestoreError, ValueError):
-    """One text got no usable result; the others are not touched by it."""
+    """One text got no usable result; the others are not touched by it.
+
+    Args:
+        message: What was wrong with what came back.
+        remedy: The next thing to do.
+        hint: The same for the model, without a word of its own.
+    """
+
+    def __init__(self, message: str, *, remedy: str = "", hint: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
