@@ -1,0 +1,128 @@
+"""Questions that a text answers, from its headings, its definitions, its dates and its phrases.
+
+A question is made only where a pattern fits the sentence: rather fewer than wrong ones. What fits
+no pattern is asked about by its key phrases, in quotation marks, so that no grammar is guessed.
+Pure: the same text gives the same questions on every machine.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from filestore.generate._keyphrases import Phrase, folded_words, key_phrases
+from filestore.generate._languages import language_of
+from filestore.generate._plain import Prose, one_line
+from filestore.generate._sentences import LONGEST as MOST_CHARACTERS
+from filestore.generate._sentences import sentences_of
+from filestore.generate._templates import ABOUT, AND, GENERIC, HOW_TO, NEUTRAL, PATTERNS, WITHIN
+
+LONGEST: Final = 200
+"""Characters."""
+_LONGEST_HEADING: Final = 90
+_MOST_SENTENCES: Final = 60
+_QUESTION_END: Final = re.compile(r"[?？؟]\s*$")
+_NUMBERING: Final = re.compile(
+    r"^(?:(?:chapter|section|kapitel|abschnitt|appendix)\s+)?(?:\d+(?:\.\d+)*\.?|[IVXLC]+\.|[a-z]\))\s+",
+    re.IGNORECASE,
+)
+_QUOTES: Final = str.maketrans("", "", "“”„«»「」")
+
+
+def questions_of(
+    prose: Prose, *, headings: Sequence[str] = (), title: str = "", count: int
+) -> tuple[str, ...]:
+    """At most `count` questions that a text answers, those that tell most about it first."""
+    if count < 1:
+        return ()
+    sentences = [one for paragraph in prose.paragraphs for one in sentences_of(paragraph)]
+    sentences = sentences[:_MOST_SENTENCES]
+    own = [clean_heading(one) for one in (*headings[-1:], *prose.headings)]
+    language = language_of(" ".join(sentences)) or language_of(" ".join((title, *headings)))
+    phrases = key_phrases(sentences, language, headings=(*headings, *prose.headings))
+    candidates = [
+        *_from_headings(own, language),
+        *_from_sentences(sentences, language),
+        *_from_phrases(phrases, own, clean_heading(title), language),
+    ]
+    return distinct(candidates, count)
+
+
+def distinct(lines: Iterable[str], count: int) -> tuple[str, ...]:
+    """The first lines that say something the earlier ones do not, each fit to be kept."""
+    kept: list[str] = []
+    asked: list[set[str]] = []
+    for line in lines:
+        words = set(folded_words(line))
+        if len(line) > LONGEST or not words or any(words <= other for other in asked):
+            continue
+        kept.append(line)
+        asked.append(words)
+        if len(kept) == count:
+            break
+    return tuple(kept)
+
+
+def clean_heading(heading: str) -> str:
+    """A heading on one line without its number and marks."""
+    bare = _NUMBERING.sub("", one_line(heading)).strip(" #*_:：.。–—-")
+    return bare.replace("`", "")
+
+
+def says_little(heading: str) -> bool:
+    """Whether a heading names a part of any document."""
+    words = re.findall(r"\w+", heading.lower())
+    return not words or all(word in GENERIC or word.isdigit() for word in words)
+
+
+def _from_headings(headings: Iterable[str], language: str) -> Iterator[str]:
+    """What a heading asks by itself."""
+    for heading in headings:
+        if len(heading) > _LONGEST_HEADING:
+            continue
+        if _QUESTION_END.search(heading):
+            yield heading
+            continue
+        pattern, form = HOW_TO.get(language, (None, ""))
+        if pattern and (found := pattern.fullmatch(heading)):
+            yield form.format(found["x"])
+
+
+def _from_sentences(sentences: Sequence[str], language: str) -> Iterator[str]:
+    """What sentences answer, by the patterns of the language."""
+    for pattern in PATTERNS.get(language, ()):
+        for sentence in sentences:
+            # A longer one is a list, or no prose.
+            found = pattern.sentence.match(sentence) if len(sentence) <= MOST_CHARACTERS else None
+            question = pattern.question(found) if found else ""
+            if question:
+                yield question
+
+
+def _from_phrases(
+    phrases: Sequence[Phrase], headings: Sequence[str], title: str, language: str
+) -> Iterator[str]:
+    """Questions about headings and key phrases, which need no pattern."""
+    telling = [one for one in headings if not says_little(one) and len(one) <= _LONGEST_HEADING]
+    within = title if title and not says_little(title) and len(title) <= _LONGEST_HEADING else ""
+    for heading in telling:
+        if not _QUESTION_END.search(heading):
+            yield _about(heading, within, language)
+    texts = [one.text for one in phrases]
+    for first, second in zip(texts[::2], texts[1::2], strict=False):
+        yield _about_both(first, second, language)
+    for text in texts:
+        yield _about(text, "", language)
+
+
+def _about(text: str, within: str, language: str) -> str:
+    text, within = text.translate(_QUOTES), within.translate(_QUOTES)
+    if language in WITHIN and within and within.lower() != text.lower():
+        return WITHIN[language].format(text, within)
+    return ABOUT.get(language, NEUTRAL).format(text)
+
+
+def _about_both(first: str, second: str, language: str) -> str:
+    if language not in AND:
+        return NEUTRAL.format(f"{first}, {second}")
+    joined = first.translate(_QUOTES) + AND[language] + second.translate(_QUOTES)
+    return ABOUT[language].format(joined)
