@@ -36,7 +36,7 @@ class InspectedStore(Store):
 
         return Listing(self._parts)
 
-    def about(self, path: str) -> "About":
+    def about_file(self, path: str) -> "About":
         """Everything known of one file, whatever state it is in; see `file.about`."""
         from filestore.browse import file
 

@@ -84,7 +84,7 @@ for words in sys.argv[1].splitlines():
     if words.startswith("about|"):
         try:
             with InspectedStore("file_index", configuration="home") as store:
-                store.about(words.partition("|")[2])
+                store.about_file(words.partition("|")[2])
         except FilestoreError as error:
             sys.stderr.write(error.message)
         code = 0

@@ -218,7 +218,7 @@ def test_facts_tell_what_the_catalog_knows(root):
         page.view.open_path(path)
         await press(pilot, "f")
         with InspectedStore(root, configuration=root) as store:
-            known = store.about(path)
+            known = store.about_file(path)
         await shows(pilot, f"body       {known.vectors[0].id}", known.file_hash, "Hashes")
         await shows(pilot, "guide.md", "by hand    no")
 

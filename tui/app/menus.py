@@ -204,7 +204,7 @@ class Menus(Frame):
 
             def read(store: InspectedStore) -> str:
                 """The text of the chunk, or its vector ids."""
-                about = store.about(now.path)
+                about = store.about_file(now.path)
                 ids = " ".join(str(one.id) for one in about.vectors)
                 return about.body if name == "text" else ids
 

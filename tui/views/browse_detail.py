@@ -509,7 +509,7 @@ def _prepared(
     path, part = target.path, None
     if not path:
         path, part = store.listing.file_of(target.file)
-    about = store.about(path)
+    about = store.about_file(path)
     if target.line or target.text:
         part = about.part_at(target.line, target.text)
     return _drawn(about, part, section, width, ascii_only=ascii_only)

@@ -140,7 +140,7 @@ def test_a_withheld_chunk_stays_in_the_list(filled: Any, store: InspectedStore) 
 def test_a_vector_leads_to_its_file(store: InspectedStore) -> None:
     """The id of a vector leads back to the file; an unknown one to nothing."""
     path = paths_of(store, "manual.md")[2]
-    (vector,) = store.about(path).vectors
+    (vector,) = store.about_file(path).vectors
     assert store.listing.path_of_vector(vector.id) == path
     assert store.listing.path_of_vector(1) is None
     assert store.listing.place_of("chunked/none.md") is None
@@ -155,7 +155,7 @@ def test_about_a_chunk_tells_everything(filled: Any, store: InspectedStore) -> N
     file = filled.store / path
     file.write_bytes(update(file.read_bytes(), questions=["Why?", "How?"]))
     filled.sync()
-    about, shown = store.about(path), store.show(path)
+    about, shown = store.about_file(path), store.show(path)
     assert (about.path, about.body, dict(about.record)) == (path, shown.body, shown.record)
     assert dict(about.frontmatter) == shown.frontmatter
     assert about.raw.encode() == file.read_bytes()
@@ -183,17 +183,17 @@ def test_when_a_text_was_embedded_is_not_made_up(filled: Any, store: InspectedSt
     """It stays while other files change, and is not known where the catalog was made again."""
     path = paths_of(store, "manual.md")[0]
     set_time(filled, 86_400 * 365)
-    before = store.about(path).vectors
+    before = store.about_file(path).vectors
     assert before[0].when.startswith("1971-01-0") or before[0].when.startswith("1970-12-31")
     note = filled.store / paths_of(store, "note.md")[0]
     note.write_bytes(note.read_bytes() + b"More.\n")
     filled.sync()
     filled.sync("--full")
-    assert store.about(path).vectors == before
+    assert store.about_file(path).vectors == before
     store.close()
     (filled.sidecar / "catalog.sqlite").unlink()
     filled.sync()
-    again = store.about(path).vectors
+    again = store.about_file(path).vectors
     assert [(fact.id, fact.embedded, fact.when) for fact in again] == [
         (before[0].id, True, "generation 1")
     ]
@@ -213,12 +213,12 @@ def test_about_follows_an_edit(filled: Any, store: InspectedStore) -> None:
     path = paths_of(store, "note.md")[0]
     file = filled.store / path
     file.write_bytes(file.read_bytes() + b"More.\n")
-    about = store.about(path)
+    about = store.about_file(path)
     assert (about.freshness, about.hand_edited) == ("edited", True)
     assert about.file_hash != about.indexed_hash != ""
     new = file.parent / "new.md"
     new.write_text("New words.\n")
-    about = store.about(os.fspath(new))
+    about = store.about_file(os.fspath(new))
     assert (about.freshness, about.indexed_hash, about.vectors) == ("not indexed", "", ())
     assert (about.body, about.generation, dict(about.frontmatter)) == ("New words.\n", 0, {})
 
@@ -257,7 +257,7 @@ def test_about_a_broken_file_says_what_is_wrong(filled: Any, store: InspectedSto
     for name, (make, problem, held) in BROKEN.items():
         (filled.store / path).unlink()
         make(filled.store / path)
-        about = store.about(path)
+        about = store.about_file(path)
         assert problem in about.problem, name
         assert held in about.raw, name
         assert about.raw_cut == (name == "large")
@@ -272,13 +272,13 @@ def test_about_an_absent_file_is_an_error(filled: Any, store: InspectedStore) ->
     """What is not there, or lies elsewhere, is no file of the store."""
     for path in ("chunked/none.md", "filestore.toml", "../note.md", "chunked/../filestore.toml"):
         with pytest.raises(UnknownPathError):
-            store.about(path)
+            store.about_file(path)
 
 
 def test_about_a_record_shows_it(filled: Any, store: InspectedStore) -> None:
     """A record is shown as it stands, and is nothing broken."""
     path = store.about_resource("note.md").record_path
-    about = store.about(path)
+    about = store.about_file(path)
     assert (about.kind, about.problem, about.freshness) == ("record", "", "fresh")
     assert about.raw.encode() == (filled.store / path).read_bytes()
 
@@ -305,7 +305,7 @@ def test_reading_pages_loads_nothing_heavy(filled: Any, tmp_path: Path) -> None:
         "    found = store.listing.matching(Wanted.parse('md'))\n"
         "    ids = [one for some in found.values() for one in some]\n"
         "    paths = [row.path for row in store.listing.chunks(ids).values()]\n"
-        "    assert [store.about(path).vectors[0].norm for path in paths]\n"
+        "    assert [store.about_file(path).vectors[0].norm for path in paths]\n"
         "    assert store.check(paths) == []\n"
         "print([name for name in ('numpy', 'faiss', 'tantivy') if name in sys.modules])\n"
     )

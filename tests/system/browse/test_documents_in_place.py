@@ -120,13 +120,13 @@ def test_the_filter_finds_a_heading_that_was_changed(notes):
 
 def test_a_document_is_shown_with_its_sections_and_tags(notes):
     """A line leads to the section that holds it."""
-    found = notes.about("garden/Beans.md")
+    found = notes.about_file("garden/Beans.md")
     part = found.part_at(7, "")
     assert part == 1
     section = found.section(part)
     assert found.body[section.start : section.end].startswith("## Sowing")
     assert found.part_at(99, "") is None
-    assert notes.about("Home.md").tags == ("house",)
+    assert notes.about_file("Home.md").tags == ("house",)
 
 
 def test_neighbours_of_a_section_are_sections(notes):
