@@ -16,11 +16,14 @@ from filestore.opened import OpenStore, StrPath
 from filestore.sidecar.refusals import refuse_in_place
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from filestore.browse.duplicates import Duplicates
     from filestore.browse.file import Shown
     from filestore.browse.links import Links
     from filestore.browse.similar import Similar
     from filestore.chunks.reconstruct import Reconstruction
+    from filestore.enrich.run import EnrichPlan, EnrichReport
     from filestore.fulltext import Syntax
     from filestore.history.batch import Group, State
     from filestore.ingest.add import AddReport
@@ -355,6 +358,54 @@ class Store(OpenStore):
         from filestore.history import backup_store
 
         return backup_store.list_groups(self.places.undo)
+
+    def enrich(
+        self,
+        *resources: str,
+        questions: int | None = 3,
+        summaries: bool = True,
+        refresh: bool = False,
+        budget: int | None = None,
+        generator: str | None = None,
+        stop: "Event | None" = None,
+        on_progress: OnProgress = ignore,
+    ) -> "EnrichReport":
+        """Make questions and summaries, and write them as files; see `request.enrich`.
+
+        Args:
+            resources: Their names; none for all.
+            questions: How many for each text; None for none.
+            summaries: Whether texts that belong together get one.
+            refresh: Whether only what is out of date is made again.
+            budget: The most tokens; None for as many as it takes.
+            generator: Another one than the store's, such as ``openai:MODEL``.
+            stop: Set when no more is to be begun.
+            on_progress: Called with the progress.
+        """
+        from filestore.enrich import request
+        from filestore.enrich.run import Wish
+
+        wish = Wish(resources, questions, summaries, refresh, budget=budget)
+        self.close()
+        return request.enrich(
+            self._parts, wish, generator=generator, stop=stop, on_progress=on_progress
+        )
+
+    def plan_enrich(
+        self,
+        *resources: str,
+        questions: int | None = 3,
+        summaries: bool = True,
+        refresh: bool = False,
+        generator: str | None = None,
+        on_progress: OnProgress = ignore,
+    ) -> "EnrichPlan":
+        """What `enrich` would make and take; changes nothing, and asks nobody."""
+        from filestore.enrich import request
+        from filestore.enrich.run import Wish
+
+        wish = Wish(resources, questions, summaries, refresh)
+        return request.plan(self._parts, wish, generator=generator, on_progress=on_progress)
 
     def search(
         self,

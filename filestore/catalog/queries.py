@@ -127,7 +127,9 @@ def chunk_paths(catalog: Catalog, resource: str) -> list[bytes]:
 
 def generated_count(catalog: Catalog, resource: str) -> int:
     """How many files of a resource were made from a source."""
-    statement = "SELECT count(*) FROM files WHERE resource = ? AND origin IS NOT NULL AND kind <> 'summary'"
+    statement = (
+        "SELECT count(*) FROM files WHERE resource = ? AND origin IS NOT NULL AND kind <> 'summary'"
+    )
     return int(catalog.rows(statement, (resource,))[0][0])
 
 

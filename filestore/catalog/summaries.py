@@ -83,3 +83,29 @@ def _row(values: tuple[bytes, bytes, bytes, int, int]) -> ChildRow:
         in_step=bool(in_step),
         is_there=bool(is_there),
     )
+
+
+def body_keys(catalog: Catalog, resource: str) -> dict[int, bytes]:
+    """File id to the embedding key of the body of every indexed chunk file of a resource."""
+    found = catalog.connection.execute(
+        "SELECT files.id, vectors.key FROM files JOIN parts ON parts.file = files.id"
+        " JOIN vectors ON vectors.id = parts.vector"
+        " WHERE files.resource = ? AND files.state = '' AND parts.part = 0",
+        (resource,),
+    )
+    return dict(found.fetchall())
+
+
+def sample_of_keys(catalog: Catalog, most: int) -> list[bytes]:
+    """Embedding keys of some embedded bodies of chunks, by key: a fair choice, the same anywhere.
+
+    A key is a hash: the smallest ones are as good as drawn at random.
+    """
+    found = catalog.connection.execute(
+        "SELECT DISTINCT vectors.key FROM vectors JOIN parts ON parts.vector = vectors.id"
+        " JOIN files ON files.id = parts.file"
+        " WHERE embedded <> 0 AND part = 0 AND state = '' AND kind <> 'summary'"
+        " ORDER BY vectors.id LIMIT ?",
+        (most,),
+    )
+    return [key for (key,) in found]

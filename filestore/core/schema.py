@@ -26,6 +26,17 @@ SHAPES: Final[dict[str, str]] = {
     "AddReport": "added:[Outcome] updated:[Outcome] unchanged:[Outcome] failed:[Outcome]"
     " conflicts:[Conflict]" + _EMBEDDED + " not_embedded?=problem:Problem"
     " ignored?:number other?:number skipped?:[Passed]",
+    "EnrichPlan": "planned:number questions:number summaries:number removed:number tokens:number"
+    " tokens_in:number tokens_out:number from_cache:number cost:number|null seconds:number|null"
+    " failed:[text] kept:[KeptFile] generator:text threshold?=threshold.value:number notes:[text]",
+    "EnrichReport": "planned:number questions:number summaries:number removed:number tokens:number"
+    " tokens_in=bill.tokens_in:number tokens_out=bill.tokens_out:number made=bill.made:number"
+    " from_cache=bill.from_cache:number left=bill.left:number failed:[FailedTask] kept:[KeptFile]"
+    " generator:text threshold?=threshold.value:number notes:[text] undo:text"
+    + _EMBEDDED
+    + " problem?:Problem",
+    "KeptFile": "path:below reason:text",
+    "FailedTask": "path:text kind:text error:text",
     "UpdateReport": "added:[Outcome] updated:[Outcome] removed:[Outcome] unchanged:[Outcome]"
     " failed:[Outcome] conflicts:[Conflict] plan:UpdatePlan"
     + _EMBEDDED

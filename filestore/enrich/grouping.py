@@ -2,9 +2,9 @@
 
 One rule: a group hangs on the texts alone, not on the order in which they came or lie.
 
-Average linkage over the nearest neighbours, merged best first (R. Sokal, C. Michener, "A statistical
-method for evaluating systematic relationships", 1958): for rows of length 1 the mean cosine between
-two groups is the product of their sums over the product of their sizes.
+Average linkage over the nearest neighbours, merged best first (R. Sokal, C. Michener, "A
+statistical method for evaluating systematic relationships", 1958): for rows of length 1 the mean
+cosine between two groups is the product of their sums over the product of their sizes.
 """
 
 from __future__ import annotations

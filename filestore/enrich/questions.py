@@ -43,10 +43,8 @@ def merged(chunk: Chunk | None, text: str, made: Sequence[str]) -> Questions:
     taken_out = [mark for mark in (origin.made if origin else ()) if mark not in marks]
     fresh = [one for one in dict.fromkeys(made) if one not in own]
     kept = [one for one in fresh if text_mark(one) not in taken_out]
-    if set(kept) | set(own) == set(there):
-        questions = tuple(there)
-    else:
-        questions = (*own, *kept)
+    is_same = {*own, *kept} == set(there)
+    questions = tuple(there) if is_same else (*own, *kept)
     all_made = dict.fromkeys([*taken_out, *map(text_mark, kept)])
     return Questions(
         questions=questions,

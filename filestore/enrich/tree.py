@@ -203,9 +203,7 @@ class _Planning:
         total = sum((node.sum for node in nodes[1:]), nodes[0].sum)
         return _Node(wanted, wanted.place, wanted.key, total, SUMMARY_TOKENS)
 
-    def _groups_there(
-        self, level: int, vectors: NDArray[np.float32]
-    ) -> dict[ChunkPath, list[int]]:
+    def _groups_there(self, level: int, vectors: NDArray[np.float32]) -> dict[ChunkPath, list[int]]:
         """The summaries of a level to the nodes that still belong to them, two at least."""
         by_path: dict[ChunkPath, list[int]] = {}
         by_key: dict[bytes, int] = {}

@@ -280,7 +280,7 @@ def _spaced(sentences: Sequence[str], language: str) -> list[Phrase]:
     found: list[Phrase] = []
     for key, count in counts.items():
         parts = key.split()
-        weight = max(words[part] for part in parts if part not in stop) if parts else 0
+        weight = max((words[part] for part in parts if part not in stop), default=0)
         is_name = key in names
         if not is_name and count < 2 and (weight < 2 or len(parts) < 2):
             continue

@@ -166,7 +166,7 @@ class Lineage:
         found = {path: (one.origin, one.source) for path, one in known.items()}
         if self._catalog.record_data(record_path) == record.data:
             rows = self._catalog.files_of(prefix) if prefix else self._catalog.files_from(sources)
-            found |= {row.path: (row.origin, row.source) for row in rows if _can_be_lost(row)}
+            found |= {row.path: (row.origin or "", row.source) for row in rows if _can_be_lost(row)}
         return [
             Lost(path=path, origin=origin or "", source=source)
             for path, (origin, source) in sorted(found.items())

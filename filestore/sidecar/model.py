@@ -31,6 +31,7 @@ from filestore.embed.models import DEFAULT_MODEL
 from filestore.git.repository import work_tree
 
 if TYPE_CHECKING:
+    from filestore.generate import Generator
     from filestore.rerank import Reranker
 
 PREFERRED: Final = ("onnx", "sentence-transformers")
@@ -135,6 +136,29 @@ class StoreModel:
     def reaches(self) -> str | None:
         """The service that the settings would send texts to."""
         return reaches_out(self._settings.embedder, self._settings.model)
+
+    def generator(self, name: str | None = None) -> "Generator":
+        """Open a generator, the store's own unless another is named; see `open_generator`."""
+        from filestore.generate import GeneratorChoice, open_generator
+
+        choice = GeneratorChoice(
+            name=name or self._settings.generator.name,
+            options=self._settings.generator,
+            machine=self._machine(),
+            root=self._root,
+            embedder=self._required,
+        )
+        return open_generator(choice)
+
+    def _required(self) -> Embedder:
+        """The embedder.
+
+        Raises:
+            FilestoreError: What says why there is none.
+        """
+        if self.embedder is None:
+            raise self.why_not
+        return self.embedder
 
     def reranker(self, name: str) -> "Reranker":
         """Open a reranker, once; see `open_reranker`, which says what is raised."""

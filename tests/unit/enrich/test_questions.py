@@ -26,7 +26,9 @@ def test_generated_questions_are_known_as_such() -> None:
 
 def test_a_persons_question_is_never_overwritten() -> None:
     """One that was there before, and one that was changed."""
-    mine = chunk_file.parse(chunk_file.update(chunk_file.generate(body="A.\n"), questions=["Mine?"]))
+    mine = chunk_file.parse(
+        chunk_file.update(chunk_file.generate(body="A.\n"), questions=["Mine?"])
+    )
     found = merged(mine, "A.", ["What?", "Why?"])
     assert found.questions == ("Mine?", "What?", "Why?")
     after = chunk("A.\n", found, ("Mine?", "What exactly?", "Why?"))

@@ -1,0 +1,187 @@
+"""Make questions and summaries, and keep them as files that can be read, corrected and merged."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
+from filestore.core.errors import RefusedError
+from filestore.core.paths import CHUNKS
+from filestore.core.safe_text import safe_text, shown_path
+
+if TYPE_CHECKING:
+    from filestore.enrich.run import EnrichPlan, EnrichReport, Kept
+    from filestore.store import Store
+
+EXAMPLE = "filestore enrich handbook --questions 3 --summaries"
+_SHOWN = 10
+_DEFAULT_QUESTIONS = 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument(
+        "resources", nargs="*", metavar="RESOURCE", help="only these (default: all)"
+    )
+    parser.add_argument(
+        "--questions",
+        type=int,
+        metavar="N",
+        help="make at most N questions for each text; alone: no summaries (default: 3)",
+    )
+    parser.add_argument(
+        "--summaries",
+        action="store_true",
+        help="summarise texts that belong together; alone: no questions",
+    )
+    parser.add_argument(
+        "--refresh", action="store_true", help="make again only what is out of date"
+    )
+    parser.add_argument("--plan", action="store_true", help="only show what it would take")
+    parser.add_argument(
+        "--budget", type=int, metavar="TOKENS", help="begin nothing beyond so many tokens"
+    )
+    parser.add_argument(
+        "--generator", metavar="G", help="extractive, or openai:MODEL (default: the store's)"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def run(options: Any) -> int:
+    """Plan, ask where it costs something, make and write."""
+    wanted: dict[str, Any] = {"questions": _questions(options), "summaries": _summaries(options)}
+    wanted |= {"refresh": options.refresh, "generator": options.generator}
+    with _context.open_store(options) as store:
+        if options.plan or not store.model.generator(options.generator).is_free:
+            plan = _planned(store, options, wanted)
+            if options.plan:
+                return _print_plan(plan, as_json=options.json)
+            if plan.planned and not options.yes:
+                _ask(plan, options)
+        with _diagnostics.ProgressBar() as on_progress:
+            report = store.enrich(
+                *options.resources, budget=options.budget, on_progress=on_progress, **wanted
+            )
+    if options.json:
+        _output.write_json(report.to_dict())
+    else:
+        _words(report)
+    return _exit_code(report)
+
+
+def _questions(options: Any) -> int | None:
+    """None where only summaries are asked for."""
+    if options.questions is not None:
+        return int(options.questions)
+    return None if options.summaries else _DEFAULT_QUESTIONS
+
+
+def _summaries(options: Any) -> bool:
+    return options.summaries or options.questions is None
+
+
+def _planned(store: "Store", options: Any, wanted: dict[str, Any]) -> "EnrichPlan":
+    with _diagnostics.ProgressBar() as on_progress:
+        return store.plan_enrich(*options.resources, on_progress=on_progress, **wanted)
+
+
+def _print_plan(plan: "EnrichPlan", *, as_json: bool) -> int:
+    if as_json:
+        _output.write_json(plan.to_dict())
+    else:
+        _plan_words(plan, _output.line)
+    return 0
+
+
+def _plan_words(plan: "EnrichPlan", line: Any) -> None:
+    line(f"generator {safe_text(plan.generator, keep_newlines=False)}")
+    line(f"questions for {_output.count(plan.questions, 'text')}")
+    line(_output.count(plan.summaries, "summary", "summaries"))
+    if plan.removed:
+        line(f"{_output.count(plan.removed, 'summary', 'summaries')} to be removed")
+    if plan.from_cache:
+        line(f"{plan.from_cache:,} of them from cache")
+    line(_price(plan))
+    if plan.threshold is not None:
+        _output.wrapped("", [str(plan.threshold)])
+    _kept(plan.kept, line)
+    for note in plan.notes:
+        line(safe_text(note, keep_newlines=False))
+
+
+def _price(plan: "EnrichPlan") -> str:
+    if plan.is_free:
+        return "runs here: costs nothing"
+    words = f"about {plan.tokens_in:,} tokens in, at most {plan.tokens_out:,} out"
+    if plan.seconds is not None:
+        words += f"; some {max(1, round(plan.seconds / 60)):,} min"
+    if plan.cost is None:
+        return f"{words}; no price is set: price_in, price_out under [generator]"
+    return f"{words}; {plan.cost:,.2f} by the prices in filestore.toml"
+
+
+def _ask(plan: "EnrichPlan", options: Any) -> None:
+    """Ask before anything is paid for.
+
+    Raises:
+        RefusedError: Nobody can be asked, or the answer is no.
+    """
+    if options.json or not sys.stdin.isatty():
+        raise RefusedError(
+            f"{plan.planned:,} requests to {plan.generator}: nobody can be asked",
+            remedy="look with --plan, then add --yes",
+        )
+    _plan_words(plan, _diagnostics.say)
+    sys.stderr.write("make them? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise RefusedError("nothing was made", remedy="answer y, or use --yes")
+
+
+def _words(report: "EnrichReport") -> None:
+    if report.threshold is not None:
+        _output.wrapped("", [str(report.threshold)])
+    _output.line(
+        f"questions in {_output.count(report.questions, 'file')},"
+        f" {_output.count(report.summaries, 'summary', 'summaries')} written"
+        + (f", {report.removed:,} removed" if report.removed else "")
+    )
+    if report.tokens:
+        _output.line(f"{report.bill.tokens_in:,} tokens in, {report.bill.tokens_out:,} out")
+    if report.bill.from_cache:
+        _output.line(f"{report.bill.from_cache:,} results from cache")
+    _output.line(_output.embedded(report.embedded, report.reused))
+    _kept(report.kept, _output.line)
+    for note in report.notes:
+        _diagnostics.say(safe_text(note, keep_newlines=False))
+    for failed in report.failed[:_SHOWN]:
+        _diagnostics.say(f"failed {shown_path(failed['path'])} ({failed['kind']}):")
+        for line in _output.folded(f"    {safe_text(failed['error'])}", indent=4):
+            _diagnostics.say(line)
+    if len(report.failed) > _SHOWN:
+        _diagnostics.say(f"    … and {len(report.failed) - _SHOWN:,} more; --json lists them all")
+    if report.bill.left:
+        _diagnostics.say(
+            f"{_output.count(report.bill.left, 'task')} left: run the command again;"
+            " what was made is kept"
+        )
+    if report.undo:
+        _output.line(f"take it back with: filestore undo {report.undo}")
+
+
+def _kept(kept: "list[Kept]", line: Any) -> None:
+    for one in kept[:_SHOWN]:
+        line(f"kept {shown_path(CHUNKS.store_path(one.path))}: {one.reason}")
+    if len(kept) > _SHOWN:
+        line(f"    … and {len(kept) - _SHOWN:,} more; --json lists them all")
+
+
+def _exit_code(report: "EnrichReport") -> int:
+    if report.problem is not None:
+        _diagnostics.say(f"{report.problem.message}")
+        if report.problem.remedy:
+            _diagnostics.say(f"try: {report.problem.remedy}")
+        return report.problem.exit_code
+    if not report.failed:
+        return 0
+    return EXIT_PARTIAL if report.questions or report.summaries else 3

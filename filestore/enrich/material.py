@@ -1,0 +1,148 @@
+"""What a resource has: its texts with their vectors, its chunk files, its summaries. Reads only.
+
+Taken from the catalog, in which a text and its hash belong together; what is on disk is held
+against it when a file is written. One rule: a text stands for all files that have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filestore.catalog import FileRow, summaries
+from filestore.chunks import chunk_file
+from filestore.chunks.chunk_file import Chunk
+from filestore.chunks.observation import INDEXED
+from filestore.core.paths import TOP, ChunkPath, folder_of
+from filestore.enrich.tree import Leaf, Present
+from filestore.sidecar.snapshot import StoreSnapshot
+from filestore.sidecar.summary_tree import SummaryTree
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(slots=True, kw_only=True)
+class ChunkFile:
+    """A chunk file or a summary, as it was indexed last."""
+
+    path: ChunkPath
+    data: bytes
+    chunk: Chunk
+
+    def take(self, data: bytes) -> None:
+        """Note that the file was written."""
+        self.data, self.chunk = data, chunk_file.parse(data)
+
+    @property
+    def text(self) -> str:
+        """What is embedded of it, questions aside."""
+        return chunk_file.embed_text(self.chunk.headings, self.chunk.body)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """One resource."""
+
+    resource: str
+    folder: ChunkPath
+    """Where its new summaries go."""
+    source: str | None
+    """What its summaries name as their source where the layout needs one."""
+    title: str
+    chunks: Mapping[ChunkPath, ChunkFile]
+    """In reading order."""
+    summaries: Mapping[ChunkPath, ChunkFile]
+    leaves: tuple[Leaf, ...]
+    """Each text once, in reading order; those without a vector are left out."""
+    vectors: NDArray[np.float32]
+    """Theirs, ``(n, dim) float32, rows of length 1``."""
+    without_vector: int
+    present: tuple[Present, ...]
+
+
+def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Material:
+    """Read one resource from the catalog."""
+    catalog = snapshot.catalog
+    rows = [row for row in catalog.files_of(resource) if row.state == INDEXED]
+    rows.sort(key=lambda row: chunk_file.sort_key(row.position, row.path))
+    files = {row.path: _read(snapshot, row) for row in rows}
+    kinds = {row.path: row.kind for row in rows}
+    chunks = {path: file for path, file in files.items() if kinds[path] != "summary"}
+    made = {path: file for path, file in files.items() if kinds[path] == "summary"}
+    keys = summaries.body_keys(catalog, resource)
+    wanted = {row.path: keys[row.id] for row in rows if row.path in chunks and row.id in keys}
+    leaves, vectors, lacking = _leaves(snapshot, wanted, chunks)
+    return Material(
+        resource=resource,
+        folder=_folder(snapshot, resource, rows),
+        source=_source(snapshot, resource),
+        title=_title(resource, chunks.values()),
+        chunks=chunks,
+        summaries=made,
+        leaves=leaves,
+        vectors=vectors,
+        without_vector=lacking,
+        present=tuple(_present(tree, path) for path in made if tree.is_summary(path)),
+    )
+
+
+def _read(snapshot: StoreSnapshot, row: FileRow) -> ChunkFile:
+    data = snapshot.catalog.content(row.id) or b""
+    return ChunkFile(path=row.path, data=data, chunk=chunk_file.parse(data))
+
+
+def _leaves(
+    snapshot: StoreSnapshot,
+    keys: Mapping[ChunkPath, bytes],
+    files: Mapping[ChunkPath, ChunkFile],
+) -> tuple[tuple[Leaf, ...], NDArray[np.float32], int]:
+    import numpy as np
+
+    first: dict[bytes, ChunkPath] = {}
+    for path, key in keys.items():
+        first.setdefault(key, path)
+    embedder, embeddings = snapshot.embedder, snapshot.embeddings
+    if embedder is None or embeddings is None or not first:
+        return (), np.zeros((0, 1), dtype=np.float32), len(first)
+    vectors, found = embeddings.get(embedder.fingerprint, list(first))
+    leaves = [
+        Leaf(path=path, key=key, tokens=embedder.count_tokens(files[path].text))
+        for (key, path), is_there in zip(first.items(), found.tolist(), strict=True)
+        if is_there
+    ]
+    return tuple(leaves), vectors[found], len(first) - len(leaves)
+
+
+def _folder(snapshot: StoreSnapshot, resource: str, rows: Sequence[FileRow]) -> ChunkPath:
+    """The top folder of its files; the top itself where files lie there."""
+    if snapshot.layout.name == "flat":
+        return TOP
+    tops = {ChunkPath(folder_of(row.path).partition("/")[0]) for row in rows}
+    return min(tops) if tops else ChunkPath(resource)
+
+
+def _source(snapshot: StoreSnapshot, resource: str) -> str | None:
+    if snapshot.layout.name != "flat":
+        return None
+    owners = snapshot.catalog.sources_of_resources()
+    return next((source for source, name in owners.items() if name == resource), None)
+
+
+def _title(resource: str, chunks: Iterable[ChunkFile]) -> str:
+    """What the first text stands under, else what the resource is called."""
+    first = next(iter(chunks), None)
+    return first.chunk.headings[0] if first is not None and first.chunk.headings else resource
+
+
+def _present(tree: SummaryTree, path: ChunkPath) -> Present:
+    children: dict[ChunkPath, set[bytes]] = {}
+    for child in tree.children(path):
+        children.setdefault(child.path, set()).add(child.key)
+    return Present(
+        path=path,
+        level=tree.level(path),
+        children={child: frozenset(keys) for child, keys in children.items()},
+    )

@@ -1,0 +1,99 @@
+"""Enriching as it is asked for: the store brought up to date, the generator and its cache opened.
+
+One rule: one run at a time. Two would pay for the same results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from filestore.core.errors import UsageError
+from filestore.core.progress import OnProgress, ignore
+from filestore.enrich.run import Enriching, EnrichPlan, EnrichReport, Wish
+from filestore.fs.lock import writer_lock
+from filestore.generate.base import MOST_QUESTIONS
+from filestore.generate.cache import NAME, GeneratedCache
+from filestore.git import repository
+from filestore.sidecar import recover
+from filestore.sidecar.refusals import refuse_in_place
+from filestore.sync.run import Wanted, catch_up
+
+if TYPE_CHECKING:
+    from filestore.sidecar.session import Parts
+
+LOCK: Final = "enrich.lock"
+
+
+def plan(
+    parts: Parts, wish: Wish, *, generator: str | None = None, on_progress: OnProgress = ignore
+) -> EnrichPlan:
+    """What enriching would take; changes nothing, and asks nobody.
+
+    Raises:
+        UnknownGenerator: There is no such generator.
+        UnknownResourceError: There is no such resource.
+        EndpointUntrusted: The generator would reach what this store may not.
+    """
+    _check(parts, wish)
+    opened = parts.model.generator(generator)
+    asked = replace(wish, replace=generator is not None)
+    with GeneratedCache.open(_cache(parts)) as cache:
+        return Enriching(parts, opened, asked, on_progress=on_progress).plan(cache)
+
+
+def enrich(
+    parts: Parts,
+    wish: Wish,
+    *,
+    generator: str | None = None,
+    stop: threading.Event | None = None,
+    on_progress: OnProgress = ignore,
+) -> EnrichReport:
+    """Sync, then make and write what is wanted. What fails is in the report, the rest goes on.
+
+    Args:
+        parts: Of the store.
+        wish: What is asked for.
+        generator: Another one than the store's.
+        stop: Set when no more is to be begun.
+        on_progress: Called with the progress.
+
+    Raises:
+        As `plan`, and:
+        GitBusyError: A merge, rebase or the like is under way.
+        LockedError: Another writer holds the store, or another run is under way.
+        WriteFailedError: The disk refused; what was written before stays.
+    """
+    _check(parts, wish)
+    repository.refuse_during_operation(parts.places.root)
+    parts.model.ask()
+    opened = parts.model.generator(generator)
+    catch_up(parts, Wanted(), on_progress)
+    asked = replace(wish, replace=generator is not None)
+    with _alone(parts), GeneratedCache.open(_cache(parts)) as cache:
+        return Enriching(parts, opened, asked, stop=stop, on_progress=on_progress).run(cache)
+
+
+def _check(parts: Parts, wish: Wish) -> None:
+    refuse_in_place(parts.places, "enrich")
+    if wish.questions is not None and not 1 <= wish.questions <= MOST_QUESTIONS:
+        raise UsageError(f"--questions must be 1 to {MOST_QUESTIONS}, found {wish.questions}")
+    if wish.budget is not None and wish.budget < 0:
+        raise UsageError(f"--budget must not be negative, found {wish.budget}")
+
+
+def _cache(parts: Parts) -> str:
+    return os.path.join(parts.places.sidecar, NAME)
+
+
+@contextlib.contextmanager
+def _alone(parts: Parts) -> Iterator[None]:
+    recover.make_sidecar(parts.places)
+    path = os.path.join(parts.places.sidecar, LOCK)
+    with writer_lock(path, command="filestore enrich", on_wait=parts.on_wait):
+        yield

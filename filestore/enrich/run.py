@@ -1,0 +1,610 @@
+"""Enriching a store: a plan of what is wanted, then questions and summaries, level by level.
+
+The generator works without the store's lock; files are written under it, a level at a time, each
+held against what was indexed. One rule: what is made stays, whatever happens next: results lie in
+the cache, levels that are written are whole, and all of one run is undone together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from filestore.catalog import summaries as summary_rows
+from filestore.chunks import chunk_file
+from filestore.core.errors import FilestoreError
+from filestore.core.paths import ChunkPath, inside
+from filestore.core.progress import OnProgress, Progress, ignore
+from filestore.core.schema import JsonObject
+from filestore.enrich import grouping, writing
+from filestore.enrich.jobs import Bill, Job, Workshop, estimated
+from filestore.enrich.material import ChunkFile, Material, gather
+from filestore.enrich.questions import are_stale, count_made
+from filestore.enrich.tree import (
+    SUMMARY_TOKENS,
+    Leaf,
+    Limits,
+    Member,
+    TreePlan,
+    Wanted,
+    find_root,
+    plan_tree,
+)
+from filestore.enrich.write import Writer
+from filestore.generate import Generator, Made, Price, Task
+from filestore.generate.cache import GeneratedCache
+from filestore.sidecar.snapshot import StoreSnapshot
+from filestore.sidecar.summary_tree import SummaryTree
+
+if TYPE_CHECKING:
+    from filestore.sidecar.session import Parts
+
+DEFAULT_QUESTIONS: Final = 3
+WAVE: Final = 5_000
+"""Resources are taken together until they have so many chunks."""
+_SECONDS_PER_REQUEST: Final = 3.0
+_REQUESTS_AT_ONCE: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for."""
+
+    resources: tuple[str, ...] = ()
+    """Their names; none for all."""
+    questions: int | None = DEFAULT_QUESTIONS
+    """How many for each text; None for none."""
+    summaries: bool = True
+    refresh: bool = False
+    """Whether only what is out of date is made again."""
+    replace: bool = False
+    """Whether summaries that another generator made are made anew."""
+    budget: int | None = None
+    """Tokens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A file that stays as it is, and why."""
+
+    path: ChunkPath
+    reason: str
+
+
+@dataclass(slots=True, kw_only=True)
+class EnrichPlan(JsonObject):
+    """What enriching would take; nothing was made for it."""
+
+    generator: str = ""
+    is_free: bool = True
+    threshold: grouping.Threshold | None = None
+    questions: int = 0
+    """Texts that questions are to be made for."""
+    summaries: int = 0
+    removed: int = 0
+    from_cache: int = 0
+    """Tasks among them whose result is there."""
+    tokens_in: int = 0
+    """An estimate: what a level says is known only when it is written."""
+    tokens_out: int = 0
+    price: Price | None = None
+    kept: list[Kept] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def planned(self) -> int:
+        """Tasks for the generator."""
+        return self.questions + self.summaries - self.from_cache
+
+    @property
+    def tokens(self) -> int:
+        """In and out."""
+        return self.tokens_in + self.tokens_out
+
+    @property
+    def cost(self) -> float | None:
+        """By the prices of the settings; None where nobody said."""
+        bill = Bill(tokens_in=self.tokens_in, tokens_out=self.tokens_out)
+        return 0.0 if self.is_free else bill.cost(self.price)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long a service would take, at a guess; None for a generator that runs here."""
+        if self.is_free:
+            return None
+        return self.planned * _SECONDS_PER_REQUEST / _REQUESTS_AT_ONCE
+
+
+@dataclass(slots=True, kw_only=True)
+class EnrichReport(JsonObject):
+    """What enriching did."""
+
+    generator: str = ""
+    threshold: grouping.Threshold | None = None
+    questions: int = 0
+    """Files that have new questions."""
+    summaries: int = 0
+    """Summaries that were written."""
+    removed: int = 0
+    bill: Bill = field(default_factory=Bill)
+    failed: list[dict[str, str]] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    undo: str = ""
+    embedded: int = 0
+    reused: int = 0
+    problem: FilestoreError | None = None
+    """Why it ended early."""
+
+    @property
+    def planned(self) -> int:
+        """Tasks that the generator was given, or would have been."""
+        return self.bill.made + len(self.bill.failed) + self.bill.left
+
+    @property
+    def tokens(self) -> int:
+        """As the service counted them, in and out."""
+        return self.bill.tokens_in + self.bill.tokens_out
+
+
+@dataclass(slots=True)
+class _Text:
+    """A text that a summary is made from."""
+
+    path: ChunkPath
+    text: str
+
+
+@dataclass(slots=True, eq=False)
+class _Resource:
+    material: Material
+    tree: TreePlan
+    files: dict[int, ChunkFile] = field(default_factory=dict)
+    """By identity of the wanted summary: as it is, or as it was just made."""
+    failed: set[int] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+
+
+class Enriching:
+    """One run over the resources of a store."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        generator: Generator,
+        wish: Wish,
+        *,
+        stop: threading.Event | None = None,
+        on_progress: OnProgress = ignore,
+    ) -> None:
+        self._parts = parts
+        self._generator = generator
+        self._wish = wish
+        self._stop = stop or threading.Event()
+        self._on_progress = on_progress
+        self._threshold: grouping.Threshold | None = None
+        self.kept: dict[ChunkPath, Kept] = {}
+        self.notes: list[str] = []
+
+    # The plan
+
+    def plan(self, cache: GeneratedCache) -> EnrichPlan:
+        """What it would take; changes nothing, and asks nobody."""
+        found = EnrichPlan(
+            generator=self._generator.name,
+            is_free=self._generator.is_free,
+            price=self._generator.price,
+        )
+        workshop = self._workshop(cache)
+        for wave in self._waves():
+            jobs = [job for one in wave for job in self._question_jobs(one)]
+            found.questions += len(jobs)
+            self._estimate(found, workshop, [job.task for job in jobs])
+            for resource in wave:
+                self._estimate_summaries(found, workshop, resource)
+        found.threshold = self._threshold
+        found.kept, found.notes = list(self.kept.values()), self.notes
+        return found
+
+    def _estimate(self, found: EnrichPlan, workshop: Workshop, tasks: Sequence[Task]) -> None:
+        fresh = [task for task in tasks if workshop.known(task) is None]
+        found.from_cache += len(tasks) - len(fresh)
+        tokens_in, tokens_out = estimated(self._generator, fresh)
+        found.tokens_in += tokens_in
+        found.tokens_out += tokens_out
+
+    def _estimate_summaries(
+        self, found: EnrichPlan, workshop: Workshop, resource: _Resource
+    ) -> None:
+        found.removed += len(self._removable(resource))
+        for wanted in resource.tree.summaries:
+            job = self._summary_job(resource, wanted)
+            if isinstance(job, ChunkFile):
+                resource.files[id(wanted)] = job
+                continue
+            found.summaries += 1
+            if job is None:
+                # What it is made from is not written yet.
+                tokens = sum(
+                    member.tokens if isinstance(member, Leaf) else SUMMARY_TOKENS
+                    for member in wanted.members
+                )
+                found.tokens_in += 0 if self._generator.is_free else tokens
+                found.tokens_out += 0 if self._generator.is_free else SUMMARY_TOKENS
+                continue
+            made = workshop.known(job.task)
+            if made is None:
+                self._estimate(found, workshop, [job.task])
+            else:
+                found.from_cache += 1
+                self._take(resource, wanted, made)
+
+    # The work
+
+    def run(self, cache: GeneratedCache) -> EnrichReport:
+        """Make what is wanted, and write it."""
+        report = EnrichReport(generator=self._generator.name)
+        workshop = self._workshop(cache)
+        writer = Writer(self._parts, on_progress=self._on_progress)
+        report.bill = workshop.bill
+        try:
+            for wave in self._waves():
+                self._questions(wave, workshop, writer, report)
+                self._summaries(wave, workshop, writer, report)
+                if self._stop.is_set():
+                    break
+        except FilestoreError as error:
+            report.problem = error
+        report.threshold = self._threshold
+        report.kept, report.notes = list(self.kept.values()), self.notes
+        report.failed = [
+            {"path": self._shown(one.path), "kind": one.kind, "error": one.error.message}
+            for one in workshop.bill.failed
+        ] + [
+            {"path": self._shown(path), "kind": "write", "error": reason}
+            for path, reason in writer.left
+        ]
+        report.undo = writer.group
+        report.embedded, report.reused = writer.embedded, writer.reused
+        return report
+
+    def _questions(
+        self,
+        wave: Sequence[_Resource],
+        workshop: Workshop,
+        writer: Writer,
+        report: EnrichReport,
+    ) -> None:
+        files = {file.path: file for one in wave for file in _all_files(one.material)}
+        jobs = [job for one in wave for job in self._question_jobs(one)]
+        with _kept_on_error(workshop, jobs, "asking questions") as results:
+            changes: dict[ChunkPath, bytes | None] = {}
+            for place, made in results.items():
+                file = files[jobs[place].path]
+                try:
+                    data = writing.with_questions(file, made.lines)
+                except (FilestoreError, ValueError) as error:
+                    writer.leave(file.path, str(error))
+                    continue
+                if data != file.data:
+                    changes[file.path] = data
+            before: dict[ChunkPath, bytes | None] = {path: files[path].data for path in changes}
+            written = writer.write(changes, before)
+            report.questions += len(written)
+            for path in written:
+                files[path].take(changes[path] or b"")
+
+    def _summaries(
+        self,
+        wave: Sequence[_Resource],
+        workshop: Workshop,
+        writer: Writer,
+        report: EnrichReport,
+    ) -> None:
+        if not self._wish.summaries:
+            return
+        levels = sorted({one.level for resource in wave for one in resource.tree.summaries})
+        for level in levels:
+            self._level(level, wave, workshop, writer, report)
+            if self._stop.is_set():
+                return
+        gone: dict[ChunkPath, bytes | None] = {
+            file.path: file.data for resource in wave for file in self._removable(resource)
+        }
+        report.removed += len(writer.write(dict.fromkeys(gone), gone))
+
+    def _level(
+        self,
+        level: int,
+        wave: Sequence[_Resource],
+        workshop: Workshop,
+        writer: Writer,
+        report: EnrichReport,
+    ) -> None:
+        jobs: list[Job] = []
+        owners: list[tuple[_Resource, Wanted]] = []
+        for resource in wave:
+            for wanted in resource.tree.summaries:
+                if wanted.level != level:
+                    continue
+                job = self._summary_job(resource, wanted)
+                if isinstance(job, ChunkFile):
+                    resource.files[id(wanted)] = job
+                elif job is not None:
+                    jobs.append(job)
+                    owners.append((resource, wanted))
+        with _kept_on_error(workshop, jobs, f"summarising, level {level}") as results:
+            changes: dict[ChunkPath, bytes | None] = {}
+            before: dict[ChunkPath, bytes | None] = {}
+            for place in sorted(results):
+                resource, wanted = owners[place]
+                there = resource.material.summaries.get(wanted.path) if wanted.path else None
+                try:
+                    file = self._take(resource, wanted, results[place])
+                except (FilestoreError, ValueError) as error:
+                    writer.leave(jobs[place].path, str(error))
+                    continue
+                if there is None or there.data != file.data:
+                    changes[file.path] = file.data
+                    before[file.path] = there.data if there else None
+            written = writer.write(changes, before)
+            report.summaries += len(written)
+            for place in results:
+                resource, wanted = owners[place]
+                if wanted.path in changes.keys() - written:
+                    # Nothing is made from what is not there.
+                    resource.files.pop(id(wanted), None)
+
+    def _take(self, resource: _Resource, wanted: Wanted, made: Made) -> ChunkFile:
+        """The file of a summary, from what was made."""
+        material = resource.material
+        texts = self._texts(resource, wanted.members)
+        assert texts is not None
+        there = material.summaries.get(wanted.path) if wanted.path else None
+        children = [writing.child_of(one.path, one.text) for one in texts]
+        data = writing.summary(
+            there,
+            made,
+            children,
+            level=wanted.level,
+            label=self._generator.label,
+            source=material.source,
+            asked=self._wish.questions is not None,
+        )
+        path = wanted.path or self._new_path(resource, wanted, [one.path for one in texts])
+        wanted.path = path
+        file = ChunkFile(path=path, data=data, chunk=chunk_file.parse(data))
+        resource.files[id(wanted)] = file
+        return file
+
+    def _new_path(
+        self, resource: _Resource, wanted: Wanted, children: Sequence[ChunkPath]
+    ) -> ChunkPath:
+        material = resource.material
+        if not resource.taken:
+            resource.taken |= self._taken(material.folder)
+        if self._parts.layout.name == "flat":
+            text = "\n".join(sorted(children))
+            name = chunk_file.flat_name(f"summary of {material.resource}", text, resource.taken)
+        else:
+            number = 1 + resource.tree.summaries.index(wanted)
+            name = chunk_file.summary_name(number, children, resource.taken)
+        resource.taken.add(name)
+        return inside(material.folder, name)
+
+    def _taken(self, folder: ChunkPath) -> set[str]:
+        try:
+            return set(os.listdir(os.path.join(self._parts.places.chunked, folder)))
+        except FileNotFoundError:
+            return set()
+
+    # What is wanted
+
+    def _question_jobs(self, resource: _Resource) -> Iterator[Job]:
+        """Texts that have no questions yet, or those of another text."""
+        material = resource.material
+        for file in material.chunks.values():
+            count = self._wanted_count(file)
+            if count:
+                yield Job(path=file.path, task=_question_task(file, material.title, count))
+        for file in material.summaries.values():
+            count = self._wanted_count(file)
+            # A generated one gets them with its text, unless that stays.
+            if count and (writing.is_a_persons(file.chunk) or file.chunk.questions_origin is None):
+                yield Job(path=file.path, task=_question_task(file, material.title, count))
+
+    def _wanted_count(self, file: ChunkFile) -> int:
+        count = self._wish.questions
+        if count is None or not file.chunk.body.strip():
+            return 0
+        if are_stale(file.chunk, file.text):
+            return max(count, count_made(file.chunk)) if self._wish.refresh else count
+        if self._wish.refresh:
+            return 0
+        origin = file.chunk.questions_origin
+        is_done = origin is not None and len(origin.made) >= count
+        return 0 if is_done else count
+
+    def _summary_job(self, resource: _Resource, wanted: Wanted) -> Job | ChunkFile | None:
+        """A task; the file that is there where it stays; None where a child is not written."""
+        texts = self._texts(resource, wanted.members)
+        there = resource.material.summaries.get(wanted.path) if wanted.path else None
+        if there is not None and writing.is_a_persons(there.chunk):
+            if texts is None or not _is_made_from(there, texts):
+                self._keep(there.path, "edited by hand; its texts changed")
+            return there
+        if texts is None:
+            return None
+        is_wanted_anew = self._wish.replace and (
+            there is not None and there.chunk.made_by != self._generator.label
+        )
+        if there is not None and _is_made_from(there, texts) and not is_wanted_anew:
+            return there
+        count = self._wish.questions or 0
+        if there is not None and self._wish.refresh:
+            count = max(count, count_made(there.chunk)) if count_made(there.chunk) else 0
+        cut = _cut(texts, self._generator)
+        task = Task(kind="summary", texts=cut, title=resource.material.title, count=count)
+        return Job(path=wanted.path or texts[0].path, task=task, is_new=there is None)
+
+    def _texts(self, resource: _Resource, members: Sequence[Member]) -> list[_Text] | None:
+        """What a summary is made from; None where a part of it is not there."""
+        found: list[_Text] = []
+        for member in members:
+            if isinstance(member, Leaf):
+                found.append(_Text(member.path, resource.material.chunks[member.path].text))
+            elif id(member) in resource.files:
+                file = resource.files[id(member)]
+                found.append(_Text(file.path, file.text))
+            else:
+                return None
+        return found
+
+    def _removable(self, resource: _Resource) -> list[ChunkFile]:
+        """Summaries of nothing that is there, which no person had a hand in."""
+        if not self._wish.summaries:
+            return []
+        found = []
+        for path in resource.tree.superfluous:
+            file = resource.material.summaries[path]
+            if writing.has_something_of_a_persons(file.chunk):
+                self._keep(path, "a person wrote in it; its group is no more")
+            else:
+                found.append(file)
+        return found
+
+    def _keep(self, path: ChunkPath, reason: str) -> None:
+        self.kept.setdefault(path, Kept(path=path, reason=reason))
+
+    def _shown(self, path: ChunkPath) -> str:
+        return self._parts.places.tree.store_path(path)
+
+    # What there is
+
+    def _workshop(self, cache: GeneratedCache) -> Workshop:
+        return Workshop(
+            self._generator,
+            cache,
+            budget=self._wish.budget,
+            stop=self._stop,
+            on_progress=self._on_progress,
+        )
+
+    def _waves(self) -> Iterator[list[_Resource]]:
+        """The resources, some at a time, each batch of one generation."""
+        with self._parts.looking(sound=True) as (snapshot, _):
+            names = self._names(snapshot)
+            limits = self._limits(snapshot)
+        while names:
+            wave: list[_Resource] = []
+            size = 0
+            with self._parts.looking(sound=True) as (snapshot, _):
+                tree = SummaryTree(summary_rows.all_children(snapshot.catalog))
+                while names and size < WAVE:
+                    material = gather(snapshot, tree, names.pop(0))
+                    size += len(material.chunks)
+                    wave.append(self._planned(material, limits))
+                    self._on_progress(Progress(stage="reading", done=size, total=None))
+            yield wave
+
+    def _names(self, snapshot: StoreSnapshot) -> list[str]:
+        from filestore.browse.file import resource_named
+
+        catalog = snapshot.catalog
+        if self._wish.resources:
+            names = (
+                resource_named(catalog, name, snapshot.places) for name in self._wish.resources
+            )
+            return list(dict.fromkeys(names))
+        return [name for name, _, count in catalog.resources() if count]
+
+    def _limits(self, snapshot: StoreSnapshot) -> Limits:
+        chosen = snapshot.settings.generator.threshold
+        if chosen is not None:
+            self._threshold = grouping.Threshold(value=chosen, texts=0)
+        elif self._wish.summaries:
+            self._threshold = self._choose(snapshot)
+        value = self._threshold.value if self._threshold else 1.0
+        return Limits(threshold=value, window=self._generator.window_tokens)
+
+    def _choose(self, snapshot: StoreSnapshot) -> grouping.Threshold:
+        import numpy as np
+
+        keys = summary_rows.sample_of_keys(snapshot.catalog, grouping.SAMPLE)
+        if snapshot.embedder is None or snapshot.embeddings is None:
+            return grouping.choose_threshold(np.zeros((0, 1), dtype=np.float32))
+        vectors, found = snapshot.embeddings.get(snapshot.embedder.fingerprint, keys)
+        return grouping.choose_threshold(vectors[found])
+
+    def _planned(self, material: Material, limits: Limits) -> _Resource:
+        if material.without_vector:
+            texts = (
+                "1 text" if material.without_vector == 1 else f"{material.without_vector:,} texts"
+            )
+            self.notes.append(
+                f"{material.resource or 'the top folder'}: {texts} without a vector left out;"
+                " 'filestore sync' embeds them"
+            )
+        is_wanted = self._wish.summaries and (material.present or not self._wish.refresh)
+        tree = TreePlan()
+        if is_wanted:
+            root = find_root(material.present)
+            tree = plan_tree(material.leaves, material.vectors, material.present, limits, root=root)
+        return _Resource(material, tree)
+
+
+@contextlib.contextmanager
+def _kept_on_error(
+    workshop: Workshop, jobs: Sequence[Job], stage: str
+) -> Iterator[dict[int, Made]]:
+    """What was made of some jobs, also where the service goes or a person interrupts."""
+    results: dict[int, Made] = {}
+    ended: BaseException | None = None
+    try:
+        workshop.work(jobs, results, stage=stage)
+    except (FilestoreError, KeyboardInterrupt) as error:
+        ended = error
+    yield results
+    if ended is not None:
+        raise ended
+
+
+def _all_files(material: Material) -> Iterable[ChunkFile]:
+    yield from material.chunks.values()
+    yield from material.summaries.values()
+
+
+def _question_task(file: ChunkFile, title: str, count: int) -> Task:
+    return Task(
+        kind="questions",
+        texts=(file.chunk.body,),
+        headings=file.chunk.headings,
+        title=title,
+        count=count,
+    )
+
+
+def _is_made_from(file: ChunkFile, texts: Sequence[_Text]) -> bool:
+    wanted = {(one.path, writing.child_of(one.path, one.text).key) for one in texts}
+    return {(child.path, child.key) for child in file.chunk.children} == wanted
+
+
+def _cut(texts: Sequence[_Text], generator: Generator) -> tuple[str, ...]:
+    """Texts that fit the window together: of those that do not, each its beginning."""
+    window = generator.window_tokens
+    sizes = [generator.count_tokens(one.text) for one in texts]
+    if sum(sizes) <= window:
+        return tuple(one.text for one in texts)
+    share = max(1, window // len(texts))
+    found = []
+    for one, size in zip(texts, sizes, strict=True):
+        text = one.text
+        while size > share and len(text) > 1:
+            text = text[: max(1, len(text) * share // size)]
+            size = generator.count_tokens(text)
+        found.append(text)
+    return tuple(found)
