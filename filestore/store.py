@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
 from filestore.config.settings import ModelOptions
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from filestore.browse.links import Links
     from filestore.browse.similar import Similar
     from filestore.chunks.reconstruct import Reconstruction
-    from filestore.enrich.run import EnrichPlan, EnrichReport
+    from filestore.enrich.plan import EnrichPlan, EnrichReport
+    from filestore.enrich.plan import Wanted as EnrichWanted
     from filestore.fulltext import Syntax
     from filestore.history.batch import Group, State
     from filestore.ingest.add import AddReport
@@ -362,49 +363,38 @@ class Store(OpenStore):
     def enrich(
         self,
         *resources: str,
-        questions: int | None = 3,
-        summaries: bool = True,
-        refresh: bool = False,
-        budget: int | None = None,
         generator: str | None = None,
         stop: "Event | None" = None,
         on_progress: OnProgress = ignore,
+        **wanted: "Unpack[EnrichWanted]",
     ) -> "EnrichReport":
         """Make questions and summaries, and write them as files; see `request.enrich`.
 
         Args:
             resources: Their names; none for all.
-            questions: How many for each text; None for none.
-            summaries: Whether texts that belong together get one.
-            refresh: Whether only what is out of date is made again.
-            budget: The most tokens; None for as many as it takes.
             generator: Another one than the store's, such as ``openai:MODEL``.
             stop: Set when no more is to be begun.
             on_progress: Called with the progress.
+            wanted: ``questions``, ``summaries``, ``refresh``, ``budget``: see `enrich.plan.Wish`.
         """
         from filestore.enrich import request
-        from filestore.enrich.run import Wish
 
-        wish = Wish(resources, questions, summaries, refresh, budget=budget)
+        wish = request.wish(self._parts, resources, wanted)
         self.close()
-        return request.enrich(
-            self._parts, wish, generator=generator, stop=stop, on_progress=on_progress
-        )
+        options: Any = {"generator": generator, "stop": stop, "on_progress": on_progress}
+        return request.enrich(self._parts, wish, **options)
 
     def plan_enrich(
         self,
         *resources: str,
-        questions: int | None = 3,
-        summaries: bool = True,
-        refresh: bool = False,
         generator: str | None = None,
         on_progress: OnProgress = ignore,
+        **wanted: "Unpack[EnrichWanted]",
     ) -> "EnrichPlan":
         """What `enrich` would make and take; changes nothing, and asks nobody."""
         from filestore.enrich import request
-        from filestore.enrich.run import Wish
 
-        wish = Wish(resources, questions, summaries, refresh)
+        wish = request.wish(self._parts, resources, wanted)
         return request.plan(self._parts, wish, generator=generator, on_progress=on_progress)
 
     def search(

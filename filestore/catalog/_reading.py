@@ -408,14 +408,14 @@ class Catalog:
         """Links to files that are not there, by path; of a document in place none is kept."""
         if self.rows("SELECT kind FROM files WHERE state = '' LIMIT 1") == [(DOCUMENT,)]:
             return []
-        # Links are few and lead. A child that is gone for good is `summary-stale`.
+        # Links are few and lead. A child that is gone is `summary-stale`, wherever it went.
         found = self.rows(
             "SELECT files.path, links.target, there.path FROM links"
             " CROSS JOIN files ON files.id = links.file"
             " LEFT JOIN files AS meant ON meant.path = links.target"
             " LEFT JOIN renamed ON old = links.target LEFT JOIN files AS there ON there.path = new"
             " LEFT JOIN children ON children.file = links.file AND children.path = links.target"
-            " WHERE meant.id IS NULL AND (children.file IS NULL OR there.id IS NOT NULL)"
+            " WHERE meant.id IS NULL AND children.file IS NULL"
             " ORDER BY 1, 2"
         )
         return [

@@ -109,3 +109,32 @@ def sample_of_keys(catalog: Catalog, most: int) -> list[bytes]:
         (most,),
     )
     return [key for (key,) in found]
+
+
+def texts_in_none(catalog: Catalog) -> dict[str, int]:
+    """How many chunks of each resource that has summaries are below none, each text once."""
+    found = catalog.connection.execute(
+        "SELECT files.resource, count(DISTINCT vectors.id) FROM files"
+        " JOIN parts ON parts.file = files.id AND parts.part = 0"
+        " JOIN vectors ON vectors.id = parts.vector"
+        " WHERE files.state = '' AND files.kind = 'chunk' AND files.resource IN"
+        " (SELECT files.resource FROM files JOIN children ON children.file = files.id)"
+        " AND vectors.key NOT IN (SELECT key FROM children) GROUP BY files.resource"
+    )
+    return dict(found.fetchall())
+
+
+def bytes_below(catalog: Catalog, summaries: Sequence[ChunkPath]) -> dict[ChunkPath, int]:
+    """How many bytes the children of some summaries have that are there."""
+    sizes: dict[ChunkPath, int] = {}
+    for batch in in_batches([encode_path(path) for path in summaries]):
+        statement = (
+            "SELECT files.path, sum(length(contents.data)) FROM files"
+            " JOIN children ON children.file = files.id"
+            " JOIN files AS child ON child.path = children.path"
+            " JOIN contents ON contents.file = child.id"
+            f" WHERE files.path IN ({placeholders(batch)}) GROUP BY files.path"
+        )
+        for path, size in catalog.connection.execute(statement, batch):
+            sizes[decode_path(path)] = int(size)
+    return sizes

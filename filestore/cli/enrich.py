@@ -10,7 +10,7 @@ from filestore.core.paths import CHUNKS
 from filestore.core.safe_text import safe_text, shown_path
 
 if TYPE_CHECKING:
-    from filestore.enrich.run import EnrichPlan, EnrichReport, Kept
+    from filestore.enrich.plan import EnrichPlan, EnrichReport, Kept
     from filestore.store import Store
 
 EXAMPLE = "filestore enrich handbook --questions 3 --summaries"

@@ -291,6 +291,12 @@ CODES: Final[dict[str, Code]] = {
         edited=True,
         sides="your edit and the new text of its source",
     ),
+    "summary-stale": Code(
+        severity="W",
+        repair="'filestore enrich --refresh' makes it again",
+        about="file",
+        remark=True,
+    ),
     "link-dangling": Code(
         severity="W",
         repair="fix the link; 'filestore repair --write-files' does where the file has moved",
@@ -519,9 +525,7 @@ CODES: Final[dict[str, Code]] = {
         severity="I", repair="wait: another command is writing", about="process", passing=True
     ),
 }
-"""Every code that can be found; the order is the order of print.
-
-`summary-stale` comes with summaries."""
+"""Every code that can be found; the order is the order of print."""
 
 CODE_ORDER: Final = {code: number for number, code in enumerate(CODES)}
 

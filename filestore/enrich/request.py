@@ -8,25 +8,42 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from filestore.core.errors import UsageError
 from filestore.core.progress import OnProgress, ignore
-from filestore.enrich.run import Enriching, EnrichPlan, EnrichReport, Wish
+from filestore.enrich.plan import EnrichPlan, EnrichReport, Wanted, Wish
+from filestore.enrich.run import Enriching
 from filestore.fs.lock import writer_lock
 from filestore.generate.base import MOST_QUESTIONS
 from filestore.generate.cache import NAME, GeneratedCache
 from filestore.git import repository
 from filestore.sidecar import recover
 from filestore.sidecar.refusals import refuse_in_place
-from filestore.sync.run import Wanted, catch_up
+from filestore.sync import run as syncing
 
 if TYPE_CHECKING:
     from filestore.sidecar.session import Parts
 
 LOCK: Final = "enrich.lock"
+
+
+def wish(parts: Parts, resources: Sequence[str], wanted: Wanted) -> Wish:
+    """What is asked for, the resources by their exact names.
+
+    Raises:
+        UnknownResourceError: There is no such resource.
+    """
+    from filestore.browse.file import resource_named
+
+    if not resources:
+        return Wish(**wanted)
+    catalog = parts.catalog()
+    with catalog.snapshot():
+        names = [resource_named(catalog, name, parts.places) for name in resources]
+    return Wish(tuple(dict.fromkeys(names)), **wanted)
 
 
 def plan(
@@ -73,7 +90,7 @@ def enrich(
     repository.refuse_during_operation(parts.places.root)
     parts.model.ask()
     opened = parts.model.generator(generator)
-    catch_up(parts, Wanted(), on_progress)
+    syncing.catch_up(parts, syncing.Wanted(), on_progress)
     asked = replace(wish, replace=generator is not None)
     with _alone(parts), GeneratedCache.open(_cache(parts)) as cache:
         return Enriching(parts, opened, asked, stop=stop, on_progress=on_progress).run(cache)

@@ -19,10 +19,10 @@ from filestore.chunks import chunk_file
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
-from filestore.core.schema import JsonObject
 from filestore.enrich import grouping, writing
-from filestore.enrich.jobs import Bill, Job, Workshop, estimated
+from filestore.enrich.jobs import Job, Workshop, estimated
 from filestore.enrich.material import ChunkFile, Material, gather
+from filestore.enrich.plan import EnrichPlan, EnrichReport, Kept, Wish
 from filestore.enrich.questions import are_stale, count_made
 from filestore.enrich.tree import (
     SUMMARY_TOKENS,
@@ -35,7 +35,7 @@ from filestore.enrich.tree import (
     plan_tree,
 )
 from filestore.enrich.write import Writer
-from filestore.generate import Generator, Made, Price, Task
+from filestore.generate import Generator, Made, Task
 from filestore.generate.cache import GeneratedCache
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sidecar.summary_tree import SummaryTree
@@ -43,112 +43,8 @@ from filestore.sidecar.summary_tree import SummaryTree
 if TYPE_CHECKING:
     from filestore.sidecar.session import Parts
 
-DEFAULT_QUESTIONS: Final = 3
 WAVE: Final = 5_000
 """Resources are taken together until they have so many chunks."""
-_SECONDS_PER_REQUEST: Final = 3.0
-_REQUESTS_AT_ONCE: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What is asked for."""
-
-    resources: tuple[str, ...] = ()
-    """Their names; none for all."""
-    questions: int | None = DEFAULT_QUESTIONS
-    """How many for each text; None for none."""
-    summaries: bool = True
-    refresh: bool = False
-    """Whether only what is out of date is made again."""
-    replace: bool = False
-    """Whether summaries that another generator made are made anew."""
-    budget: int | None = None
-    """Tokens."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """A file that stays as it is, and why."""
-
-    path: ChunkPath
-    reason: str
-
-
-@dataclass(slots=True, kw_only=True)
-class EnrichPlan(JsonObject):
-    """What enriching would take; nothing was made for it."""
-
-    generator: str = ""
-    is_free: bool = True
-    threshold: grouping.Threshold | None = None
-    questions: int = 0
-    """Texts that questions are to be made for."""
-    summaries: int = 0
-    removed: int = 0
-    from_cache: int = 0
-    """Tasks among them whose result is there."""
-    tokens_in: int = 0
-    """An estimate: what a level says is known only when it is written."""
-    tokens_out: int = 0
-    price: Price | None = None
-    kept: list[Kept] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def planned(self) -> int:
-        """Tasks for the generator."""
-        return self.questions + self.summaries - self.from_cache
-
-    @property
-    def tokens(self) -> int:
-        """In and out."""
-        return self.tokens_in + self.tokens_out
-
-    @property
-    def cost(self) -> float | None:
-        """By the prices of the settings; None where nobody said."""
-        bill = Bill(tokens_in=self.tokens_in, tokens_out=self.tokens_out)
-        return 0.0 if self.is_free else bill.cost(self.price)
-
-    @property
-    def seconds(self) -> float | None:
-        """How long a service would take, at a guess; None for a generator that runs here."""
-        if self.is_free:
-            return None
-        return self.planned * _SECONDS_PER_REQUEST / _REQUESTS_AT_ONCE
-
-
-@dataclass(slots=True, kw_only=True)
-class EnrichReport(JsonObject):
-    """What enriching did."""
-
-    generator: str = ""
-    threshold: grouping.Threshold | None = None
-    questions: int = 0
-    """Files that have new questions."""
-    summaries: int = 0
-    """Summaries that were written."""
-    removed: int = 0
-    bill: Bill = field(default_factory=Bill)
-    failed: list[dict[str, str]] = field(default_factory=list)
-    kept: list[Kept] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    undo: str = ""
-    embedded: int = 0
-    reused: int = 0
-    problem: FilestoreError | None = None
-    """Why it ended early."""
-
-    @property
-    def planned(self) -> int:
-        """Tasks that the generator was given, or would have been."""
-        return self.bill.made + len(self.bill.failed) + self.bill.left
-
-    @property
-    def tokens(self) -> int:
-        """As the service counted them, in and out."""
-        return self.bill.tokens_in + self.bill.tokens_out
 
 
 @dataclass(slots=True)
@@ -512,15 +408,8 @@ class Enriching:
             yield wave
 
     def _names(self, snapshot: StoreSnapshot) -> list[str]:
-        from filestore.browse.file import resource_named
-
-        catalog = snapshot.catalog
-        if self._wish.resources:
-            names = (
-                resource_named(catalog, name, snapshot.places) for name in self._wish.resources
-            )
-            return list(dict.fromkeys(names))
-        return [name for name, _, count in catalog.resources() if count]
+        chosen = dict.fromkeys(self._wish.resources)
+        return list(chosen) or [name for name, _, n in snapshot.catalog.resources() if n]
 
     def _limits(self, snapshot: StoreSnapshot) -> Limits:
         chosen = snapshot.settings.generator.threshold

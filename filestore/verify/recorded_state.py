@@ -20,7 +20,7 @@ from filestore.extract.base import FRONTMATTER_ERROR
 from filestore.sidecar import originals
 from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
-from filestore.verify import ingest_conflict, names
+from filestore.verify import ingest_conflict, names, stale_summaries
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
@@ -34,6 +34,7 @@ def open_matters(snapshot: StoreSnapshot) -> list[Finding]:
         *ingest_conflicts(snapshot),
         *dangling_links(snapshot),
         *ignored_frontmatter(snapshot),
+        *stale_summaries.check(snapshot),
     ]
 
 

@@ -46,7 +46,7 @@ OPTIONS: Final[dict[str, frozenset[str]]] = {
 """What the screen does itself, and the options that it takes there."""
 ELSEWHERE: Final = frozenset(
     [
-        "demo", "duplicates", "embedder", "evaluate", "git", "init", "links", "open", "reconstruct",
+        "demo", "duplicates", "embedder", "enrich", "evaluate", "git", "init", "links", "open", "reconstruct",
         "rm", "similar", "trust", "tui", "update", "watch",
     ]
 )  # fmt: skip

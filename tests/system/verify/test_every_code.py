@@ -263,6 +263,15 @@ def dangling(scene: Scene) -> str:
     return shown
 
 
+def summarised_and_edited(scene: Scene) -> str:
+    for number in range(3):
+        written(scene, f"The harbour has {number} cranes.\n".encode(), f"port/crane{number}.md")
+    scene.workspace("enrich", "--summaries")
+    written(scene, b"The harbour has a railway.\n", "port/crane1.md")
+    scene.workspace.sync(code=1)
+    return "chunked/port/summary1.md"
+
+
 def rotten(scene: Scene) -> str:
     path = scene.note()
     scene.workspace.rot(path, path.read_bytes().replace(b"Words", b"Wards"))
@@ -331,6 +340,9 @@ TREE: Final[dict[str, Case]] = {
     "source-untracked": Case(produce=source_new, says=("notes", "not in the store")),
     "hand-edited": Case(produce=edited_and_synced, says=("generated",)),
     "ingest-conflict": Case(produce=both_changed, alone=False),
+    "summary-stale": Case(
+        produce=summarised_and_edited, says=("1 text that it was made from changed", "tokens")
+    ),
     "link-dangling": Case(
         produce=dangling, says=("links to chunked/there.md", "moved to chunked/elsewhere.md")
     ),

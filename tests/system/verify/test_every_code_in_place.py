@@ -32,6 +32,7 @@ ELSEWHERE: Final = {
     "source-untracked": "a note is its own original",
     "hand-edited": "nothing was generated",
     "ingest-conflict": "nothing was generated",
+    "summary-stale": "nothing was generated",
 }
 """Codes that no store in place has, and why."""
 

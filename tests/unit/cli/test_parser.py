@@ -14,7 +14,10 @@ ONCE: Final = frozenset(
     [
         "--above",
         "--apply",
+        "--budget",
         "--context",
+        "--generator",
+        "--questions",
         "--embedder",
         "--endpoint",
         "--findings",

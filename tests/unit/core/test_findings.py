@@ -18,7 +18,7 @@ SEVERITIES = {
     "W": "metadata-modified untracked moved empty oversized special-file symlink name-collision "
     "unportable-name unsafe-attributes source-modified source-missing ingest-conflict "
     "extraction-failed frontmatter-ignored left-out "
-    "source-untracked link-dangling embeddings-damaged index-missing index-behind "
+    "source-untracked summary-stale link-dangling embeddings-damaged index-missing index-behind "
     "fulltext-missing fulltext-behind model-missing chunker-changed",
     "I": "litter leftovers duplicate hand-edited index-foreign git-operation locked",
 }
