@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filestore.embed.base import ModelUnusable
 from filestore.remote.address import EndpointError
-from filestore.remote.refusals import Asked, entries_of, says_too_long
+from filestore.remote.refusals import Asked, fields_of, says_too_long
 from filestore.remote.service import Answer
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def rows_of(body: bytes, count: int, asked: Asked) -> NDArray[np.float64]:
 
 
 def _entries(body: bytes, count: int, asked: Asked) -> list[Any]:
-    entries = entries_of(body, "data", asked)
+    entries: list[Any] = fields_of(body, "data", asked)["data"]
     if len(entries) != count:
         raise EndpointError(
             f"{asked.address} gave {len(entries)} vectors for {count} texts",

@@ -175,10 +175,10 @@ class OpenAIEmbedder(Embedder):
         """The rows of texts that are not empty; None for no texts."""
         import numpy as np
 
-        stop = threading.Event()
+        ended = threading.Event()
 
         def work(batch: list[str]) -> NDArray[np.float64]:
-            return self._batch_rows(batch, Deadline(self._limits.total_s, stop))
+            return self._batch_rows(batch, Deadline(self._limits.total_s, ended))
 
         try:
             parts = in_order(
@@ -186,7 +186,7 @@ class OpenAIEmbedder(Embedder):
                 list(self._batches(texts)),
                 threads=THREADS,
                 limit_s=self._limits.total_s + self._limits.connect_s,
-                stop=stop,
+                ended=ended,
             )
         except TimeoutError as error:
             raise self._service.too_slow(self._limits.total_s) from error

@@ -32,6 +32,10 @@ class EndpointError(FilestoreError, ConnectionError):
     """A service does not answer as it should. Its key never stands in the message."""
 
 
+class EndpointUnusable(EndpointError):
+    """A service that takes no request of ours: gone, moved, it refuses the key, nothing is left."""
+
+
 class EndpointUntrusted(RefusedError):
     """The store's settings name a service that the user did not allow it to reach."""
 

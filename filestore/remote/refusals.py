@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from filestore.core.safe_text import safe_text
-from filestore.remote.address import KEY_VARIABLE, EndpointError, Use
+from filestore.remote.address import KEY_VARIABLE, EndpointError, EndpointUnusable, Use
 from filestore.remote.service import Answer
 
 _SAID_LENGTH: Final = 300
@@ -39,7 +39,7 @@ class Asked:
 
 def is_final(answer: Answer) -> bool:
     """Whether asking again is pointless although the status says that trouble may pass."""
-    return says_too_long(answer) or _SPENT.search(_message(answer.body)) is not None
+    return says_too_long(answer) or _SPENT.search(message_of(answer)) is not None
 
 
 def refusal(answer: Answer, asked: Asked, texts: Sequence[str]) -> EndpointError:
@@ -54,63 +54,65 @@ def refusal(answer: Answer, asked: Asked, texts: Sequence[str]) -> EndpointError
     if 300 <= answer.status < 400:
         goal = safe_text(re.split("[?#]", answer.location)[0], keep_newlines=False)
         goal = re.sub(r"//[^/]*@", "//…@", goal)[:_SAID_LENGTH]
-        return EndpointError(
+        return EndpointUnusable(
             f"{asked.address} points to another address, {goal!r}; that is not followed",
             remedy=f"if you know that address, set it as `endpoint` {use.settings} and run "
             "`filestore trust`",
         )
     if answer.status in (401, 403):
         done = "refused the key" if asked.key else "wants a key, and none is set"
-        return EndpointError(
+        return EndpointUnusable(
             f"{asked.address} {done} (status {answer.status})",
             remedy=f"set {KEY_VARIABLE} in the environment to a key that may use {asked.model!r}",
         )
     if answer.status == 404 and said:
-        return EndpointError(
+        return EndpointUnusable(
             f"{asked.address} does not know the model {asked.model!r}{said}",
             remedy=f"load it there (Ollama: `ollama pull`), or name another in "
             f"`{use.model_key}` in filestore.toml",
         )
     if answer.status == 404:
-        return EndpointError(
+        return EndpointUnusable(
             f"{asked.address} has nothing at {asked.address}{use.path} (status 404)",
             remedy=f"check `endpoint` {use.settings}: such addresses mostly end in /v1",
         )
     if answer.status == 429:
         when = "later" if answer.wait_s is None else f"in {_duration(answer.wait_s)}"
-        return EndpointError(
+        return EndpointUnusable(
             f"{asked.address} takes no more requests for now{said}",
             remedy=f"run the command again {when}: {use.kept}; {use.without}",
         )
     text = f" the text {start_of(texts[0])}" if len(texts) == 1 and answer.status < 500 else ""
-    return EndpointError(
+    kind = EndpointUnusable if answer.status == 402 else EndpointError  # a bill is open
+    return kind(
         f"{asked.address} answered{text} with {answer.status}{said}",
         remedy=f"see the service's own log, or check `{use.model_key}` and what stands "
         f"{use.settings}; {use.without}",
     )
 
 
-def entries_of(body: bytes, name: str, asked: Asked) -> list[Any]:
-    """The list of objects that an answer of status 200 holds under a name.
+def fields_of(body: bytes, name: str, asked: Asked) -> Mapping[str, Any]:
+    """The fields of an answer of status 200; the one of that name is a list of objects.
 
     Raises:
         EndpointError: It holds an error, or no such list.
     """
-    answer = _parsed(body)
-    if isinstance(answer, Mapping) and "error" in answer and name not in answer:
+    found = _parsed(body)
+    answer: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
+    if "error" in answer and name not in answer:
         said = _said(Answer(status=200, body=body, wait_s=None, location=""), asked)
         raise EndpointError(
             f"{asked.address} answered with an error{said}",
             remedy=f"check `{asked.use.model_key}`, and what stands {asked.use.settings}",
         )
-    entries = answer.get(name) if isinstance(answer, Mapping) else None
+    entries = answer.get(name)
     if not isinstance(entries, list) or not all(isinstance(one, Mapping) for one in entries):
         raise EndpointError(
             f"{asked.address} does not answer as an OpenAI-compatible service: expected a list "
             f"`{name}`, found {_kind(body)}",
             remedy=f"check `endpoint` {asked.use.settings}: such addresses mostly end in /v1",
         )
-    return entries
+    return answer
 
 
 def _parsed(body: bytes) -> Any:
@@ -135,12 +137,12 @@ def _kind(body: bytes) -> str:
 def says_too_long(answer: Answer) -> bool:
     """Whether a service says that it was given too much at once."""
     may_say = answer.status >= 400 and answer.status != 429  # "rate too large" will pass
-    return may_say and _TOO_LONG.search(_message(answer.body)) is not None
+    return may_say and _TOO_LONG.search(message_of(answer)) is not None
 
 
 def _said(answer: Answer, asked: Asked) -> str:
     """`: "<what it says>"`, or "" where it says nothing."""
-    message = _message(answer.body)
+    message = message_of(answer)
     if asked.key:
         message = message.replace(asked.key, "…")
     message = safe_text(" ".join(message.split()), keep_newlines=False)
@@ -154,12 +156,12 @@ def start_of(text: str) -> str:
     return f'"{shown[:_START_LENGTH]}…"'
 
 
-def _message(body: bytes) -> str:
-    """What a service says is wrong: OpenAI's form, Ollama's, vLLM's or FastAPI's."""
-    answer = _parsed(body)
-    if not isinstance(answer, Mapping):
+def message_of(answer: Answer) -> str:
+    """What a service says is wrong: OpenAI's form, Ollama's, vLLM's or FastAPI's; or ""."""
+    values = _parsed(answer.body)
+    if not isinstance(values, Mapping):
         return ""
-    for found in (answer.get("error"), answer.get("message"), answer.get("detail")):
+    for found in (values.get("error"), values.get("message"), values.get("detail")):
         message = found.get("message") if isinstance(found, Mapping) else found
         if isinstance(message, str):
             return message

@@ -8,6 +8,7 @@ with it.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filestore.core.safe_text import safe_text
-from filestore.remote.address import Address, EndpointError, Use
+from filestore.remote.address import Address, EndpointError, EndpointUnusable, Use
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, HTTPConnectionPool, Retry
@@ -69,6 +70,37 @@ class Deadline:
         """Wait, but no longer than makes sense."""
         self._stop.wait(min(seconds, self.left_s()))
 
+    def hold(self, seconds: float) -> None:
+        """Wait for our own sake: the service gets as much time as before."""
+        begun = time.monotonic()
+        self._stop.wait(seconds)
+        self._end += time.monotonic() - begun
+
+
+class Pace:
+    """No more than so many requests a minute, spread evenly; safe between threads.
+
+    Args:
+        per_minute: How many; None for any number.
+        now: Tells the time, in seconds.
+    """
+
+    def __init__(
+        self, per_minute: int | None = None, *, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.gap_s = 60.0 / per_minute if per_minute else 0.0
+        self._now = now
+        self._next = -math.inf
+        self._lock = threading.Lock()
+
+    def turn_s(self) -> float:
+        """Take the next turn: in how many seconds it is."""
+        with self._lock:
+            now = self._now()
+            turn = max(now, self._next)
+            self._next = turn + self.gap_s
+        return turn - now
+
 
 class Service:
     """Posts JSON to one address over connections that are kept; safe between threads.
@@ -78,15 +110,23 @@ class Service:
         use: What it is asked for.
         limits: How patient to be.
         is_final: Says of an answer that a repetition would change nothing, whatever its status.
+        pace: How often it may be asked; None for as often as it answers.
     """
 
     def __init__(
-        self, address: Address, use: Use, *, limits: Limits, is_final: Callable[[Answer], bool]
+        self,
+        address: Address,
+        use: Use,
+        *,
+        limits: Limits,
+        is_final: Callable[[Answer], bool],
+        pace: Pace | None = None,
     ) -> None:
         self.address = address
         self._use = use
         self._limits = limits
         self._is_final = is_final
+        self._pace = pace or Pace()
         self._lock = threading.Lock()
         self._pool: HTTPConnectionPool | None = None
 
@@ -154,6 +194,8 @@ class Service:
         from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, Timeout
         from urllib3.exceptions import InvalidHeader
 
+        if turn_s := self._pace.turn_s():
+            until.hold(turn_s)
         limit_s = min(self._limits.read_s, until.left_s())
         if limit_s <= 0:
             raise self.too_slow(self._limits.total_s)
@@ -204,6 +246,7 @@ class Service:
         from urllib3.exceptions import (
             ConnectTimeoutError,
             NewConnectionError,
+            ProtocolError,
             ReadTimeoutError,
             SSLError,
         )
@@ -218,7 +261,8 @@ class Service:
             remedy = "if you trust its certificate, name the file that signs it in SSL_CERT_FILE"
         elif isinstance(problem, SSLError):
             remedy = "if it speaks plain http, write `endpoint` with http://"
-        return EndpointError(
+        kind = EndpointError if isinstance(problem, ProtocolError) else EndpointUnusable
+        return kind(
             f"{self.address} cannot be reached: {_reason(problem)}",
             remedy=f"{remedy}; {self._use.without}",
             detail=safe_text(str(problem), keep_newlines=False)[:500],

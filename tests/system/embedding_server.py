@@ -1,5 +1,7 @@
 """A service with OpenAI's `/embeddings` on loopback, that can be told to behave badly.
 
+`chat_server` is the same for `/chat/completions`.
+
 It embeds for real, if simply: words are hashed into signs, so that texts that share words lie near
 each other. One rule: the same text gives the same numbers, whatever is asked beside it.
 
@@ -9,11 +11,16 @@ each other. One rule: the same text gives the same numbers, whatever is asked be
 
 import hashlib
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Self
 
 DIMENSION = 48
@@ -119,6 +126,31 @@ class EmbeddingServer:
         self._listener.shutdown()
         self._listener.server_close()
         self._thread.join()
+
+
+def interrupt(program: str, server: EmbeddingServer, folder: Path) -> None:
+    """Send Ctrl-C to a program that waits for a server which hangs; it must end at once.
+
+    Args:
+        program: In Python; it gets the endpoint as its first argument.
+        server: What it asks, four times at once.
+        folder: Where it runs.
+    """
+    # A shell starts what it puts in the background deaf to this signal.
+    hears = "import signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    process = subprocess.Popen(
+        [sys.executable, "-c", hears + program, server.endpoint],
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=folder,
+    )
+    while len(server.requests) < 4:
+        assert process.poll() is None
+        server.closing.wait(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == -signal.SIGINT
+    assert b"KeyboardInterrupt" in errors
 
 
 def vector_of(text: str, dimension: int = DIMENSION) -> list[float]:

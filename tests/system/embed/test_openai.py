@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -591,32 +590,16 @@ def test_an_interrupt_ends_it_at_once(server: EmbeddingServer, tmp_path: Path) -
     """Ctrl-C ends a program that waits for a silent service; nothing holds it up."""
     server.behave(service.hangs)
     program = (
-        "import signal, sys\n"
         "from filestore.embed import Choice, open_embedder\n"
         "from filestore.config.user_config import Machine\n"
         "from filestore.config.settings import ModelOptions\n"
-        # A shell starts what it puts in the background deaf to this signal.
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "endpoint = sys.argv[1]\n"
         "machine = Machine(trusted={'/r': (endpoint,)})\n"
         "options = ModelOptions(endpoint=endpoint, dimension=8)\n"
         "choice = Choice(name='openai:m', options=options, machine=machine, root='/r')\n"
         "open_embedder(choice).embed_documents(['a'] * 300)\n"
     )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, server.endpoint],
-        stderr=subprocess.PIPE,
-        env=environment,
-        cwd=tmp_path,
-    )
-    while len(server.requests) < 4:
-        assert process.poll() is None
-        server.closing.wait(0.05)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
-    assert process.returncode == -signal.SIGINT
-    assert b"KeyboardInterrupt" in errors
+    service.interrupt(program, server, tmp_path)
 
 
 def test_what_is_remembered_holds_no_secret(opened: Opener, tmp_path: Path) -> None:
