@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Final, cast
 
+from filestore.config.settings import GeneratorOptions
+from filestore.generate._prompts import OwnPrompts, PromptsUnusable, read_own
 from filestore.generate.base import (
+    GENERATION,
     GenerationFailed,
     Generator,
     GeneratorChoice,
@@ -19,18 +22,23 @@ from filestore.generate.base import (
     Task,
     UnknownGenerator,
 )
+from filestore.remote.address import DEFAULT_ENDPOINT, parse_address
 
 __all__ = [
     "GenerationFailed",
     "Generator",
     "GeneratorChoice",
     "Made",
+    "OwnPrompts",
     "Price",
+    "PromptsUnusable",
     "Result",
     "Task",
     "UnknownGenerator",
     "known_generators",
     "open_generator",
+    "own_prompts",
+    "reaches_out",
 ]
 
 
@@ -53,12 +61,40 @@ def known_generators() -> tuple[str, ...]:
     return tuple(sorted(_MEMBERS))
 
 
+def reaches_out(options: GeneratorOptions) -> str | None:
+    """The service that a store's settings would have generate; None where they name none.
+
+    A service is named by its address alone, too: a command may then name its model.
+
+    Raises:
+        EndpointError: What is named is no address.
+    """
+    member = _MEMBERS.get(options.name.partition(":")[0])
+    if options.endpoint is None and not (member is not None and member.is_service):
+        return None
+    service = options.endpoint or DEFAULT_ENDPOINT
+    parse_address(service, GENERATION)
+    return service
+
+
+def own_prompts(options: GeneratorOptions, root: str) -> OwnPrompts | None:
+    """A store's own prompts, as they are now; None where its settings name none.
+
+    Raises:
+        PromptsUnusable: They cannot be read.
+    """
+    if options.prompts is None:
+        return None
+    return read_own(root, options.prompts)
+
+
 def open_generator(choice: GeneratorChoice) -> Generator:
     """Open a generator as the settings or a command name it.
 
     Raises:
         UnknownGenerator: There is no such kind.
         EndpointUntrusted: It would reach a service, or use prompts, that this store may not.
+        PromptsUnusable: The store's own prompts cannot be read.
     """
     member = _MEMBERS.get(choice.kind)
     if member is None:

@@ -145,7 +145,7 @@ def _values(text: str, kind: Kind) -> Mapping[str, Any] | None:
 
 
 def _json_in(text: str) -> Iterator[Any]:
-    """Every value of JSON in a text that is no part of one before it, the first few places."""
+    """Every value of JSON in a text, those in lists, too; looked for at the first few places."""
     place = 0
     for _ in range(_MOST_OPENINGS):
         opening = _OPENING.search(text, place)
@@ -156,7 +156,17 @@ def _json_in(text: str) -> Iterator[Any]:
         except (ValueError, RecursionError):
             place = opening.end()
         else:
-            yield value
+            yield from _with_parts(value)
+
+
+def _with_parts(value: Any) -> Iterator[Any]:
+    """A value, and what lists in it hold, however deep."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        if isinstance(one, list):
+            waiting.extend(reversed(one))
 
 
 def _cleaned(text: str) -> str:

@@ -12,7 +12,6 @@ import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from typing import Final, cast, get_args
 
 from filestore.core.errors import FilestoreError
@@ -60,6 +59,8 @@ class OwnPrompts:
 @functools.cache
 def shipped() -> Mapping[Kind, str]:
     """The prompts that come with filestore."""
+    from importlib import resources
+
     folder = resources.files("filestore.generate").joinpath("prompts")
     return {kind: folder.joinpath(f"{kind}.md").read_text("utf-8") for kind in KINDS}
 

@@ -18,6 +18,7 @@ from filestore.config.settings import GeneratorOptions
 from filestore.config.user_config import Machine
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import normalize_text
+from filestore.remote.address import Use
 
 if TYPE_CHECKING:
     import threading
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
     from filestore.embed import Embedder
 
 Kind = Literal["questions", "summary", "rewrite"]
+GENERATION: Final = Use(
+    path="/chat/completions",
+    table="generator",
+    model_key="generator.name",
+    too_long="lower `window_tokens` under [generator] in filestore.toml to what the model takes",
+    kept="what was made is kept",
+    without="the generator `extractive` works without it",
+)
+"""What a service that generates is asked for."""
 MOST_QUESTIONS: Final = 20
 """More are not asked for one text."""
 
@@ -111,6 +121,9 @@ class Result:
     """Of the task in the sequence that was given."""
     made: Made | None = None
     problem: FilestoreError | None = None
+    tokens_in: int = 0
+    """What a task that failed cost all the same."""
+    tokens_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,9 +208,9 @@ class Generator(ABC):
 
         A task that fails has a problem and does not keep the others; what makes all others fail,
         too (the service is gone, the key is refused, the quota is spent), is raised. Once `stop`
-        is set, no task is begun and the rest is not yielded.
+        is set, no task is begun; what has ended by then is yielded, and the rest is not.
 
         Raises:
-            EndpointError: The service answers nobody.
+            EndpointError: The service answers nobody, or too many tasks in a row.
             ModelMissing: The embedder behind it is not here.
         """

@@ -1,6 +1,7 @@
 """What a model answers: found, cleaned, or refused with a name for what is wrong."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -260,6 +261,6 @@ def holds_promise(made: Made, task: Task) -> None:
         assert len(line) <= LONGEST_LINE
         line.encode()
     assert all(line.strip() for line in made.lines)
-    assert not made.text.startswith(("---", "+++", "#"))
+    assert not re.match(r"(---|\+\+\+)\s*$|#{1,6}\s", made.text, re.MULTILINE)
     assert len(made.text) <= LONGEST_SUMMARY
     made.text.encode()
