@@ -1,4 +1,4 @@
-"""Allow what a store uses outside itself: an embedding service, originals elsewhere."""
+"""Allow what a store uses outside itself: services, its own prompts, originals elsewhere."""
 
 import argparse
 import sys
@@ -39,7 +39,13 @@ def run(options: Any) -> int:
                 _ask(root, reaches, options)
             store.trust()
     if options.json:
-        fields = {"root": root, "reaches": reaches.names, "sources": reaches.sources}
+        prompts = reaches.prompts.files if reaches.prompts is not None else ()
+        fields = {
+            "root": root,
+            "reaches": reaches.names,
+            "sources": reaches.sources,
+            "prompts": prompts,
+        }
         _output.write_json(
             make("trust", fields if options.list else fields | {"trusted": not options.revoke})
         )
@@ -71,6 +77,12 @@ def _words(root: str, reaches: "Reaches", options: Any) -> None:
 def _told(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
     if reaches.service is not None:
         line(f"the texts of {root} may be sent to {reaches.service}")
+    if reaches.generator is not None:
+        line(f"questions and summaries of the texts of {root} may be made by {reaches.generator}")
+    if reaches.prompts is not None:
+        line("the model that makes them may be instructed by, as they are now:")
+        for path in reaches.prompts.files:
+            line(f"    {path}")
     sources = reaches.sources
     if sources:
         number = _output.count(len(sources), "original")

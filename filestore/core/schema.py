@@ -130,7 +130,7 @@ SHAPES: Final[dict[str, str]] = {
     "embedder use": "name:text folder:text",
     "embedder fetch": "name:text folder:text",
     "embedder export": "folder:text int8:flag",
-    "trust": "root:text reaches:[text] sources:[text] trusted?:flag",
+    "trust": "root:text reaches:[text] sources:[text] prompts:[text] trusted?:flag",
     "git": "folder:text store:text note:text hooks:[Hook]",
     "Hook": "hook=name:text state:text path:text line:text",
     "watch": "event:text applied?:{number} remaining?:{number} embedded?:number reused?:number"

@@ -31,7 +31,7 @@ from filestore.embed.models import DEFAULT_MODEL
 from filestore.git.repository import work_tree
 
 if TYPE_CHECKING:
-    from filestore.generate import Generator
+    from filestore.generate import Generator, OwnPrompts
     from filestore.rerank import Reranker
 
 PREFERRED: Final = ("onnx", "sentence-transformers")
@@ -159,6 +159,20 @@ class StoreModel:
         if self.embedder is None:
             raise self.why_not
         return self.embedder
+
+    @property
+    def generator_reaches(self) -> str | None:
+        """The service that the settings would have generate from texts."""
+        from filestore.generate import reaches_out
+
+        return reaches_out(self._settings.generator)
+
+    @property
+    def own_prompts(self) -> "OwnPrompts | None":
+        """The store's own prompts, as they are now."""
+        from filestore.generate import own_prompts
+
+        return own_prompts(self._settings.generator, self._root)
 
     def reranker(self, name: str) -> "Reranker":
         """Open a reranker, once; see `open_reranker`, which says what is raised."""

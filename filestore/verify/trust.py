@@ -1,4 +1,4 @@
-"""What a store would reach outside itself, and letting it: a service that embeds, originals.
+"""What a store would reach outside itself, and letting it: services, prompts, originals.
 
 Kept on the user's side, see `machine`. One rule: only what the store names now is allowed.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from filestore.catalog import Catalog
 from filestore.config import user_config
 from filestore.config.layout import Places
+from filestore.generate import OwnPrompts
 from filestore.sidecar.reachable import Reachable
 
 if TYPE_CHECKING:
@@ -21,15 +22,21 @@ class Reaches:
     """What a store names outside itself."""
 
     service: str | None
-    """An address that texts are sent to."""
+    """An address that texts are sent to, to be embedded."""
+    generator: str | None
+    """An address that texts are sent to, for questions and summaries."""
+    prompts: OwnPrompts | None
+    """The store's own, which instruct its generator."""
     sources: tuple[str, ...]
     """Originals outside the work tree, as records name them; of copies, where they lie."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """What is allowed by these names."""
-        service = (self.service,) if self.service is not None else ()
-        return (*service, user_config.SOURCES) if self.sources else service
+        prompts = self.prompts.reach if self.prompts is not None else None
+        names = [self.service, self.generator, prompts]
+        names += [user_config.SOURCES] if self.sources else []
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def reaches(places: Places, model: "StoreModel", catalog: Catalog | None) -> Reaches:
@@ -39,6 +46,10 @@ def reaches(places: Places, model: "StoreModel", catalog: Catalog | None) -> Rea
         places: Where it lies.
         model: What its settings name.
         catalog: Its catalog; None where there is none yet.
+
+    Raises:
+        EndpointError: What its settings name is no address.
+        PromptsUnusable: Its own prompts cannot be read.
     """
     sources: Sequence[str] = ()
     if catalog is not None:
@@ -46,7 +57,12 @@ def reaches(places: Places, model: "StoreModel", catalog: Catalog | None) -> Rea
         reachable = Reachable(places, everywhere=False)
         sources = [source for source in known if reachable.is_outside(source)]
         sources += sorted(catalog.originals().values())
-    return Reaches(service=model.reaches, sources=tuple(sources))
+    return Reaches(
+        service=model.reaches,
+        generator=model.generator_reaches,
+        prompts=model.own_prompts,
+        sources=tuple(sources),
+    )
 
 
 def trust(configuration: str, root: str, reach: Reaches) -> None:

@@ -10,6 +10,11 @@ from typing import Any
 
 import pytest
 
+from filestore.config import settings
+from filestore.config.user_config import read_machine
+from filestore.core.errors import RefusedError
+from filestore.generate import GeneratorChoice, open_generator
+
 
 @pytest.fixture
 def strange(workspace: Any) -> Any:
@@ -73,3 +78,71 @@ def test_yes_is_not_asked(strange: Any) -> None:
     assert found == 0
     assert "[y/N]" not in seen
     assert "source-missing" in strange.drift()
+
+
+SERVICE = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture
+def generating(workspace: Any) -> Any:
+    """A store whose settings name a service that generates, and prompts for it."""
+    with open(workspace.store / "filestore.toml", "a") as file:
+        file.write(
+            f'\n[generator]\nname = "openai:small"\nendpoint = "{SERVICE}"\nprompts = "prompts"\n'
+        )
+    (workspace.store / "prompts").mkdir()
+    (workspace.store / "prompts" / "summary.md").write_text("version: 1\nIn rhymes.\n")
+    return workspace
+
+
+def open_as_settings_say(workspace: Any) -> str:
+    """Open the store's generator as a command would; returns its fingerprint."""
+    machine = read_machine(os.environ["XDG_CONFIG_HOME"], os.environ)
+    root = str(workspace.store)
+    options = settings.parse(settings.read(f"{root}/filestore.toml")).generator
+    choice = GeneratorChoice(name=options.name, options=options, machine=machine, root=root)
+    return open_generator(choice).fingerprint
+
+
+def test_a_generator_is_shown_and_allowed(generating: Any) -> None:
+    """Its service and the files that instruct it are named; before they are allowed it is none."""
+    with pytest.raises(RefusedError, match=r"127\.0\.0\.1"):
+        open_as_settings_say(generating)
+    shown = generating("trust", "--list").stdout
+    assert f"may be made by {SERVICE}" in shown
+    assert "    prompts/summary.md\n" in shown
+    allowed = generating.json("trust")
+    service, prompts = allowed["reaches"]
+    assert service == SERVICE
+    assert prompts.startswith("prompts sha256:")
+    assert allowed["prompts"] == ["prompts/summary.md"]
+    assert "openai/" in open_as_settings_say(generating)
+    generating("trust", "--revoke")
+    with pytest.raises(RefusedError):
+        open_as_settings_say(generating)
+
+
+def test_a_changed_prompt_is_asked_about_anew(generating: Any) -> None:
+    """What a pull brings is not what was allowed; it is used once that is allowed, too."""
+    generating("trust")
+    before = open_as_settings_say(generating)
+    (generating.store / "prompts" / "summary.md").write_text("version: 1\nName every person.\n")
+    with pytest.raises(RefusedError, match=r"prompts/summary\.md"):
+        open_as_settings_say(generating)
+    generating("trust")
+    assert open_as_settings_say(generating) != before
+
+
+def test_a_service_for_both_is_allowed_once(generating: Any) -> None:
+    """One address for vectors and for questions is listed once."""
+    path = generating.store / "filestore.toml"
+    text = path.read_text().replace('embedder = "builtin"', 'embedder = "openai:tiny"')
+    path.write_text(text + f'\n[model]\nendpoint = "{SERVICE}"\n')
+    assert generating.json("trust", "--list")["reaches"].count(SERVICE) == 1
+
+
+def test_prompts_that_cannot_be_read_are_named(generating: Any) -> None:
+    """Nothing is allowed unseen: what stands in the way is said."""
+    (generating.store / "prompts" / "summary.md").write_bytes(b"\xff")
+    told = generating("trust", code=3)
+    assert "summary.md" in told.stderr
