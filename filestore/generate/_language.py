@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from filestore.generate._languages import STOP_WORDS
+
 _LETTERS: Final = {
     script: re.compile(f"[{letters}]")
     for script, letters in {
@@ -32,30 +34,19 @@ _MOST: Final = 0.7
 _TRACE: Final = 0.1
 """An answer that has no more of it is in another."""
 
-_COMMON: Final = {
-    language: frozenset(words.split())
-    for language, words in {
-        "English": "the of and to is that it for was on are with as by this be at from which or an"
-        " what how does why when who where has have not were can their",
-        "German": "der die das und ist von zu den mit nicht ein eine auf dem für sich des im wird"
-        " was wie warum wann wer wo welche welcher werden sind auch als bei aus wurde einer einem",
-        "French": "le les et des est une du dans que qui pour par sur pas au avec ce sont plus il"
-        " elle comment pourquoi quand où quelle quel quels aux ou cette ne",
-        "Spanish": "el los y las es una del en que por para con se su al lo como más fue qué cómo"
-        " cuándo dónde quién cuál son pero esta este no",
-        "Italian": "il che di è la un una per con non del della dei gli sono come nel alla più"
-        " anche cosa perché quando dove chi quale questo questa dal",
-        "Portuguese": "o os que é do da em um uma para com não dos das no na por mais como foi ao"
-        " são qual quando onde quem são seu sua pelo pela",
-        "Dutch": "de het een en van is dat op te in voor met niet zijn wordt aan door ook als bij"
-        " wat hoe waarom wanneer wie waar welke naar worden deze",
-    }.items()
-}
-_WORD: Final = re.compile(r"[^\W\d_]+")
+_NAMES: Final = {
+    "en": "English", "de": "German", "fr": "French", "es": "Spanish", "it": "Italian",
+    "pt": "Portuguese", "nl": "Dutch", "sv": "Swedish", "da": "Danish", "no": "Norwegian",
+    "pl": "Polish", "fi": "Finnish", "tr": "Turkish",
+}  # fmt: skip
+_WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _LEAST_HITS: Final = 5
+_LEAST_DIFFERENT: Final = 3
+"""A name that is written again and again is no language."""
 _LEAST_SHARE: Final = 0.15
+"""Of the words of a text, those that are common in its language."""
 _LEAD: Final = 2
-"""How many times as many common words a language must have as the next one."""
+"""How many times as many words a text must have of its own language as of the other one."""
 
 
 def in_another_language(answer: str, texts: str) -> tuple[str, str] | None:
@@ -68,10 +59,7 @@ def in_another_language(answer: str, texts: str) -> tuple[str, str] | None:
         return (found, wanted) if _share(of_answer, wanted) <= _TRACE else None
     if wanted != "Latin":
         return None
-    theirs, ours = _latin_language(texts), _latin_language(answer)
-    if theirs is None or ours is None or theirs == ours:
-        return None
-    return (ours, theirs)
+    return _other_words(_hits(answer), _hits(texts))
 
 
 def _scripts(text: str) -> dict[str, int]:
@@ -96,10 +84,28 @@ def _main(scripts: Mapping[str, int], least: int) -> str | None:
     return script if enough else None
 
 
-def _latin_language(text: str) -> str | None:
-    """The language whose commonest words a text has, if it clearly has them."""
+def _hits(text: str) -> dict[str, int]:
+    """How many words of a text are common in each language; none where that is too few to tell."""
     words = [word.lower() for word in _WORD.findall(text)]
-    hits = {language: sum(word in common for word in words) for language, common in _COMMON.items()}
-    first, second = sorted(hits, key=lambda one: hits[one], reverse=True)[:2]
-    sure = hits[first] >= max(_LEAST_HITS, _LEAST_SHARE * len(words), _LEAD * hits[second])
-    return first if sure else None
+    different = set(words)
+    hits = {
+        language: sum(word in common for word in words)
+        for language, common in STOP_WORDS.items()
+        if len(common & different) >= _LEAST_DIFFERENT
+    }
+    least = max(_LEAST_HITS, _LEAST_SHARE * len(words))
+    return hits if max(hits.values(), default=0) >= least else {}
+
+
+def _other_words(of_answer: dict[str, int], of_texts: dict[str, int]) -> tuple[str, str] | None:
+    """The languages of both, where each has far more words of its own than of the other's.
+
+    Languages that share many words, such as Danish and Norwegian, are never told apart.
+    """
+    if not (of_answer and of_texts):
+        return None
+    found, wanted = (max(hits, key=lambda one: hits[one]) for hits in (of_answer, of_texts))
+    is_sure = of_answer[found] >= _LEAD * of_answer.get(wanted, 0) and of_texts[
+        wanted
+    ] >= _LEAD * of_texts.get(found, 0)
+    return (_NAMES.get(found, found), _NAMES.get(wanted, wanted)) if is_sure else None
