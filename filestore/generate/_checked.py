@@ -32,7 +32,7 @@ _OPENING: Final = re.compile(r"[{\[]")
 _THOUGHT: Final = ("<think>", "</think>")
 
 _UNWANTED: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\uffff"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffc\ufffe\uffff"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 """Characters that steer, hide or are none."""
@@ -94,12 +94,27 @@ def read_answer(answer: str, task: Task, *, instructions: str = "") -> Made:
 
 
 def checked(made: Made, task: Task, *, instructions: str = "") -> Made:
-    """What was made, in the form that `Made` promises.
+    """What a model made, in the form that `Made` promises, and about the texts.
 
     Args:
-        made: By whatever generator.
+        made: By a model.
         task: What it was made for.
-        instructions: What a model was told, and must not repeat.
+        instructions: What the model was told, and must not repeat.
+
+    Raises:
+        GenerationFailed: Nothing usable is left of it.
+    """
+    found = well_formed(made, task)
+    _refuse_other_matter(
+        "\n".join((found.title, found.text, *found.lines)).strip(), task, instructions
+    )
+    return found
+
+
+def well_formed(made: Made, task: Task) -> Made:
+    """What was made, by whatever generator, in the form that `Made` promises.
+
+    No lines at all is a result: there are texts that answer no question.
 
     Raises:
         GenerationFailed: Nothing usable is left of it.
@@ -110,11 +125,10 @@ def checked(made: Made, task: Task, *, instructions: str = "") -> Made:
     lines, dropped = _kept_lines(made.lines, task.count, query)
     if is_summary and not text:
         raise _failed("an empty summary")
-    if not is_summary and not lines:
+    if made.lines and not lines and not is_summary:
         named = "questions" if task.kind == "questions" else "queries"
         reasons = ", ".join(f"{number} {reason}" for reason, number in dropped.items())
-        raise _failed(f"no usable {named}" + (f": {reasons}" if reasons else ""))
-    _refuse_other_matter("\n".join((title, text, *lines)).strip(), task, instructions)
+        raise _failed(f"no usable {named}: {reasons}")
     return replace(made, lines=lines, title=title, text=text)
 
 

@@ -17,8 +17,17 @@ from typing import TYPE_CHECKING, Final
 
 from filestore.embed import ModelMissing
 from filestore.generate import _questions, _rewrites, _summaries
+from filestore.generate._checked import well_formed
 from filestore.generate._plain import one_line, prose_of
-from filestore.generate.base import Generator, GeneratorChoice, Made, Result, Task, UnknownGenerator
+from filestore.generate.base import (
+    GenerationFailed,
+    Generator,
+    GeneratorChoice,
+    Made,
+    Result,
+    Task,
+    UnknownGenerator,
+)
 
 if TYPE_CHECKING:
     import threading
@@ -33,7 +42,7 @@ VERSION: Final = 1
 WINDOW_TOKENS: Final = 16_384
 """It has no window of its own: a group stays small enough for a person to look through."""
 _BATCH_TEXTS: Final = 2_000
-"""Sentences of so many tasks are embedded together, which is what makes it fast."""
+"""So many sentences, or tasks without one, are embedded together, which is what makes it fast."""
 _SUMMARY_TOKENS: Final = 160
 
 
@@ -86,7 +95,7 @@ class ExtractiveGenerator(Generator):
                 return
             prepared = _prepared(task)
             waiting.append((place, prepared))
-            texts += len(prepared.texts)
+            texts += max(1, len(prepared.texts))
             if texts >= _BATCH_TEXTS:
                 yield from self._finished(waiting)
                 waiting, texts = [], 0
@@ -100,7 +109,19 @@ class ExtractiveGenerator(Generator):
         for place, prepared in waiting:
             chosen = [rows[text] for text in prepared.texts]
             own = vectors[chosen] if vectors is not None and chosen else None
-            yield Result(place=place, made=self._made(prepared, own))
+            yield self._result(place, prepared, own)
+
+    def _result(
+        self, place: int, prepared: _Prepared, vectors: NDArray[np.float32] | None
+    ) -> Result:
+        """What was made, where it can be written: texts may hold marks of a merge, or a fence."""
+        made = self._made(prepared, vectors)
+        try:
+            made = well_formed(made, prepared.task) if made.text or made.lines else made
+        except GenerationFailed as error:
+            remedy = "take such lines out of the texts"
+            return Result(place=place, problem=GenerationFailed(error.message, remedy=remedy))
+        return Result(place=place, made=made)
 
     def _made(self, prepared: _Prepared, vectors: NDArray[np.float32] | None) -> Made:
         task = prepared.task

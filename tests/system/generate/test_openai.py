@@ -472,6 +472,7 @@ def test_a_refused_text_does_not_cost_the_others_their_form(
 def test_texts_beyond_the_window_are_not_sent(opened: Opener, server: ChatServer) -> None:
     """The task is named with both numbers and the setting; the others are done."""
     first, second = made(opened(window_tokens=80), asked(ENGLISH * 9, ENGLISH[:40]))
+    assert opened(window_tokens=80).window_tokens == 80
     error = failure_of(first)
     assert "more than the 80" in error.message
     assert "window_tokens" in error.remedy

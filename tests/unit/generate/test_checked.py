@@ -76,7 +76,6 @@ def test_the_lines_are_found(answer: str) -> None:
         ('{"questions": {"1": "Who?"}}', "no list of texts"),
         ('{"questions": null}', "no list of texts"),
         ('{"answers": ["Who?"]}', "cut or broken JSON"),
-        (questions(), "no usable questions"),
         (questions("", "x" * 400), "1 empty, 1 of more than 300 characters"),
     ],
 )
@@ -135,6 +134,12 @@ def test_no_more_lines_than_wanted() -> None:
     assert read_answer(answer, SUMMARY).lines == ("Who?", "What?")
     alone = Task(kind="summary", texts=SUMMARY.texts)
     assert read_answer(answer, alone).lines == ()
+
+
+def test_no_question_is_an_answer() -> None:
+    """A text that answers nothing is not asked about again and again."""
+    assert read_answer(questions(), QUESTIONS).lines == ()
+    assert read_answer('{"queries": []}', REWRITE).lines == ()
 
 
 def test_a_query_is_not_its_own_rewriting() -> None:
@@ -206,6 +211,7 @@ def test_another_language_is_refused(texts: str, lines: list[str], said: str) ->
             ["SQLite 的 WAL 文件 checkpoint 何时写入 database？"],
         ),
         ("Kurz.", ENGLISH),
+        ("man io man io dos para " * 9 + ENGLISH[0] * 3, ENGLISH),
     ],
 )
 def test_an_unsure_language_is_none(texts: str, lines: list[str]) -> None:
