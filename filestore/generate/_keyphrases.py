@@ -185,16 +185,24 @@ _WEAK: Final = frozenset(
     ]
 )
 """Words that say little of what a text is about."""
-_SUFFIXES: Final = ("ly", "ing", "ed")
+_ADVERB: Final = "ly"
+_VERB: Final = ("ly", "ed")
+_PARTICIPLES: Final = ("ing", "ed")
+_LONG_NOUN: Final = 12
 _HAN: Final = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]{2,}")
 _KATAKANA: Final = re.compile(r"[\u30a1-\u30fa\u30fc]{3,}")
 _TITLED: Final = re.compile(r"[《「『“]([^《》「」『』“”\n]{2,24})[》」』”]")
 _WEAK_SIGNS: Final = frozenset(
     "的了是在和与及或被把对从向于以为由而也都就又还等这那其之所有个中上下不一二三四五六七八九十"
     "他她它们我你您此该每各并但若如则因可能会要将已年月日时地得着过到后前里内外间些种多少很最更"
-    "于吗呢吧啊让使令给用"
+    "于吗呢吧啊让使令给用次种"
 )
 """A piece does not begin or end with them."""
+
+
+_WEAK_PIECES: Final = frozenset(
+    ["提供", "包括", "进行", "开始", "使用", "认为", "成为", "发展", "起来", "出现", "其他", "这些", "一些", "许多", "大多数", "大部分", "关系", "受到", "支持", "增加", "导致", "需要", "具有", "根据", "通过", "按照", "尽管", "虽然", "由于", "为了", "以及", "但是", "因此", "所以", "如果", "没有", "可以", "可能", "能够", "必须", "应该", "已经", "形成", "领先", "带领", "基本", "现代", "主要", "重要", "不同", "相同", "方面", "情况", "问题", "部分", "方式", "时间", "之间", "之后", "之前", "期间", "人们", "人员", "进入", "产生", "得到", "发现", "描述", "运营", "入选", "模拟", "典型", "假设", "活动"]
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,11 +288,17 @@ def _spaced(sentences: Sequence[str], language: str) -> list[Phrase]:
     found: list[Phrase] = []
     for key, count in counts.items():
         parts = key.split()
+        # Within a marked term there may be small words alone.
         weight = max((words[part] for part in parts if part not in stop), default=0)
         is_name = key in names
-        if not is_name and count < 2 and (weight < 2 or len(parts) < 2):
+        # The last word may be a verb: that of a phrase which stands once must stand elsewhere, too.
+        if not is_name and count < 2 and (len(parts) < 2 or words[parts[-1]] < 2):
             continue
-        score = (count + 0.5 * (weight - count)) * (1 + log(len(parts))) * (1.5 if is_name else 1)
+        score = (
+            (count + 0.5 * (weight - count))
+            * (1 + log(max(1, len(parts))))
+            * (1.5 if is_name else 1)
+        )
         found.append(
             Phrase(text=spelled[key], score=score * (1 + 1 / (2 + first[key])), is_name=is_name)
         )
@@ -292,78 +306,71 @@ def _spaced(sentences: Sequence[str], language: str) -> list[Phrase]:
 
 
 def _runs(sentence: str, stop: frozenset[str], language: str) -> Iterable[tuple[str, bool]]:
-    """The runs of words between stop words and marks; and whether each is a name."""
+    """The phrases between stop words and marks; and whether each is a name."""
     run: list[str] = []
     joining = _JOINING.get(language, frozenset())
     for place, (code, word, mark) in enumerate(_TOKEN.findall(sentence)):
-        if code:
-            yield from _closed(run, language)
-            run = []
-            if code.replace("_", "").isalnum() and not code.isdigit():
-                yield code, True
-            continue
-        lower = word.lower().rstrip(".'’/-")
-        if mark or not lower:
-            yield from _closed(run, language)
-            run = []
-        elif lower in joining and run and run[-1][0].isupper():
+        bare = word.rstrip(".'’/-")
+        lower = bare.lower()
+        if lower in joining and run and run[-1][0].isupper():
             run.append(lower)
-        elif lower in stop or (place == 0 and lower in _WEAK):
-            yield from _closed(run, language)
-            run = []
+        elif bare and not mark and lower not in stop and not (place == 0 and language == "de"):
+            run.append(bare)
         else:
-            run.append(word.rstrip(".'’/-"))
-    yield from _closed(run, language)
+            yield from _phrases_in(run, joining, language)
+            run = []
+            if code and code.replace("_", "").isalnum() and not code.isdigit():
+                yield code, True
+    yield from _phrases_in(run, joining, language)
 
 
-def _closed(run: list[str], language: str) -> Iterable[tuple[str, bool]]:
-    """What one run gives: the name in it, or else its words."""
-    while run and run[-1].islower() and run[-1] in _JOINING.get(language, ()):
-        run.pop()
-    if not run:
-        return
-    if language == "de":
-        # Nouns alone: an adjective would have to be put into another case.
-        for noun in run:
-            if noun[0].isupper() and len(noun) > 3 and noun.lower() not in _WEAK:
-                yield noun, any(map(str.isupper, noun[1:])) or len(noun) >= 12
-        names = _capitalised(run)
-        if len(names) > 1:
-            yield " ".join(names), True
-        return
-    names = _capitalised(run)
-    if len(names) > 1 or (names and len(names) < len(run)):
-        text = " ".join(names)
-        if _is_phrase(names):
-            yield text, len(names) > 1 or any(map(str.isupper, text[1:]))
-    words = list(run)
-    while words and (words[0].lower() in _WEAK or words[0].endswith(_SUFFIXES[0])):
-        words.pop(0)
-    while words and (words[-1].lower() in _WEAK or words[-1].endswith(_SUFFIXES[::2])):
-        words.pop()
-    if words != names and words and _is_phrase(words):
-        yield " ".join(words), False
+def _phrases_in(
+    run: Sequence[str], joining: frozenset[str], language: str
+) -> Iterable[tuple[str, bool]]:
+    """The stretches of a run that are written alike: names, and the words in front of them.
 
-
-def _capitalised(run: list[str]) -> list[str]:
-    """The longest stretch of a run that is written with capitals."""
-    best: list[str] = []
-    current: list[str] = []
+    Words behind a name are left out: there the verb stands, in most languages.
+    """
+    stretch: list[str] = []
+    is_first = True
     for word in [*run, ""]:
-        if word[:1].isupper() or (current and word in ("of", "de", "von", "du", "del", "van")):
-            current.append(word)
+        is_name = bool(stretch) and stretch[0][0].isupper()
+        if word and stretch and is_name == (word[0].isupper() or (is_name and word in joining)):
+            stretch.append(word)
             continue
-        while current and current[-1].islower():
-            current.pop()
-        best = max(best, current, key=len)
-        current = []
-    return best
+        yield from _phrase(stretch, joining, language, is_first=is_first)
+        is_first = not stretch
+        stretch = [word] if word else []
+
+
+def _phrase(
+    stretch: list[str], joining: frozenset[str], language: str, *, is_first: bool
+) -> Iterable[tuple[str, bool]]:
+    words = list(stretch)
+    while words and words[-1] in joining:
+        words.pop()
+    if not words:
+        return
+    if words[0][0].isupper():
+        text = " ".join(words)
+        is_marked = len(words) > 1 or any(map(str.isupper, text[1:]))
+        # Long German nouns are terms: they join what others write as several words.
+        if _is_phrase(words):
+            yield text, is_marked or (language == "de" and len(text) >= _LONG_NOUN)
+    elif is_first and language != "de":
+        # A German adjective would have to be put into another case.
+        while words and (words[0].lower() in _WEAK or words[0].endswith(_ADVERB)):
+            words.pop(0)
+        while words and (words[-1].lower() in _WEAK or words[-1].endswith(_VERB)):
+            words.pop()
+        if _is_phrase(words) and not words[0].endswith(_PARTICIPLES):
+            yield " ".join(words), False
 
 
 def _is_phrase(words: list[str]) -> bool:
     text = " ".join(words)
     return (
-        len(words) <= _MOST_WORDS
+        0 < len(words) <= _MOST_WORDS
         and 3 <= len(text) <= _LONGEST
         and not text.replace(" ", "").isdigit()
         and any(word.lower() not in _WEAK and len(word) > 2 for word in words)
@@ -408,6 +415,7 @@ def _recurring(runs: Sequence[str]) -> dict[str, int]:
         piece: count
         for piece, count in counts.items()
         if count > 1
+        and piece not in _WEAK_PIECES
         and piece[0] not in _WEAK_SIGNS
         and piece[-1] not in _WEAK_SIGNS
         and len(before[piece]) > 1

@@ -32,6 +32,8 @@ _STOP_WORDS: Final = {
         " ihrer im in ins ist ja jede jedem jeden jeder jedes jedoch kann kein keine können man"
         " mehr mit muss müssen nach nicht noch nur ob oder ohne schon sehr sein seine seinem seinen"
         " seiner sich sie sind so sollte sondern sowie um und uns unter vom von vor war waren was"
+        " bereits danach daraufhin dennoch einige heute insbesondere je manche manchmal mehrere"
+        " nachdem nun obwohl sowohl später trotz zunächst zwar"
         " weil welche welcher wenn werden wer wie wieder wird wo wurde wurden während zu zum zur"
         " zwei zwischen über"
     ),

@@ -19,6 +19,9 @@ from filestore.generate._templates import ABOUT, AND, GENERIC, HOW_TO, NEUTRAL, 
 LONGEST: Final = 200
 """Characters."""
 _LONGEST_HEADING: Final = 90
+_TOGETHER: Final = 3
+_ROUNDS: Final = 2
+"""Questions about phrases: those behind the first six say little of a text."""
 _MOST_SENTENCES: Final = 60
 _QUESTION_END: Final = re.compile(r"[?？؟]\s*$")
 _NUMBERING: Final = re.compile(
@@ -107,11 +110,10 @@ def _from_phrases(
     for heading in telling:
         if not _QUESTION_END.search(heading):
             yield _about(heading, within, language)
-    texts = [one.text for one in phrases]
-    for first, second in zip(texts[::2], texts[1::2], strict=False):
-        yield _about_both(first, second, language)
-    for text in texts:
-        yield _about(text, "", language)
+    # Several in one question: a short one is near to whatever else is short, and leads astray.
+    texts = [one.text for one in phrases[: _TOGETHER * _ROUNDS]]
+    for start in range(0, len(texts), _TOGETHER):
+        yield _about_all(texts[start : start + _TOGETHER], language)
 
 
 def _about(text: str, within: str, language: str) -> str:
@@ -121,8 +123,8 @@ def _about(text: str, within: str, language: str) -> str:
     return ABOUT.get(language, NEUTRAL).format(text)
 
 
-def _about_both(first: str, second: str, language: str) -> str:
-    if language not in AND:
-        return NEUTRAL.format(f"{first}, {second}")
-    joined = first.translate(_QUOTES) + AND[language] + second.translate(_QUOTES)
-    return ABOUT[language].format(joined)
+def _about_all(phrases: Sequence[str], language: str) -> str:
+    comma, last = AND.get(language, (", ", ", "))
+    bare = [one.translate(_QUOTES) for one in phrases]
+    joined = last.join([comma.join(bare[:-1]), bare[-1]]) if len(bare) > 1 else bare[0]
+    return ABOUT.get(language, NEUTRAL).format(joined)

@@ -30,12 +30,12 @@ _EN_NO_START: Final = (
     r"|While|Although|Though|After|Before|Since|Because|During|For|With|From|To|Of|Under|However|But"
     r"|And|Or|So|Also|Then|Thus|Not|Only|Its|His|Her|Their|Our|My|Your|Among|Between|Today|Now"
     r"|Until|Within|Without|Like|Unlike|Instead|Despite|Once|Part|More|Less|Several|Few|Any|Its"
-    r"|Whether|Yet|Another|Following|Given|According|Perhaps|Examples?|Two|Three|Four|Five)\b)"
+    r"|Whether|Yet|(?:North|South|East|West)\w* of|Following|Given|According|Perhaps|Examples?|Two|Three|Four|Five)\b)"
 )
 _EN_CLAUSE: Final = re.compile(
     r"\b(?:that|which|who|whom|whose|where|when|is|are|was|were|has|have|had|and|or|but|it|this|these"
     r"|those|they|he|she|we|you|his|her|their|its|to|if|as|not|because|there|by|with|from|can|will"
-    r"|would|could|should|may|might|must|called|known|became|about|than)\b",
+    r"|would|could|should|may|might|must|called|known|became|about|than|whether|given|how|why)\b",
     re.IGNORECASE,
 )
 _EN_PERSON: Final = re.compile(
@@ -45,8 +45,8 @@ _EN_PERSON: Final = re.compile(
     r"|king|queen|emperor|empress|prince|princess|duke|pope|bishop|monk|saint|theologian|composer"
     r"|musician|singer|actor|actress|director|painter|sculptor|architect|artist|photographer"
     r"|explorer|soldier|general|officer|player|footballer|quarterback|coach|athlete|teacher"
-    r"|professor|psychologist|astronomer|botanist|physician|doctor|activist|businessman|founder"
-    r"|leader|son|daughter|father|mother|brother|sister|wife|husband|man|woman|person|programmer)\b"
+    r"|professor|psychologist|astronomer|botanist|physician|doctor|activist|\w+ologist|businessman|founder"
+    r"|leader|son|daughter|father|mother|brother|sister|wife|husband|man|woman|person|programmer)s?\b"
 )
 _EN_DONE: Final = (
     r"founded|established|born|built|created|published|released|introduced|invented|discovered|signed"
@@ -75,7 +75,7 @@ def _en_what(match: re.Match[str]) -> str:
 def _en_when(match: re.Match[str]) -> str:
     subject = _en_subject(match["x"])
     tail = match["rest"]
-    if not subject or not re.search(rf"\b{_YEAR}\b", tail[:60]):
+    if not subject or subject.startswith("a ") or not re.search(rf"\b{_YEAR}\b", tail[:60]):
         return ""
     return f"When {match['be']} {subject} {match['done']}?"
 
@@ -346,10 +346,18 @@ WITHIN: Final = {
 NEUTRAL: Final = "{}?"
 """For every other language."""
 AND: Final = {
-    "en": "” and “", "de": "“ und „", "zh": "”和“", "fr": " » et « ", "es": "» y «", "it": "» e «",
-    "pt": "” e “", "nl": "” en “", "ru": "», «", "ja": "」と「",
-}  # fmt: skip
-"""Between two phrases in quotation marks."""
+    "en": ("”, “", "” and “"),
+    "de": ("“, „", "“ und „"),
+    "zh": ("”、“", "”和“"),
+    "fr": (" », « ", " » et « "),
+    "es": ("», «", "» y «"),
+    "it": ("», «", "» e «"),
+    "pt": ("”, “", "” e “"),
+    "nl": ("”, “", "” en “"),
+    "ru": ("», «", "», «"),
+    "ja": ("」、「", "」と「"),
+}
+"""Between phrases in quotation marks, and before the last one."""
 
 HOW_TO: Final[dict[str, tuple[re.Pattern[str], str]]] = {
     "en": (re.compile(r"[Hh]ow to (?P<x>[a-z].*)"), "How do I {}?"),
