@@ -410,6 +410,8 @@ class Store(OpenStore):
         rerank: str | None = None,
         group: "Literal['document'] | None" = None,
         context: int = 0,
+        tree: bool = False,
+        rewrite: int = 0,
     ) -> "Answer":
         """Unique files, best first; see `Searcher.search`.
 
@@ -425,6 +427,8 @@ class Store(OpenStore):
             rerank: The reranker that orders the best, such as ``cross-encoder``; None for none.
             group: ``document`` for the best hit of each document alone; `k` then counts these.
             context: How many lines before and after each passage are given.
+            tree: Whether summaries lead to the texts, from the top.
+            rewrite: How many new queries the store's generator makes of it, asked as well.
 
         Raises:
             CatalogMissingError: There is no catalog yet.
@@ -444,6 +448,8 @@ class Store(OpenStore):
             rerank=rerank,
             group=group,
             context=context,
+            tree=tree,
+            rewrite=rewrite,
         )
 
     def similar(self, path: StrPath, *, k: int = 10) -> "Similar":

@@ -4,8 +4,10 @@ Rows come as the files say; what is cyclic or hangs in the air is for the caller
 a child is in step where an indexed file of its path has a text with its key.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from typing import Final
 
 from filestore.catalog._reading import Catalog
@@ -20,10 +22,14 @@ _IN_STEP: Final = (
 _IS_THERE: Final = (
     "EXISTS (SELECT 1 FROM files AS child WHERE child.path = children.path AND child.state = '')"
 )
+_COLUMNS: Final = f"SELECT files.path, children.path, children.key, {_IN_STEP}, {_IS_THERE}"
 _CHILDREN: Final = (
-    f"SELECT files.path, children.path, children.key, {_IN_STEP}, {_IS_THERE} FROM children"
-    " CROSS JOIN files ON files.id = children.file WHERE files.state = ''"
+    f"{_COLUMNS} FROM children CROSS JOIN files ON files.id = children.file WHERE files.state = ''"
 )
+_BY_SUMMARY: Final = (
+    f"{_COLUMNS} FROM files CROSS JOIN children ON children.file = files.id WHERE files.state = ''"
+)
+"""The tables the other way round: what comes first is looked through first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,12 +58,37 @@ def all_children(catalog: Catalog) -> Iterator[ChildRow]:
 
 def children_of(catalog: Catalog, summaries: Sequence[ChunkPath]) -> list[ChildRow]:
     """The children of some summaries, by summary and path."""
-    return _where(catalog, "files.path", summaries)
+    return _where(catalog, f"{_BY_SUMMARY} AND files.path", summaries)
 
 
 def parents_of(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChildRow]:
     """The rows in which some files are children, by summary and path."""
-    return _where(catalog, "children.path", paths)
+    return _where(catalog, f"{_CHILDREN} AND children.path", paths)
+
+
+def rows_above(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChildRow]:
+    """The rows in which some files, their parents, and so on are children."""
+    return _followed(paths, partial(parents_of, catalog), attrgetter("summary"))
+
+
+def rows_below(catalog: Catalog, summaries: Sequence[ChunkPath]) -> list[ChildRow]:
+    """The children of some summaries, theirs, and so on."""
+    return _followed(summaries, partial(children_of, catalog), attrgetter("path"))
+
+
+def _followed(
+    paths: Sequence[ChunkPath],
+    look: Callable[[Sequence[ChunkPath]], list[ChildRow]],
+    end: Callable[[ChildRow], ChunkPath],
+) -> list[ChildRow]:
+    rows: list[ChildRow] = []
+    seen = set(paths)
+    while paths:
+        found = look(paths)
+        rows += found
+        paths = list(dict.fromkeys(end(row) for row in found if end(row) not in seen))
+        seen.update(paths)
+    return rows
 
 
 def out_of_step(catalog: Catalog) -> list[ChildRow]:
@@ -66,10 +97,10 @@ def out_of_step(catalog: Catalog) -> list[ChildRow]:
     return [_row(row) for row in found]
 
 
-def _where(catalog: Catalog, column: str, paths: Sequence[ChunkPath]) -> list[ChildRow]:
+def _where(catalog: Catalog, start: str, paths: Sequence[ChunkPath]) -> list[ChildRow]:
     rows: list[ChildRow] = []
     for batch in in_batches([encode_path(path) for path in dict.fromkeys(paths)]):
-        statement = f"{_CHILDREN} AND {column} IN ({placeholders(batch)})"
+        statement = f"{start} IN ({placeholders(batch)})"
         rows += map(_row, catalog.connection.execute(statement, batch))
     return sorted(rows, key=lambda row: (row.summary, row.path, row.key))
 

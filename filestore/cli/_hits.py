@@ -62,6 +62,7 @@ FIELDS: Final[dict[str, Callable[["Hit"], object]]] = {
     "freshness": lambda hit: hit.freshness,
     "score": lambda hit: f"{hit.score:.4f}",
     "others": lambda hit: hit.others,
+    "question": lambda hit: hit.question,
 }
 """What a template may name: field to its value; "place" is the line, or ``p`` and the page."""
 _PATHS: Final = frozenset({"document", "path"})
@@ -166,6 +167,8 @@ def print_words(answer: "Answer") -> None:
         if number and (hit.before or hit.after):
             _output.line()
         _print_head(hit, shown_path(relative(hit.document)), columns)
+        if hit.question:
+            _print_lines([f"question: {hit.question}"], columns)
         _print_lines(hit.before, columns)
         for pieces in _wrapped(_marked(hit), columns - len(_INDENT)):
             _output.styled([(_INDENT, ""), *pieces])
@@ -177,7 +180,7 @@ def print_words(answer: "Answer") -> None:
 def _print_head(hit: "Hit", document: str, columns: int) -> None:
     place = _place(hit)
     head = f"{document}:{place}" if place else document
-    tail = "" if hit.freshness == "fresh" else f"  [{hit.freshness}]"
+    tail = "" if hit.freshness == "fresh" else f"  [{_freshness(hit)}]"
     tail += f"  (+{hit.others} more)" if hit.others else ""
     ranks = "  ({})".format(
         ", ".join(f"{ranking} #{int(why['rank'])}" for ranking, why in hit.why.items())
@@ -192,6 +195,11 @@ def _print_head(hit: "Hit", document: str, columns: int) -> None:
     if len(head) + len(where) + len(tail) + len(ranks) > columns:
         ranks = ""
     _output.styled([(head, _BOLD), (where, ""), (tail, _BOLD), (ranks, _DIM)])
+
+
+def _freshness(hit: "Hit") -> str:
+    is_stale = hit.kind == "summary" and hit.freshness == "outdated"
+    return "outdated summary" if is_stale else hit.freshness
 
 
 def _innermost(path: tuple[str, ...]) -> str:

@@ -67,6 +67,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="let a model that reads question and text together order the results: cross-encoder, "
         "or cross-encoder:MODEL with a hub name or a folder",
     )
+    parser.add_argument(
+        "--tree",
+        action="store_true",
+        help="go from the summaries at the top down to the chunks, best branches first",
+    )
     _configure_output(parser)
 
 
@@ -115,6 +120,7 @@ def run(options: Any) -> int:
             rerank=_reranker(options.rerank),
             group=options.group,
             context=options.context,
+            tree=options.tree,
         )
     if options.json:
         _output.write_json(answer.to_dict())

@@ -54,11 +54,12 @@ SHAPES: Final[dict[str, str]] = {
     "Conflict": "path:below detail:text",
     "Problem": _PROBLEM,
     "Answer": "query:text root:text understood:Understood mode:text generation:number hits:[Hit]"
-    " notes:[text]",
+    " notes:[text] rewrites?:[text]",
     "Understood": "words:[text] phrases:[text] prefixes:[text] required:[text] excluded:[text]"
     " text:text",
     "Hit": "document:text title:text line:number|null end_line:number|null page:number|null"
     " section:[text] excerpt:text before?:[text] after?:[text] others?:number"
+    " question?:text via?:[text]"
     " path:text score:number kind:text resource:text source:text|null freshness:text"
     " headings:[text] pages:[number] text:text why:{{number}}",
     "Similar": "to:[text] source:text|null line:number|null generation:number hits:[SimilarHit]"

@@ -39,7 +39,7 @@ class Hit(JsonObject):
     """Retriever to its ``rank``, from 1, and ``score``; in hybrid mode also to the ``evidence`` for
     the file (how far it stands out in this ranking), the ``points`` it adds to the score of the
     hit, and the ``confidence`` in the retriever for this query: its share, 0 to 1, in the best
-    points of all."""
+    points of all. ``question`` is the number of the question that was nearest, not the body."""
     document: StorePath = NO_PATH
     """What a person opens: the original, or the chunk file; relative to the store root."""
     title: str = ""
@@ -61,6 +61,10 @@ class Hit(JsonObject):
     after: tuple[str, ...] = ()
     others: int = 0
     """How many more hits the document has, where only its best one is given."""
+    question: str | None = None
+    """Of the file, where it is what matched."""
+    via: tuple[StorePath, ...] = ()
+    """The summaries that it was reached through, from the top, or whose place it has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +91,8 @@ class Answer(JsonObject):
     """What the user should know about this answer."""
     on_spelling: tuple[str, ...] = ()
     """Those of the notes that are about the words of this query."""
+    rewrites: tuple[str, ...] = ()
+    """The queries that were asked besides."""
     root: str = ""
     """The store's, absolute and without links: the paths of hits are relative to it."""
 

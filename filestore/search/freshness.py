@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from filestore.catalog import Catalog, FileRow
-from filestore.chunks import frontmatter, kept
+from filestore.chunks import chunk_file, frontmatter, kept
 from filestore.chunks.chunk_file import Chunk, Section
 from filestore.chunks.layout import TREE, Layout
 from filestore.chunks.observation import INDEXED, Observation
@@ -49,6 +49,13 @@ class Look:
     """Where in the body each of the pages starts, as far as that is known, and its number."""
     code: str = ""
     """Why it is excluded."""
+    data: bytes = b""
+    """All of a chunk file."""
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """Those that a chunk file has; parsed now, as most hits are not found by them."""
+        return chunk_file.parse(self.data).questions if b"questions" in self.data else ()
 
 
 def first_line(body: str, line: int) -> int:
@@ -130,6 +137,7 @@ class Looker:
                 body_line=parts.head.count(b"\n") + 1,
                 headings=headings,
                 pages=pages,
+                data=data,
             )
         # What holds chunks ends in .md in either layout, and is no record.
         seen = self._observed(row, TREE)
@@ -145,6 +153,7 @@ class Looker:
             body_line=frontmatter.split(seen.data).head.count(b"\n") + 1,
             headings=chunk.headings,
             pages=chunk.pages,
+            data=seen.data,
         )
 
     def _observed(self, row: FileRow, layout: Layout) -> Observation | Look:

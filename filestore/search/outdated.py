@@ -1,4 +1,7 @@
-"""Hits whose original is not what they were made from any more: by stat, by hash where that moved.
+"""Hits that are as indexed, and what they were made from is not: an original, or other files.
+
+Originals are looked at by stat, by hash where that moved; texts that a summary was made from are
+compared in the catalog.
 
 One rule: what the store may not look at is left as it is, and a file that a person wrote has no
 original.
@@ -8,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from filestore.catalog import Catalog, queries
+from filestore.catalog import Catalog, queries, summaries
 from filestore.core.paths import StorePath, Tree
 from filestore.search.answer import Answer
 from filestore.search.freshness import Freshness
 from filestore.sidecar import originals
 from filestore.sidecar.originals import Document
 from filestore.sidecar.reachable import Reachable
+from filestore.sidecar.summary_tree import SummaryTree
 
 
 class Found(Protocol):
@@ -59,6 +63,38 @@ def marked(
     found: Sequence[AnyFound], tree: Tree, catalog: Catalog, reachable: Reachable
 ) -> tuple[list[AnyFound], list[str]]:
     """Such hits, and what is to be known of them; see `mark`."""
+    hits, notes = _by_original(found, tree, catalog, reachable)
+    if not summaries.has_summaries(catalog):
+        return hits, notes
+    return _by_children(hits, notes, tree, catalog)
+
+
+def _by_children(
+    found: Sequence[AnyFound], notes: list[str], tree: Tree, catalog: Catalog
+) -> tuple[list[AnyFound], list[str]]:
+    """What is said of a summary once a text changed or went that it, or one below it, has read."""
+    same = [tree.chunk_path(hit.path) for hit in found if hit.freshness in ("fresh", "outdated")]
+    stale = set(SummaryTree(summaries.rows_below(catalog, same)).stale_paths())
+    is_stale = [
+        hit.freshness in ("fresh", "outdated") and tree.chunk_path(hit.path) in stale
+        for hit in found
+    ]
+    hits = [
+        replace(hit, freshness="outdated") if of_changed else hit
+        for hit, of_changed in zip(found, is_stale, strict=True)
+    ]
+    if number := sum(is_stale):
+        are = "is a summary" if number == 1 else "are summaries"
+        say = (
+            f"{_results(number)} {are} of text that changed since: run 'filestore enrich --refresh'"
+        )
+        notes = [*notes, say]
+    return hits, notes
+
+
+def _by_original(
+    found: Sequence[AnyFound], tree: Tree, catalog: Catalog, reachable: Reachable
+) -> tuple[list[AnyFound], list[str]]:
     fresh = {
         tree.chunk_path(hit.path): hit for hit in found if hit.freshness == "fresh" and hit.source
     }

@@ -42,6 +42,7 @@ def present(
     hits = []
     for hit in answer.hits:
         passage = _passage(hit.text, marker, nearest)
+        question = hit.question or _question(found[hit.path], passage, marker)
         place = locator.place(_chunk(hit, found[hit.path]), passage, context=context)
         is_gone = hit.freshness == "gone"
         hits.append(
@@ -57,6 +58,7 @@ def present(
                 marks=passage.marks,
                 before=place.before,
                 after=place.after,
+                question=question,
             )
         )
     return replace(answer, hits=tuple(hits))
@@ -67,6 +69,13 @@ def _passage(text: str, marker: Marker, nearest: Nearest | None) -> Passage:
     if best is not None:
         return best
     return passages.opening(text) if nearest is None else nearest.passage(text)
+
+
+def _question(found: Found, passage: Passage, marker: Marker) -> str | None:
+    """The first question that holds what was asked, where the body holds nothing of it."""
+    if passage.marks or found.look.freshness == "gone":
+        return None
+    return next((one for one in found.look.questions if marker.marks(one)), None)
 
 
 def _section(hit: Hit, passage: Passage) -> tuple[str, ...]:

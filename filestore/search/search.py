@@ -7,11 +7,18 @@ read just now and found to be what was indexed.
 import contextlib
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final, Literal
 
-from filestore.catalog import Catalog, FileRow, file_of_text, part_of_text, queries, text_id
+from filestore.catalog import (
+    Catalog,
+    FileRow,
+    file_of_text,
+    part_of_text,
+    summaries,
+    text_id,
+)
 from filestore.chunks.layout import Layout
 from filestore.config.layout import Places
 from filestore.core.errors import UsageError
@@ -27,18 +34,30 @@ from filestore.fulltext import (
     Reader,
     Respelling,
     Syntax,
-    Understood,
     parse_query,
     respelled,
 )
-from filestore.search import filters, freshness
+from filestore.search import filters, freshness, said
 from filestore.search.answer import Answer, Found, Hit, Mode, Why
+from filestore.search.collapse import collapse
 from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
-from filestore.search.fusion import DEPTH, Fused, Ranking, fuse
+from filestore.search.fusion import DEPTH
 from filestore.search.passage import Nearest
+from filestore.search.ranking import (
+    LEXICAL_FLOOR,
+    Ranked,
+    Retrieved,
+    Text,
+    explained,
+    fuse_rankings,
+    leads,
+    why_of_one,
+)
+from filestore.search.traverse import descend
 from filestore.sidecar import fulltext_file, vector_file
 from filestore.sidecar.fulltext_feed import open_caught_up
+from filestore.sidecar.summary_tree import SummaryTree
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -48,33 +67,15 @@ if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
     from filestore.index.base import VectorIndex
 
-Text = tuple[ChunkPath, int]
-"""A text that answers: a file, and in place the section of it; a chunk file is one text."""
-Retrieved = list[tuple[Text, float]]
-"""Texts with their score, best first."""
-Ranked = tuple[Text, float, Callable[[], Why]]
-"""A text, its score, and what tells why: only those that are shown are explained."""
-Item = TypeVar("Item", bound=Any)
 _SPARE: Final = 8
 """Asked for beyond what is wanted, so that a file found twice does not mean asking again."""
 _DEEPEST: Final = 5_000
 """So far down its rankings a search looks for files that are still there."""
-LEXICAL_FLOOR: Final = 0.15
-"""Below this a text that keywords missed shares too little to be worth showing beside theirs."""
-VECTOR_WEIGHT: Final = 0.9
-"""The weight of a vector retriever that knows meaning, where the keyword retriever has 1.
-
-A model that does not know the language of a text still finds some that stand out a little."""
-LEXICAL_WEIGHT: Final = 0.1
-"""The weight of a vector retriever that compares words only, as the keyword retriever does.
-
-It decides near ties and adds what keywords miss (misspellings, parts of words). Over 18 sets of
-questions it cost at most 0.1 points of nDCG@10 and gained 0.4."""
-
-KNOWN_POWER: Final = 0.5
-"""The keyword retriever's weight is the share of the question that the documents have words for,
-to this power: of a question in another language it knows a name or two, and is sure of them.
-"""
+Extra = Literal["questions", "summaries"]
+NO_TREE: Final = (
+    "no summaries are here to search by --tree: 'filestore enrich --summaries' makes them;"
+    " answered from all texts"
+)
 
 
 class Searcher:
@@ -101,7 +102,11 @@ class Searcher:
         self._per_file: float | None = None
         self._reader: Reader | None = None
         self._sources: dict[str, str] = {}
-        self._asked: tuple[str, NDArray[float32]] | None = None
+        self._asked: dict[str, NDArray[float32]] = {}
+        self._hidden: frozenset[int] = frozenset()
+        self._with_questions = True
+        self._best_parts: dict[int, int] = {}
+        self._via: dict[ChunkPath, tuple[ChunkPath, ...]] = {}
         self._looker = Looker(places, layout, catalog)
         self.found: dict[StorePath, Found] = {}
         """The files of the last answer's hits."""
@@ -113,8 +118,22 @@ class Searcher:
             self._reader = None
         self._looker.close()
 
+    @cached_property
+    def has_summaries(self) -> bool:
+        """Whether there is any; a look at one row."""
+        return summaries.has_summaries(self._catalog)
+
     def search(
-        self, query: str, *, count: int, mode: Mode, wanted: Filters, syntax: Syntax = "auto"
+        self,
+        query: str,
+        *,
+        count: int,
+        mode: Mode,
+        wanted: Filters,
+        syntax: Syntax = "auto",
+        tree: bool = False,
+        rewrites: Sequence[str] = (),
+        without: Collection[Extra] = (),
     ) -> Answer:
         """Answer a query.
 
@@ -124,6 +143,9 @@ class Searcher:
             mode: Which retrievers are asked.
             wanted: What hits must satisfy.
             syntax: Which signs in the query are operators; see `parse_query`.
+            tree: Whether summaries lead to the texts, from the top.
+            rewrites: The same in other words; their answers count, too.
+            without: What is left out, as if there were none.
 
         Raises:
             UsageError: The count is not positive.
@@ -132,13 +154,19 @@ class Searcher:
             raise UsageError(f"-k must be at least 1, found {count}")
         asked = parse_query(query, syntax)
         understood = asked.understood()
-        notes = _left_out(understood)
+        notes = said.left_out(understood)
+        self._leave_out(without)
         allowed = filters.allowed(self._catalog, wanted, notes) if wanted else None
         mode = self._possible(mode, notes)
         found = self._respellings(asked, mode, notes)
-        hits, mode = self._hits(respelled(asked, found), count, mode, allowed, notes)
-        on_spelling = _on_spelling(found, found_nothing=not hits)
-        notes += [*on_spelling, *_unresolved(self._catalog)]
+        meant = [respelled(asked, found), *(parse_query(one, "plain") for one in rewrites)]
+        self._forget(meant)
+        if tree:
+            allowed = self._traverse(meant, mode, allowed, notes)
+        collapses = not (tree or wanted.kind or self._hidden) and self.has_summaries
+        hits, mode = self._hits(meant, count, mode, allowed, notes, collapses=collapses)
+        on_spelling = said.on_spelling(found, found_nothing=not hits)
+        notes += [*on_spelling, *said.unresolved(self._catalog)]
         if self._is_lexical and mode == "vector":
             notes.append("the builtin embedder compares words, not meaning")
         return Answer(
@@ -150,27 +178,93 @@ class Searcher:
             hits=tuple(hits),
             notes=tuple(dict.fromkeys(notes)),
             on_spelling=tuple(on_spelling),
+            rewrites=tuple(rewrites),
         )
 
+    def _leave_out(self, without: Collection[Extra]) -> None:
+        """Prepare to answer as if there were no questions, or summaries."""
+        self._with_questions = "questions" not in without
+        hides = "summaries" in without and self.has_summaries
+        self._hidden = frozenset(self._catalog.files_of_kind("summary") if hides else ())
+
+    def _forget(self, queries: Sequence[Query]) -> None:
+        """Forget what was found before, but for vectors that are asked for again."""
+        kept = {query.text() for query in queries}
+        self._asked = {text: vector for text, vector in self._asked.items() if text in kept}
+        self._best_parts, self._via = {}, {}
+
     def _hits(
-        self, query: Query, count: int, mode: Mode, allowed: set[int] | None, notes: list[str]
+        self,
+        queries: Sequence[Query],
+        count: int,
+        mode: Mode,
+        allowed: set[int] | None,
+        notes: list[str],
+        *,
+        collapses: bool,
     ) -> tuple[list[Hit], Mode]:
         """So many files that are there, and those that are gone; and the mode that answered."""
         self.found = {}
-        depth = count if mode != "hybrid" else max(DEPTH, count)
+        depth = max(DEPTH, count) if mode == "hybrid" or collapses else count
         looks: dict[Text, Look] = {}
         self._looker.begin()
         while True:
-            rankings = self._rankings(query, mode, depth, allowed, notes)
-            mode = mode if "vector" in rankings else "keyword"
-            hits = self._present(self._fuse(query, rankings), count, looks)
+            ranked, mode, is_all = self._ranked(queries, mode, depth, allowed, notes)
+            hits = self._present(self._collapsed(ranked) if collapses else ranked, count, looks)
             there = sum(hit.freshness != "gone" for hit in hits)
-            is_all = all(len(ranking) < depth for ranking in rankings.values())
             if there == count or is_all or depth >= _DEEPEST or not self._looker.sees:
                 notes += freshness.notes(list(looks.values()))
                 return hits, mode
             # Gone and excluded files take no place: the next best do.
             depth *= 4
+
+    def _ranked(
+        self,
+        queries: Sequence[Query],
+        mode: Mode,
+        depth: int,
+        allowed: set[int] | None,
+        notes: list[str],
+    ) -> tuple[list[Ranked], Mode, bool]:
+        """Texts by all queries together, the mode that answered, and whether these are all."""
+        rankings = self._rankings(queries[0], mode, depth, allowed, notes)
+        mode = mode if "vector" in rankings else "keyword"
+        is_all = all(len(ranking) < depth for ranking in rankings.values())
+        for number, query in enumerate(queries[1:], start=1):
+            others = self._fuse(query, self._rankings(query, mode, depth, allowed, notes))
+            is_all = is_all and len(others) < depth
+            rankings[f"rewrite {number}"] = [(text, score) for text, score, _ in others]
+        return self._fuse(queries[0], rankings), mode, is_all
+
+    def _collapsed(self, ranked: Sequence[Ranked]) -> list[Ranked]:
+        """The ranking without summaries and their texts crowding each other out."""
+        paths = list(dict.fromkeys(path for (path, _), _, _ in ranked))
+        tree = SummaryTree(summaries.rows_above(self._catalog, paths))
+        above = {path: tree.ancestors(path) for path in paths if path in tree}
+        found, lifted = collapse(ranked, above)
+        self._via = {path: (summary,) for path, summary in lifted.items()}
+        return found
+
+    def _traverse(
+        self, queries: Sequence[Query], mode: Mode, allowed: set[int] | None, notes: list[str]
+    ) -> set[int] | None:
+        """The files that summaries lead to, best branches first; None for all, where none do."""
+        if not self.has_summaries:
+            notes.append(NO_TREE)
+            return allowed
+
+        def best(nodes: Sequence[ChunkPath]) -> list[ChunkPath]:
+            ids = {row.id for row in self._catalog.files(nodes).values()}
+            ranked, _, _ = self._ranked(queries, mode, DEPTH, ids, notes)
+            return list(dict.fromkeys(path for (path, _), _, _ in ranked))
+
+        tree = SummaryTree(summaries.all_children(self._catalog))
+        self._via = descend(tree, best)
+        found = {row.id for row in self._catalog.files(list(self._via)).values()}
+        if beside := self._catalog.indexed_count() - len(tree.files):
+            files = "1 file is" if beside == 1 else f"{beside:,} files are"
+            notes.append(f"{files} in no summary, and not searched with --tree")
+        return found if allowed is None else found & allowed
 
     def _rankings(
         self, query: Query, mode: Mode, depth: int, allowed: set[int] | None, notes: list[str]
@@ -266,9 +360,9 @@ class Searcher:
         vectors = None
         if allowed is not None:
             vectors = numpy.array(self._catalog.vectors_of_files(allowed), dtype=numpy.int64)
-        if self._asked is None or self._asked[0] != meant:
-            self._asked = meant, self._embedder.embed_query(meant)
-        vector = self._asked[1]
+        if meant not in self._asked:
+            self._asked[meant] = self._embedder.embed_query(meant)
+        vector = self._asked[meant]
         wanted = math.ceil(depth * self._vectors_per_file()) + _SPARE
         while True:
             nearest = self._index.search(vector, wanted, allowed=vectors)
@@ -316,12 +410,16 @@ class Searcher:
         """
         owners = self._catalog.files_of_vectors([vector for vector, _ in nearest])
         best: dict[int, float] = {}
+        is_in_place = self._layout.is_in_place
         for vector, score in nearest:
             for file, part in owners.get(vector, ()):
-                text = text_id(file, part) if self._layout.is_in_place else file
+                if file in self._hidden or (part and not self._with_questions and not is_in_place):
+                    continue
+                text = text_id(file, part) if is_in_place else file
                 may = (allowed is None or file in allowed) and text not in banned
-                if may and (required is None or text in required):
-                    best.setdefault(text, score)
+                if may and (required is None or text in required) and text not in best:
+                    best[text] = score
+                    self._best_parts.setdefault(file, part)
         return self._ordered(list(best.items()))
 
     def _by_keyword(
@@ -334,11 +432,14 @@ class Searcher:
         while True:
             found = reader.search(query, wanted)
             texts = self._ordered(
-                [one for one in found if allowed is None or file_of_text(one[0]) in allowed]
+                [one for one in found if self._may(file_of_text(one[0]), allowed)]
             )
             if len(texts) >= depth or len(found) < wanted:
                 return texts[:depth]
             wanted *= 4
+
+    def _may(self, file: int, allowed: set[int] | None) -> bool:
+        return file not in self._hidden and (allowed is None or file in allowed)
 
     def _ordered(self, scored: Sequence[tuple[int, float]]) -> Retrieved:
         """Text ids as texts, best first, ties by path; ids of no indexed file go."""
@@ -360,10 +461,10 @@ class Searcher:
 
     def nearest(self, query: Query) -> Nearest | None:
         """What finds the sentence nearest to the query; None where that would take too long."""
-        if self._embedder is None or not self._is_lexical or self._asked is None:
+        vector = self._asked.get(query.text())
+        if self._embedder is None or not self._is_lexical or vector is None:
             return None
-        text, vector = self._asked
-        return Nearest(self._embedder, vector) if text == query.text() else None
+        return Nearest(self._embedder, vector)
 
     def _open_reader(self, notes: list[str]) -> Reader | None:
         if self._reader is not None:
@@ -411,10 +512,10 @@ class Searcher:
             ((name, ranking),) = rankings.items()
             ranked = enumerate(ranking, start=1)
             return [
-                (text, score, partial(_why_of_one, name, rank, score))
+                (text, score, partial(why_of_one, name, rank, score))
                 for rank, (text, score) in ranked
             ]
-        return _explained(
+        return explained(
             fuse_rankings(rankings, lexical=self._is_lexical, known=self._known_share(query))
         )
 
@@ -422,6 +523,12 @@ class Searcher:
         return self._reader.known_share(query) if self._reader is not None else 1.0
 
     def _hit(self, row: FileRow, look: Look, score: float, why: Why) -> Hit:
+        number = 0 if self._layout.is_in_place else self._best_parts.get(row.id, 0)
+        question = None
+        if number and "vector" in why:
+            if leads(why) == "vector":
+                question = next(iter(look.questions[number - 1 :]), None)
+            why = {**why, "vector": {**why["vector"], "question": number}}
         return Hit(
             path=self._places.tree.store_path(row.path),
             score=score,
@@ -433,6 +540,8 @@ class Searcher:
             pages=look.pages,
             text=look.body,
             why=why,
+            question=question,
+            via=tuple(map(self._places.tree.store_path, self._via.get(row.path, ()))),
         )
 
     def _source_of(self, row: FileRow) -> str | None:
@@ -440,83 +549,3 @@ class Searcher:
             owners = self._catalog.sources_of_resources()
             self._sources = {resource: source for source, resource in owners.items()}
         return self._sources.get(row.resource)
-
-
-def _left_out(understood: Understood) -> list[str]:
-    """What a person must know who did not mean to exclude anything."""
-    if not understood.excluded:
-        return []
-    named = " or ".join(understood.excluded)
-    return [f"texts with {named} are left out; the syntax 'plain' searches for all words as typed"]
-
-
-def _on_spelling(found: Sequence[Respelling], *, found_nothing: bool) -> list[str]:
-    """Which words were searched for besides those that were typed, and which were not."""
-    said = []
-    for one in found:
-        meant = " or ".join(f'"{word}"' for word in one.meant)
-        if not one.strict:
-            also = meant.replace(" or ", " and ")
-            said.append(f'no document has "{one.word}": searched for {also} as well')
-        elif found_nothing:
-            said.append(f'no document has "{one.word}"; did you mean {meant}?')
-    return said
-
-
-def fuse_rankings(
-    rankings: Mapping[str, list[tuple[Item, float]]], *, lexical: bool, known: float = 1.0
-) -> list[Fused[Item]]:
-    """The rankings ``keyword`` and ``vector`` as one.
-
-    Args:
-        rankings: Each with the `DEPTH` best, or all it found; either may be empty.
-        lexical: Whether the vectors compare words only.
-        known: How much of the query's words the documents have, 0 to 1.
-    """
-    weighted = {
-        # What keywords do not find shares no word with the query, and so scores 0.
-        "keyword": Ranking(scored=rankings["keyword"], floor=0.0, weight=known**KNOWN_POWER),
-        "vector": Ranking(
-            scored=rankings["vector"],
-            weight=LEXICAL_WEIGHT if lexical else VECTOR_WEIGHT,
-            floor=LEXICAL_FLOOR if lexical else None,
-        ),
-    }
-    return fuse(weighted)
-
-
-def _explained(fused: Sequence[Fused[Text]]) -> list[Ranked]:
-    """Texts, scores, and what each ranking said, with how much it had to say at all."""
-    best: dict[str, float] = {}
-    for one in fused:
-        for retriever, part in one.parts.items():
-            best[retriever] = max(part.points, best.get(retriever, 0.0))
-    total = sum(best.values())
-    confidence = {retriever: points / total for retriever, points in best.items()}
-    return [(one.item, one.score, partial(_why, one, confidence)) for one in fused]
-
-
-def _why(one: Fused[Text], confidence: Mapping[str, float]) -> Why:
-    return {
-        retriever: {
-            "rank": part.rank,
-            "score": part.score,
-            "evidence": part.evidence,
-            "points": part.points,
-            "confidence": confidence[retriever],
-        }
-        for retriever, part in one.parts.items()
-    }
-
-
-def _why_of_one(retriever: str, rank: int, score: float) -> Why:
-    return {retriever: {"rank": rank, "score": score}}
-
-
-def _unresolved(catalog: Catalog) -> list[str]:
-    """What a merge keeps out of every answer until a person resolves it."""
-    number = queries.count_excluded(catalog, "conflict-markers")
-    if not number:
-        return []
-    files = "1 file is" if number == 1 else f"{number:,} files are"
-    return [f"{files} not searched while a merge conflict is open: 'filestore status' names them"]

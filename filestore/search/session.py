@@ -1,6 +1,7 @@
 """Searching one open store: the parts of its newest generation, opened as they are first needed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from filestore.catalog import Catalog
 from filestore.core.errors import UsageError
@@ -8,13 +9,14 @@ from filestore.core.progress import OnProgress
 from filestore.fulltext import Syntax, parse_query
 from filestore.search import evaluate, grouping, outdated
 from filestore.search import rerank as reranking
+from filestore.search import rewrite as rewriting
 from filestore.search.answer import Answer, Mode
 from filestore.search.evaluate import Evaluation
 from filestore.search.filters import Filters
 from filestore.search.metrics import Question
 from filestore.search.place import Locator
 from filestore.search.present import present
-from filestore.search.search import Searcher
+from filestore.search.search import Extra, Searcher
 from filestore.sidecar.session import Parts
 
 
@@ -42,6 +44,8 @@ class SearchSession:
         rerank: str | None,
         group: str | None,
         context: int,
+        tree: bool,
+        rewrite: int,
     ) -> Answer:
         """See `Store.search`."""
         if group not in (None, "document"):
@@ -55,7 +59,14 @@ class SearchSession:
 
         def ask(count: int) -> Answer:
             return self.search(
-                query, k=count, mode=mode, filters=filters, syntax=syntax, rerank=rerank
+                query,
+                k=count,
+                mode=mode,
+                filters=filters,
+                syntax=syntax,
+                rerank=rerank,
+                tree=tree,
+                rewrite=rewrite,
             )
 
         with catalog.snapshot():
@@ -81,15 +92,32 @@ class SearchSession:
         filters: Filters | None = None,
         syntax: Syntax,
         rerank: str | None = None,
+        tree: bool = False,
+        rewrite: int = 0,
+        without: Collection[Extra] = (),
     ) -> Answer:
-        """The hits of `answer`, without what is only shown of them."""
+        """The hits of `answer`, without what is only shown of them.
+
+        `without` is what is left out, as if there were none.
+        """
         parts = self._parts()
         catalog = parts.catalog()
         reranker = parts.model.reranker(rerank) if rerank else None
         depth = reranking.depth_for(k) if reranker else k
         with catalog.snapshot():
-            answer = self._fresh_searcher(parts, catalog).search(
-                query, count=depth, mode=mode, wanted=filters or Filters(), syntax=syntax
+            ask = partial(
+                self._fresh_searcher(parts, catalog).search,
+                query,
+                mode=mode,
+                wanted=filters or Filters(),
+                syntax=syntax,
+                tree=tree,
+                without=without,
+            )
+            answer = (
+                rewriting.rewritten(ask, parts.model.generator, rewrite, count=depth)
+                if rewrite
+                else ask(count=depth)
             )
         if reranker:
             answer = reranking.rerank(answer, reranker, count=k)

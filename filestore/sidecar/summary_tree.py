@@ -65,6 +65,12 @@ class SummaryTree:
         """All that name a child."""
         return in_order(self._rows)
 
+    @property
+    def files(self) -> set[ChunkPath]:
+        """All indexed files that are a part of it."""
+        there = {row.path for rows in self._rows.values() for row in rows if row.is_there}
+        return there | self._rows.keys()
+
     def is_summary(self, path: ChunkPath) -> bool:
         """Whether it names a child."""
         return path in self._rows

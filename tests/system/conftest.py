@@ -11,13 +11,17 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from filestore.chunks import chunk_file
+from filestore.core.hashing import origin_hash
+from filestore.core.paths import ChunkPath
 
 if TYPE_CHECKING:
     from tests.system.verify.test_every_code import Scene
@@ -76,6 +80,31 @@ class Workspace:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content.encode() if isinstance(content, str) else content)
         return target
+
+    def summarize(
+        self,
+        path: str,
+        title: str,
+        body: str,
+        children: Iterable[str],
+        *,
+        level: int = 1,
+        questions: Sequence[str] = (),
+    ) -> Path:
+        """Write a summary of chunk files as they are now, by their paths below `chunked/`."""
+        made = []
+        for child in map(ChunkPath, children):
+            chunk = chunk_file.parse((self.chunked / child).read_bytes())
+            made.append(chunk_file.Child(path=child, hash=origin_hash(chunk_file.texts(chunk)[0])))
+        data = chunk_file.generate(
+            body=body,
+            kind="summary",
+            level=level,
+            headings=[title],
+            children=made,
+            questions=questions,
+        )
+        return self.write(f"file_index/chunked/{path}", data)
 
     def truth(self) -> dict[str, bytes]:
         """Every file below `chunked/` but the temporary ones of a writer: path to bytes."""

@@ -1,0 +1,36 @@
+"""What is said of an answer: words left out, words nobody has, files no search can reach."""
+
+from collections.abc import Sequence
+
+from filestore.catalog import Catalog, queries
+from filestore.fulltext import Respelling, Understood
+
+
+def left_out(understood: Understood) -> list[str]:
+    """What a person must know who did not mean to exclude anything."""
+    if not understood.excluded:
+        return []
+    named = " or ".join(understood.excluded)
+    return [f"texts with {named} are left out; the syntax 'plain' searches for all words as typed"]
+
+
+def on_spelling(found: Sequence[Respelling], *, found_nothing: bool) -> list[str]:
+    """Which words were searched for besides those that were typed, and which were not."""
+    said = []
+    for one in found:
+        meant = " or ".join(f'"{word}"' for word in one.meant)
+        if not one.strict:
+            also = meant.replace(" or ", " and ")
+            said.append(f'no document has "{one.word}": searched for {also} as well')
+        elif found_nothing:
+            said.append(f'no document has "{one.word}"; did you mean {meant}?')
+    return said
+
+
+def unresolved(catalog: Catalog) -> list[str]:
+    """What a merge keeps out of every answer until a person resolves it."""
+    number = queries.count_excluded(catalog, "conflict-markers")
+    if not number:
+        return []
+    files = "1 file is" if number == 1 else f"{number:,} files are"
+    return [f"{files} not searched while a merge conflict is open: 'filestore status' names them"]
