@@ -72,6 +72,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="go from the summaries at the top down to the chunks, best branches first",
     )
+    parser.add_argument(
+        "--rewrite",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also ask up to N queries that the store's generator makes of it, and say which",
+    )
     _configure_output(parser)
 
 
@@ -121,6 +128,7 @@ def run(options: Any) -> int:
             group=options.group,
             context=options.context,
             tree=options.tree,
+            rewrite=options.rewrite,
         )
     if options.json:
         _output.write_json(answer.to_dict())

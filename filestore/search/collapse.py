@@ -11,9 +11,17 @@ from filestore.core.paths import ChunkPath
 from filestore.search.answer import Why
 from filestore.search.ranking import Ranked
 
-CLEAR: Final = 1.5
-"""A summary stays where its score is so many times that of the best text below it: then the whole
-answers, and no part of it."""
+CLEAR: Final = 2.0
+"""A summary stays where its score is so many times that of the best text below it: no part of what
+it was made from answers, the whole does."""
+SEVERAL: Final = 3
+EVEN: Final = 0.85
+"""It stays, too, where so many of the texts below it answer about equally: the last of them has so
+much of the score of the best. Then the question is about what they have in common.
+
+Over all of XQuAD, with what the extractive generator makes of it, hybrid search has .0004 (en),
+.0013 (de) and .0025 (zh) of nDCG@10 less than without questions and summaries; with the order of
+scores alone it is .02 to .03."""
 
 
 def collapse(
@@ -31,7 +39,7 @@ def collapse(
     Returns:
         The ranking, and of each text that was lifted the summary whose place it has.
     """
-    best = _best_below(ranked, above)
+    below_of = _texts_below(ranked, above)
     below: set[ChunkPath] = set()
     placed: set[ChunkPath] = set()
     lifted: dict[ChunkPath, ChunkPath] = {}
@@ -44,8 +52,9 @@ def collapse(
         if path in summaries:
             if path in below or not placed.isdisjoint(above.get(path, ())):
                 continue
-            heir = best.get(path)
-            if heir is not None and score < CLEAR * heir[1]:
+            texts = below_of.get(path, ())
+            if texts and not _answers_as_a_whole(score, [one for _, one, _ in texts]):
+                heir = texts[0]
                 one = _lifted(heir, rank, score)
                 lifted[heir[0][0]] = path
         found.append(one)
@@ -54,18 +63,27 @@ def collapse(
     return found, lifted
 
 
-def _best_below(
+def _answers_as_a_whole(score: float, texts: Sequence[float]) -> bool:
+    """Whether a summary is the answer, by its score and those of texts below it, best first."""
+    is_even = len(texts) >= SEVERAL and texts[SEVERAL - 1] >= EVEN * texts[0]
+    return is_even or score >= CLEAR * texts[0]
+
+
+def _texts_below(
     ranked: Sequence[Ranked], above: Mapping[ChunkPath, Collection[ChunkPath]]
-) -> dict[ChunkPath, Ranked]:
-    """Of each summary the best text below it."""
+) -> dict[ChunkPath, list[Ranked]]:
+    """Of each summary the texts below it that were found, best first, each file once."""
     summaries = set[ChunkPath]().union(*above.values())
-    best: dict[ChunkPath, Ranked] = {}
+    below: dict[ChunkPath, list[Ranked]] = {}
+    seen: set[ChunkPath] = set()
     for one in ranked:
         path = one[0][0]
-        if path not in summaries:
-            for summary in above.get(path, ()):
-                best.setdefault(summary, one)
-    return best
+        if path in seen or path in summaries:
+            continue
+        seen.add(path)
+        for summary in above.get(path, ()):
+            below.setdefault(summary, []).append(one)
+    return below
 
 
 def _lifted(one: Ranked, rank: int, score: float) -> Ranked:

@@ -37,6 +37,15 @@ def test_a_summary_that_clearly_answers_stands_above_its_texts() -> None:
     assert collapsed(("s", 9.0), ("x", 5.0), ("a", 1.0)) == ["s", "x", "a"]
 
 
+def test_a_summary_whose_texts_answer_alike() -> None:
+    """Where several of them answer about equally, the question is about the whole."""
+    below = {ChunkPath(path): [ChunkPath("s")] for path in "abc"}
+    for last, first in ((4.5, "s"), (4.0, "a")):
+        ranking = a_ranking(("s", 6.0), ("a", 5.0), ("b", 4.6), ("c", last))
+        (path, _), _, _ = collapse(ranking, below)[0][0]
+        assert path == first
+
+
 def test_a_text_near_its_summary_takes_its_place() -> None:
     """The text is lifted, and tells of the summary and the score that lifted it."""
     found, lifted = collapse(
