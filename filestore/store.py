@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from filestore.browse.duplicates import Duplicates
     from filestore.browse.file import Shown
     from filestore.browse.links import Links
+    from filestore.browse.overview import Overview
     from filestore.browse.similar import Similar
     from filestore.chunks.reconstruct import Reconstruction
     from filestore.enrich.plan import EnrichPlan, EnrichReport
@@ -468,6 +469,12 @@ class Store(OpenStore):
         from filestore.browse import duplicates
 
         return duplicates.duplicates(self._parts, above, on_progress)
+
+    def about(self, asked: StrPath = "", *, depth: int = 2) -> "Overview":
+        """What the store, a resource, a file or a question is about; see `overview.overview`."""
+        from filestore.browse import overview
+
+        return overview.overview(self._parts, self._search_session, os.fsdecode(asked), depth)
 
     def links(self, path: StrPath) -> "Links":
         """The links of a chunk file or an original, and those to it; see `links.links`."""

@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "watch": "keep the index up to date while files change",
     "git": "git hooks that keep the index up to date",
     "search": "search the chunks",
+    "about": "say what the store, a resource or a question is about",
     "similar": "find what is similar to a file, or to one of its lines",
     "duplicates": "find files with the same text, or nearly",
     "links": "list the links of a file, and those to it",

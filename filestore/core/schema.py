@@ -70,6 +70,13 @@ SHAPES: Final[dict[str, str]] = {
     "DuplicateGroup": "same:flag files:[DuplicateFile]",
     "DuplicateFile": "path:text score:number line?:number kind:text resource:text source:text|null"
     " freshness:text headings:[text] pages:[number] diff:text cut?:flag",
+    "Overview": "about:text name:text generation:number resources:number chunks:number"
+    " summaries:number stale:number nodes:[OverviewNode] documents:[OverviewDocument]"
+    " outline:[OutlineEntry] notes:[text]",
+    "OverviewNode": "path:text kind:text level:number title:text text:text freshness:text"
+    " children:number below:[OverviewNode]",
+    "OverviewDocument": "resource:text title:text source:text|null chunks:number",
+    "OutlineEntry": "title:text depth:number path:text",
     "Links": "to:[text] source:text|null generation:number outgoing:[Link] incoming:[Link]"
     " notes:[text]",
     "Link": "path:text line:number|null freshness:text target:text state:text moved_to:text|null",

@@ -266,11 +266,19 @@ def section_at(text: str, start: int, headings: Sequence[str]) -> tuple[str, ...
         start: The place, in characters.
         headings: Those of the chunk, its first one included where it begins with one.
     """
+    end = text.find("\n", start)
+    found = tuple(headings)
+    for found in trails(text[: len(text) if end < 0 else end], headings):  # noqa: B007 - the last
+        pass
+    return found
+
+
+def trails(text: str, headings: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Of each heading in a text of Markdown those above it and itself; see `section_at`."""
     above: list[tuple[int, str]] = []
     outer: Sequence[str] | None = None
     fence = ""
-    end = text.find("\n", start)
-    for line in text[: len(text) if end < 0 else end].split("\n"):
+    for line in text.split("\n"):
         opened = line.lstrip()[:3]
         if opened in ("```", "~~~") and fence in ("", opened):
             fence = "" if fence else opened
@@ -282,7 +290,7 @@ def section_at(text: str, start: int, headings: Sequence[str]) -> tuple[str, ...
             at = headings.index(title) if title in headings else min(level - 1, len(headings))
             outer = headings[:at]
         above = [one for one in above if one[0] < level] + [(level, title)]
-    return tuple(headings) if outer is None else (*outer, *(title for _, title in above))
+        yield (*outer, *(title for _, title in above))
 
 
 def _joined(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

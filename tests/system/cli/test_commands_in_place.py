@@ -212,3 +212,15 @@ def test_a_hit_is_never_fresh_once_its_note_changed(run, notes):
     assert [(hit["freshness"], hit["text"]) for hit in hits] == [("gone", "")]
     hits = ask(run, notes, "search", "algebra", "--mode", "keyword", code=1)["hits"]
     assert [(hit["document"], hit["freshness"]) for hit in hits] == [("x.ipynb", "gone")]
+
+
+def test_what_notes_are_about(notes, run):
+    """The folder is told by the titles of its documents, one of them by its headings."""
+    done = ask(run, notes, "about")
+    titles = {one["resource"]: one["title"] for one in done["documents"]}
+    assert titles.keys() >= {"Home.md", "low/Cellar note.md"}
+    assert titles["Home.md"] == "The front door"
+    done = ask(run, notes, "about", "low/Cellar note.md")
+    assert [(one["depth"], one["title"]) for one in done["outline"]] == [(1, "Cellar"), (2, "Keys")]
+    done = ask(run, notes, "about", "wine and apples")
+    assert done["documents"][0]["resource"] == "low/Cellar note.md"

@@ -1,0 +1,382 @@
+"""What a store, a resource or a question is about: summaries from the top, documents, headings.
+
+One rule: nothing is made up here. Where there is no summary, titles and headings tell, and that is
+said; a summary of text that changed since says so.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+from filestore.browse import file
+from filestore.browse.looks import looks
+from filestore.catalog import (
+    Catalog,
+    CatalogPages,
+    FileRow,
+    UnknownResourceError,
+    decode_path,
+    in_batches,
+    queries,
+    summaries,
+)
+from filestore.chunks import chunk_file, kept
+from filestore.chunks.observation import INDEXED
+from filestore.core.errors import UsageError
+from filestore.core.paths import ChunkPath, StorePath
+from filestore.core.schema import JsonObject
+from filestore.extract import is_code
+from filestore.search import freshness
+from filestore.search.filters import Filters
+from filestore.search.freshness import Freshness, Look
+from filestore.search.passage import trails, units_of
+from filestore.search.session import SearchSession
+from filestore.sidecar.session import Parts
+from filestore.sidecar.summary_tree import SummaryTree, in_order
+
+DEEPEST: Final = 50
+MOST_NODES: Final = 200
+"""More are not read for one overview; which were left out is said."""
+_ANSWERS: Final = 10
+_SHARE: Final = 0.5
+"""A summary with less than so much of the best one's score answers something else."""
+_LONGEST: Final = 300
+_NO_SUMMARIES: Final = (
+    "no summaries are here: 'filestore enrich --summaries' makes them;"
+    " what is shown are titles and headings"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewNode(JsonObject):
+    """A summary, or what it was made from."""
+
+    path: StorePath
+    kind: str
+    level: int
+    """0 for a chunk."""
+    title: str
+    text: str
+    """How it begins: a sentence or two, or a line."""
+    freshness: Freshness
+    children: int
+    """How many texts it was made from."""
+    below: "tuple[OverviewNode, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverviewDocument(JsonObject):
+    """A resource; in place, a document."""
+
+    resource: str
+    title: str
+    source: str | None
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutlineEntry(JsonObject):
+    """A heading, where it stands first."""
+
+    title: str
+    depth: int
+    """1 for the outermost."""
+    path: StorePath
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview(JsonObject):
+    """What something is about."""
+
+    about: str
+    """``store``, ``resource``, ``file`` or ``query``."""
+    name: str
+    generation: int
+    resources: int
+    chunks: int
+    summaries: int
+    stale: int
+    """How many of the summaries are of text that changed since."""
+    nodes: tuple[OverviewNode, ...]
+    documents: tuple[OverviewDocument, ...] = ()
+    outline: tuple[OutlineEntry, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def overview(parts: Parts, session: SearchSession, asked: str, depth: int) -> Overview:
+    """What a store, a resource, a file or a question is about.
+
+    Args:
+        parts: The store's.
+        session: Answers questions.
+        asked: A resource, a path, or a question; "" for the whole store.
+        depth: How many levels of the tree are shown, from the top.
+
+    Raises:
+        UsageError: The depth is none.
+        CatalogMissingError: There is no catalog yet.
+    """
+    if not 1 <= depth <= DEEPEST:
+        raise UsageError(f"--depth takes 1 to {DEEPEST}, found {depth}")
+    catalog = parts.catalog()
+    with catalog.snapshot():
+        teller = _Teller(parts, catalog, depth)
+        if not asked:
+            return teller.of_store()
+        resource = _resource(parts, catalog, asked)
+        if resource is not None:
+            return teller.of_resource(resource)
+        path = _indexed_file(parts, catalog, asked)
+        if path is not None:
+            return teller.of_file(path)
+        return teller.of_query(asked, session)
+
+
+def _resource(parts: Parts, catalog: Catalog, asked: str) -> str | None:
+    if parts.places.is_in_place:
+        return None
+    try:
+        return file.resource_named(catalog, asked, parts.places)
+    except UnknownResourceError:
+        return None
+
+
+def _indexed_file(parts: Parts, catalog: Catalog, asked: str) -> ChunkPath | None:
+    try:
+        path = file.below_chunked(parts.places, asked)
+    except file.UnknownPathError:
+        return None
+    return path if path in catalog.files([path]) else None
+
+
+class _Teller:
+    """Tells what parts of one generation are about."""
+
+    def __init__(self, parts: Parts, catalog: Catalog, depth: int) -> None:
+        self._parts = parts
+        self._catalog = catalog
+        self._depth = depth
+        self._tree = SummaryTree(summaries.all_children(catalog))
+        self._looks: dict[ChunkPath, Look] = {}
+        self._rows: dict[ChunkPath, FileRow] = {}
+        self._notes: list[str] = []
+
+    def of_store(self) -> Overview:
+        """The whole: its roots, its resources."""
+        if not self._tree:
+            self._notes.append(_NO_SUMMARIES)
+        return self._made("store", "", self._nodes(self._tree.roots), documents=self._documents)
+
+    def of_resource(self, name: str) -> Overview:
+        """One resource: its tree and its outline."""
+        rows = [row for row in self._catalog.files_of(name) if row.state == INDEXED]
+        own = {row.path for row in rows if row.kind == "summary"} & {*self._tree.summaries}
+        roots = [path for path in in_order(own) if own.isdisjoint(self._above(path))]
+        if not roots:
+            self._notes.append(_NO_SUMMARIES)
+        return self._made(
+            "resource",
+            name,
+            self._nodes(roots),
+            documents=[one for one in self._documents if one.resource == name],
+            outline=self._outline(rows),
+            rows=rows,
+        )
+
+    def _above(self, path: ChunkPath) -> list[ChunkPath]:
+        # Of a cycle the first counts as the top.
+        below = set(self._tree.descendants(path))
+        return [one for one in self._tree.ancestors(path) if one not in below or one < path]
+
+    def of_file(self, path: ChunkPath) -> Overview:
+        """One file: what is below it; of a document in place its headings."""
+        (row,) = self._catalog.files([path]).values()
+        nodes = self._nodes([path])
+        return self._made("file", self._shown(path), nodes, outline=self._outline([row]))
+
+    def of_query(self, query: str, session: SearchSession) -> Overview:
+        """A question: the highest summaries that answer it, and what is below them."""
+        fitting = self._answering(query, session) if self._tree else []
+        highest = [path for path in fitting if {*fitting}.isdisjoint(self._above(path))]
+        if not self._tree:
+            self._notes.append(_NO_SUMMARIES)
+        if not highest:
+            answer = session.search(query, k=_ANSWERS, mode="hybrid", syntax="auto")
+            self._notes += answer.notes
+            # In place a document is its own resource.
+            names = dict.fromkeys(hit.resource or hit.path for hit in answer.hits)
+            known = {one.resource: one for one in self._documents}
+            found = [known[name] for name in names if name in known]
+            return self._made("query", query, [], documents=found)
+        return self._made("query", query, self._nodes(highest))
+
+    def _answering(self, query: str, session: SearchSession) -> list[ChunkPath]:
+        """The summaries that answer about as well as the best one."""
+        filters = Filters.of({}, source=(), kind="summary")
+        answer = session.search(query, k=_ANSWERS, mode="hybrid", filters=filters, syntax="auto")
+        best = max((hit.score for hit in answer.hits), default=0.0)
+        return [
+            self._parts.places.tree.chunk_path(hit.path)
+            for hit in answer.hits
+            if hit.freshness != "gone" and hit.score >= _SHARE * best
+        ]
+
+    # Nodes
+
+    def _nodes(self, tops: Sequence[ChunkPath]) -> list[OverviewNode]:
+        """Some files and what is below them, level by level, so many levels."""
+        ways: dict[ChunkPath, list[ChunkPath]] = {}
+        level, seen = list(dict.fromkeys(tops)), set(tops)
+        left = MOST_NODES - len(level)
+        self._look(level[:MOST_NODES])
+        for _ in range(self._depth - 1):
+            following = []
+            for path in level[:MOST_NODES]:
+                children = (child for child in self._tree.children(path) if child.state != "gone")
+                new = [one for one in dict.fromkeys(c.path for c in children) if one not in seen]
+                ways[path] = new[: max(0, left)]
+                left -= len(new)
+                seen.update(ways[path])
+                following += ways[path]
+            self._look(following)
+            level = following
+        if left < 0:
+            self._notes.append(
+                f"{-left:,} more are not shown: name a resource, or one of the files"
+            )
+        return [node for path in tops[:MOST_NODES] for node in self._node(path, ways)]
+
+    def _look(self, paths: Sequence[ChunkPath]) -> None:
+        for row, look in looks(self._parts.places, self._parts.layout, self._catalog, paths):
+            self._rows[row.path], self._looks[row.path] = row, look
+
+    def _node(
+        self, path: ChunkPath, ways: Mapping[ChunkPath, Sequence[ChunkPath]]
+    ) -> Iterable[OverviewNode]:
+        """The node of a file that is shown, with those below; none of one that is excluded."""
+        look = self._looks.get(path)
+        if look is None or look.freshness is None:
+            return
+        is_stale = look.freshness == "fresh" and self._tree.is_stale(path)
+        title, text = _title_and_text(look)
+        yield OverviewNode(
+            path=self._shown(path),
+            kind=self._rows[path].kind,
+            level=self._tree.level(path),
+            title=title or path.rpartition("/")[2],
+            text=text,
+            freshness="outdated" if is_stale else look.freshness,
+            children=len(self._tree.children(path)),
+            below=tuple(node for one in ways.get(path, ()) for node in self._node(one, ways)),
+        )
+
+    def _shown(self, path: ChunkPath) -> StorePath:
+        return self._parts.places.tree.store_path(path)
+
+    # Documents and headings
+
+    @cached_property
+    def _documents(self) -> list[OverviewDocument]:
+        if self._parts.places.is_in_place:
+            return self._documents_in_place()
+        titles = CatalogPages(self._catalog).document_titles()
+        return [
+            OverviewDocument(
+                resource=name, title=titles.get(name, ""), source=source or None, chunks=chunks
+            )
+            for name, source, chunks in self._catalog.resources()
+        ]
+
+    def _documents_in_place(self) -> list[OverviewDocument]:
+        found = {
+            decode_path(path): sections
+            for path, sections in queries.documents_in_place(self._catalog)
+        }
+        rows = self._catalog.files(list(found))
+        titles: dict[int, str] = {}
+        for files in in_batches([row.id for row in rows.values()]):
+            titles |= queries.titles_of_files(self._catalog, files)
+        return [
+            OverviewDocument(
+                resource=self._shown(path),
+                title=titles.get(rows[path].id, "") if path in rows else "",
+                source=None,
+                chunks=sections,
+            )
+            for path, sections in found.items()
+        ]
+
+    def _outline(self, rows: Sequence[FileRow]) -> list[OutlineEntry]:
+        """The headings of files in reading order, each once where it stands first."""
+        found: dict[tuple[str, ...], OutlineEntry] = {}
+        for path, headings in self._trails(rows):
+            for depth in range(1, len(headings) + 1):
+                found.setdefault(
+                    headings[:depth],
+                    OutlineEntry(title=headings[depth - 1], depth=depth, path=self._shown(path)),
+                )
+        return list(found.values())
+
+    def _trails(self, rows: Sequence[FileRow]) -> Iterable[tuple[ChunkPath, tuple[str, ...]]]:
+        """The headings that each text stands under, and those in it, as it was indexed."""
+        for row in sorted(rows, key=lambda row: chunk_file.sort_key(row.position, row.path)):
+            is_plain = is_code(self._catalog.source_of(row) or row.path)
+            for headings, body in () if row.kind == "summary" else self._texts(row):
+                yield row.path, headings
+                if not is_plain:
+                    yield from ((row.path, trail) for trail in trails(body, headings))
+
+    def _texts(self, row: FileRow) -> Iterable[tuple[tuple[str, ...], str]]:
+        data = self._catalog.content(row.id) or b""
+        if not self._parts.places.is_in_place:
+            yield row.headings_and_pages()[0], chunk_file.parse(data).body
+            return
+        chunk = kept.read(data)
+        for one in chunk.sections:
+            yield one.headings, chunk.body[one.start : one.end]
+
+    def _made(
+        self,
+        about: Literal["store", "resource", "file", "query"],
+        name: str,
+        nodes: Sequence[OverviewNode],
+        *,
+        documents: Sequence[OverviewDocument] = (),
+        outline: Sequence[OutlineEntry] = (),
+        rows: Sequence[FileRow] | None = None,
+    ) -> Overview:
+        """What was told, with counts of these files, or of the whole store."""
+        if rows is None:
+            made = len(self._catalog.files_of_kind("summary"))
+            chunks, stale = self._catalog.indexed_count() - made, len(self._tree.stale_paths())
+        else:
+            made = sum(row.kind == "summary" for row in rows)
+            chunks, stale = len(rows) - made, sum(self._tree.is_stale(row.path) for row in rows)
+        if stale:
+            are = "summary is" if stale == 1 else "summaries are"
+            refresh = "of text that changed since: run 'filestore enrich --refresh'"
+            self._notes.append(f"{stale:,} {are} {refresh}")
+        self._notes += freshness.notes(list(self._looks.values()))
+        return Overview(
+            about=about,
+            name=name,
+            generation=self._catalog.generation,
+            resources=len(self._documents),
+            chunks=chunks,
+            summaries=made,
+            stale=stale,
+            nodes=tuple(nodes),
+            documents=tuple(documents),
+            outline=tuple(outline),
+            notes=tuple(dict.fromkeys(self._notes)),
+        )
+
+
+def _title_and_text(look: Look) -> tuple[str, str]:
+    """The innermost heading of a text, and how it begins."""
+    units = units_of(look.body)
+    first = next((one for one in units if not one.is_heading), None)
+    text = " ".join(look.body[first.start : first.end].split()) if first is not None else ""
+    title = look.headings[-1] if look.headings else ""
+    return title, text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
