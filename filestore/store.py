@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from filestore.repair.request import RepairReport
     from filestore.repair.undo import UndoResult
     from filestore.search.answer import Answer, Mode
-    from filestore.search.evaluate import Evaluation
+    from filestore.search.evaluate import Compared, Evaluation
     from filestore.search.metrics import Question
     from filestore.search.place import Place
     from filestore.search.session import SearchSession
@@ -494,10 +494,13 @@ class Store(OpenStore):
         *,
         k: int = 10,
         syntax: "Syntax" = "auto",
+        compared: "Compared | None" = None,
         on_progress: OnProgress = ignore,
     ) -> "Evaluation":
         """Ask questions whose answers are known; see `evaluate.evaluate`."""
-        return self._search_session.evaluate(questions, k=k, syntax=syntax, on_progress=on_progress)
+        return self._search_session.evaluate(
+            questions, k=k, syntax=syntax, compared=compared, on_progress=on_progress
+        )
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Catalog]:

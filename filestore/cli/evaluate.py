@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from filestore.cli import _context, _diagnostics, _output
 from filestore.fs.disk import FileTooLargeError, read_given
 from filestore.fulltext import SYNTAXES
+from filestore.search.evaluate import Compared
 from filestore.search.metrics import QueriesInvalid, parse_queries
 
 if TYPE_CHECKING:
@@ -35,15 +36,38 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="as in 'filestore search' (default: auto)",
     )
+    parser.add_argument(
+        "--compare",
+        action="store_true",
+        help="also ask with and without questions, summaries, rewriting and reranking",
+    )
+    parser.add_argument(
+        "--rewrite",
+        type=int,
+        default=3,
+        metavar="N",
+        help="with --compare: new queries for each, 0 for none (default: 3)",
+    )
+    parser.add_argument(
+        "--rerank",
+        default="cross-encoder",
+        metavar="R",
+        help="with --compare: as in 'filestore search', \"\" for none (default: cross-encoder)",
+    )
     parser.add_argument("--per-query", action="store_true", help="also show each question")
 
 
 def run(options: Any) -> int:
     """Measure, and print the means."""
     questions = _questions(options.queries)
+    compared = Compared(rewrite=options.rewrite, rerank=options.rerank) if options.compare else None
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         found = store.evaluate(
-            questions, k=options.k, syntax=options.syntax, on_progress=on_progress
+            questions,
+            k=options.k,
+            syntax=options.syntax,
+            compared=compared,
+            on_progress=on_progress,
         )
     if options.json:
         results = [result.to_dict() for result in found] if options.per_query else []
@@ -86,6 +110,25 @@ def _words(found: "Evaluation", *, per_query: bool) -> None:
             f"hybrid against {found.hybrid.against}, nDCG: {difference.mean:+.4f},"
             f" 95 % interval {difference.low:+.4f} to {difference.high:+.4f}"
         )
+    if found.compared:
+        _compared(found)
+
+
+def _compared(found: "Evaluation") -> None:
+    """A line for each way to ask, the plain one first."""
+    heads = "".join(f"{name:>11}" for name in (*_measures(found.count), "ms", "tokens"))
+    _output.line()
+    _output.line(f"{'hybrid':10}{heads}   against plain, nDCG, 95 %", style="1")
+    for one in found.compared:
+        scores = [] if one.scores is None else asdict(one.scores).values()
+        figures = [f"{score:.4f}" for score in scores] or ["–"] * 3
+        if one.scores is not None:
+            figures += [f"{one.milliseconds:.1f}", f"{one.tokens:.0f}"]
+        against = ""
+        if one.against_plain is not None:
+            low, high = one.against_plain.low, one.against_plain.high
+            against = f"   {one.against_plain.mean:+.4f}, {low:+.4f} to {high:+.4f}"
+        _output.line(f"{one.name:10}" + "".join(f"{figure:>11}" for figure in figures) + against)
 
 
 def _measures(count: int) -> tuple[str, ...]:

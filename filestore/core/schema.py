@@ -54,7 +54,7 @@ SHAPES: Final[dict[str, str]] = {
     "Conflict": "path:below detail:text",
     "Problem": _PROBLEM,
     "Answer": "query:text root:text understood:Understood mode:text generation:number hits:[Hit]"
-    " notes:[text] rewrites?:[text]",
+    " notes:[text] rewrites?:[text] tokens?:number",
     "Understood": "words:[text] phrases:[text] prefixes:[text] required:[text] excluded:[text]"
     " text:text",
     "Hit": "document:text title:text line:number|null end_line:number|null page:number|null"
@@ -122,10 +122,12 @@ SHAPES: Final[dict[str, str]] = {
     "Backlink": "path:text line:number|null",
     "Reconstruction": "chunks:number bytes:number path:text|null warnings:[text] text?:text",
     "Evaluation": "queries:number k=count:number modes:{Scores|null} hybrid:Comparison|null"
-    " notes:[text] per_query?:[QuestionResult]",
+    " compared?:[Variant] notes:[text] per_query?:[QuestionResult]",
     "Scores": "ndcg:number recall:number mrr:number",
     "Comparison": "measure:text against:text difference=difference.mean:number"
     " interval_95:[number]",
+    "Variant": "name:text scores:Scores|null difference:number|null interval_95:[number]|null"
+    " milliseconds:number tokens:number",
     "QuestionResult": "id=question.id:text|null line=question.line:number"
     " query=question.query:text modes=scores:{Scores}",
     "init": "root:text layout:text embedder:text reason:text sync:SyncReport|null",

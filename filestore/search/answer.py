@@ -93,6 +93,8 @@ class Answer(JsonObject):
     """Those of the notes that are about the words of this query."""
     rewrites: tuple[str, ...] = ()
     """The queries that were asked besides."""
+    tokens: int = 0
+    """What a service counted to make them, in and out."""
     root: str = ""
     """The store's, absolute and without links: the paths of hits are relative to it."""
 

@@ -6,11 +6,12 @@ mode's answers never stand in its column.
 
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from filestore.catalog import Catalog
 from filestore.chunks import chunk_file
@@ -30,6 +31,9 @@ Column = Literal["grep", "keyword", "vector", "hybrid"]
 _RESPELLED: Final = "some words are in no document: the nearest ones were searched for as well"
 RETRIEVERS: Final[tuple[Mode, ...]] = ("keyword", "vector")
 MODES: Final[tuple[Mode, ...]] = (*RETRIEVERS, "hybrid")
+_WORDS_STAY: Final = (
+    "comparing: without questions their vectors are left out; the full-text index keeps their words"
+)
 COLUMNS: Final[tuple[Column, ...]] = ("grep", *MODES)
 
 GREP_LETTERS: Final = 4
@@ -93,6 +97,43 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """What hybrid search is compared with and without, beside questions and summaries."""
+
+    rewrite: int = 3
+    """So many new queries; 0 for no such comparison."""
+    rerank: str = "cross-encoder"
+    """The reranker; "" for none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant(JsonObject):
+    """One way to answer the questions, beside the plain one: without questions and summaries."""
+
+    name: str
+    """``plain``, ``questions``, ``summaries``, ``both``, and both with ``rewrite``, ``rerank``."""
+    scores: Scores | None
+    """None where it cannot answer."""
+    against_plain: Difference | None
+    """By nDCG; None of the plain one, and of one that cannot answer."""
+    milliseconds: float
+    """What a query takes here, on average."""
+    tokens: float
+    """What a service counted for a query, on average."""
+
+    @property
+    def difference(self) -> float | None:
+        """From the plain one, by nDCG."""
+        return self.against_plain.mean if self.against_plain else None
+
+    @property
+    def interval_95(self) -> tuple[float, float] | None:
+        """In 95 of 100 samples of as many questions the difference lies between the two."""
+        one = self.against_plain
+        return (one.low, one.high) if one else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation(JsonObject):
     """What a store made of a set of questions."""
 
@@ -104,6 +145,8 @@ class Evaluation(JsonObject):
     """None where a mode is missing."""
     results: tuple[QuestionResult, ...]
     notes: tuple[str, ...]
+    compared: tuple[Variant, ...] = ()
+    """With and without what the store was enriched with, where that was asked for."""
 
     @property
     def queries(self) -> int:
@@ -123,6 +166,7 @@ def evaluate(
     count: int = 10,
     syntax: Syntax = "auto",
     columns: Sequence[Column] = COLUMNS,
+    compared: Compared | None = None,
     on_progress: OnProgress = ignore,
 ) -> Evaluation:
     """Ask every question in every mode, and score the rankings.
@@ -138,6 +182,7 @@ def evaluate(
         count: How many places are looked at.
         syntax: Which signs in a question are operators; see `fulltext.parse_query`.
         columns: Which modes are asked, and ``grep``.
+        compared: What else hybrid search is asked with and without; None for no comparison.
         on_progress: Called with the progress.
 
     Raises:
@@ -158,19 +203,24 @@ def evaluate(
             rankings = _by_mode(ask, column, goals, count, notes)
         asked[column] = _scored(rankings, goals, count, f"asking {column}", on_progress, notes)
     answered = {column: scores for column, scores in asked.items() if scores is not None}
+    ask = partial(searching.search, mode="hybrid", syntax=syntax)
+    variants = tuple(_variants(ask, compared, goals, count, on_progress, notes))
     return Evaluation(
         count=count,
         modes={column: mean(scores) if scores else None for column, scores in asked.items()},
         hybrid=_compared(answered),
-        results=tuple(
-            QuestionResult(
-                question=question,
-                scores={column: scores[place] for column, scores in answered.items()},
-            )
-            for place, question in enumerate(questions)
-        ),
+        results=tuple(_results(questions, answered)),
+        compared=variants,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _results(
+    questions: Iterable[Question], answered: Mapping[Column, Sequence[Scores]]
+) -> Iterator[QuestionResult]:
+    for place, question in enumerate(questions):
+        scores = {column: scores[place] for column, scores in answered.items()}
+        yield QuestionResult(question=question, scores=scores)
 
 
 def _compared(answered: Mapping[Column, Sequence[Scores]]) -> Comparison | None:
@@ -352,6 +402,72 @@ def _answer(ask: _Ask, mode: Mode, goal: _Goal, count: int, notes: list[str]) ->
             notes += [f"{mode}: {note}" for note in said]
             return ranking
         wanted *= 4
+
+
+# With and without
+
+
+class _Timed:
+    """A way to ask, with what its queries took."""
+
+    def __init__(self, ask: _Ask, count: int) -> None:
+        self._ask = ask
+        self._count = count
+        self.seconds = 0.0
+        self.tokens = 0
+
+    def __call__(self, query: str, *, k: int) -> Answer:
+        """Ask; where more hits are needed to fill the ranking, that is not counted again."""
+        started = time.perf_counter()
+        answer = self._ask(query, k=k)
+        if k == self._count:
+            self.seconds += time.perf_counter() - started
+            self.tokens += answer.tokens
+        return answer
+
+
+def _variants(
+    ask: _Ask,
+    compared: Compared | None,
+    goals: Sequence[_Goal],
+    count: int,
+    on_progress: OnProgress,
+    notes: list[str],
+) -> Iterator[Variant]:
+    """Hybrid search with and without what there is beside chunks, the plain one first."""
+    if compared is None:
+        return
+    ways: dict[str, dict[str, Any]] = {
+        "plain": {"without": ("questions", "summaries")},
+        "questions": {"without": ("summaries",)},
+        "summaries": {"without": ("questions",)},
+        "both": {},
+    }
+    if compared.rewrite:
+        ways["rewrite"] = {"rewrite": compared.rewrite}
+    if compared.rerank:
+        ways["rerank"] = {"rerank": compared.rerank}
+    notes.append(_WORDS_STAY)
+    plain: list[float] = []
+    plainly: set[str] = set()
+    for name, words in ways.items():
+        said: list[str] = []
+        timed = _Timed(partial(ask, **words), count)
+        rankings = _by_mode(timed, "hybrid", goals, count, said)
+        scores = _scored(rankings, goals, count, f"comparing {name}", on_progress, said)
+        # What a query was made into is said of each; here it would drown all else.
+        new = [note for note in said if note not in plainly and "also asked: " not in note]
+        notes += [f"{name}: {note.removeprefix('hybrid: ')}" for note in new]
+        ndcg = [one.ndcg for one in scores or ()]
+        if name == "plain":
+            plain, plainly = ndcg, set(said)
+        yield Variant(
+            name=name,
+            scores=mean(scores) if scores else None,
+            against_plain=paired_difference(ndcg, plain) if ndcg and name != "plain" else None,
+            milliseconds=1000 * timed.seconds / len(goals),
+            tokens=timed.tokens / len(goals),
+        )
 
 
 # grep

@@ -6,8 +6,7 @@ that is said.
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from filestore.chunks.chunk_file import embed_text
@@ -15,6 +14,8 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.search.answer import Answer
 
 if TYPE_CHECKING:
+    from functools import partial
+
     from filestore.generate import Generator
 
 MOST: Final = 20
@@ -23,47 +24,80 @@ _NEAREST: Final = 5
 """So many of the texts that a query finds say in which words its answers are written."""
 
 
-def rewritten(
-    ask: "partial[Answer]", generator: "Callable[[], Generator]", wanted: int, *, count: int
-) -> Answer:
-    """The answer to a query and to so many others that a generator makes of it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrites:
+    """The same in other words."""
 
-    Args:
-        ask: Answers the query; takes ``count`` and ``rewrites``.
-        generator: Opens the store's generator.
-        wanted: How many new queries, at most.
-        count: How many hits.
+    queries: tuple[str, ...] = ()
+    why_not: str = ""
+    """Why there are none."""
+    tokens: int = 0
+    """What a service counted for them, in and out."""
+
+
+def require_possible(wanted: int) -> None:
+    """Refuse a number of new queries that makes no sense.
 
     Raises:
         UsageError: More are wanted than are asked, or fewer than none.
     """
     if not 0 <= wanted <= MOST:
         raise UsageError(f"--rewrite takes 0 to {MOST}, found {wanted}")
+
+
+def rewritten(
+    ask: "partial[Answer]", rewrites: Callable[[Answer], Rewrites], *, count: int
+) -> Answer:
+    """The answer to a query and to others that are made of it.
+
+    Args:
+        ask: Answers the query; takes ``count`` and ``rewrites``.
+        rewrites: Makes other queries of a query and its plain answer.
+        count: How many hits.
+    """
     plain = ask(count=count)
+    made = rewrites(plain)
+    if not made.queries:
+        note = f"asked as it was typed only: {made.why_not}"
+        return replace(plain, notes=(*plain.notes, note), tokens=made.tokens)
+    answer = ask(count=count, rewrites=made.queries)
+    note = f"also asked: {'; '.join(made.queries)}"
+    return replace(answer, notes=(*answer.notes, note), tokens=made.tokens)
+
+
+def rewrites_of(plain: Answer, wanted: int, generator: "Callable[[], Generator]") -> Rewrites:
+    """Up to so many queries that a generator makes of one and of the texts nearest to it.
+
+    Args:
+        plain: The answer to the query.
+        wanted: How many.
+        generator: Opens the store's generator.
+    """
     try:
-        queries, why_not = _queries(generator(), plain, wanted)
+        return _made(plain, wanted, generator())
     except FilestoreError as error:
-        queries, why_not = (), f"{error.message} (try: {error.remedy})"
-    if not queries:
-        return replace(plain, notes=(*plain.notes, f"asked as it was typed only: {why_not}"))
-    answer = ask(count=count, rewrites=queries)
-    return replace(answer, notes=(*answer.notes, f"also asked: {'; '.join(queries)}"))
+        return Rewrites(why_not=_problem(error))
 
 
-def _queries(generator: "Generator", plain: Answer, wanted: int) -> tuple[Sequence[str], str]:
-    """New queries, or why there is none."""
+def _made(plain: Answer, wanted: int, generator: "Generator") -> Rewrites:
     from filestore.generate import Task
 
     asked = plain.understood.text
     near = _that_fit(generator, asked, [embed_text(hit.headings, hit.text) for hit in plain.hits])
     task = Task(kind="rewrite", texts=(asked, *near), count=wanted)
+    own = asked.casefold().split()
     for result in generator.make([task], stop=threading.Event()):
         if result.problem is not None:
-            return (), f"{result.problem.message} (try: {result.problem.remedy})"
-        lines = result.made.lines if result.made is not None else ()
-        own = asked.casefold().split()
-        return tuple(line for line in lines if line.casefold().split() != own)[:wanted], _NOTHING
-    return (), _NOTHING
+            return Rewrites(why_not=_problem(result.problem))
+        if result.made is not None:
+            new = [line for line in result.made.lines if line.casefold().split() != own]
+            tokens = result.made.tokens_in + result.made.tokens_out
+            return Rewrites(queries=tuple(new[:wanted]), why_not=_NOTHING, tokens=tokens)
+    return Rewrites(why_not=_NOTHING)
+
+
+def _problem(error: FilestoreError) -> str:
+    return f"{error.message} (try: {error.remedy})"
 
 
 _NOTHING: Final = "the generator made no new query of it"

@@ -1,7 +1,8 @@
 """Searching one open store: the parts of its newest generation, opened as they are first needed."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from filestore.catalog import Catalog
 from filestore.core.errors import UsageError
@@ -11,13 +12,17 @@ from filestore.search import evaluate, grouping, outdated
 from filestore.search import rerank as reranking
 from filestore.search import rewrite as rewriting
 from filestore.search.answer import Answer, Mode
-from filestore.search.evaluate import Evaluation
+from filestore.search.evaluate import Compared, Evaluation
 from filestore.search.filters import Filters
 from filestore.search.metrics import Question
 from filestore.search.place import Locator
 from filestore.search.present import present
+from filestore.search.rewrite import Rewrites
 from filestore.search.search import Extra, Searcher
 from filestore.sidecar.session import Parts
+
+if TYPE_CHECKING:
+    from filestore.generate import Generator
 
 
 class SearchSession:
@@ -26,6 +31,7 @@ class SearchSession:
     def __init__(self, parts: Callable[[], Parts]) -> None:
         self._parts = parts
         self._searcher: Searcher | None = None
+        self._rewritten: tuple[Hashable, Rewrites] | None = None
 
     def close(self) -> None:
         """Let go of every file."""
@@ -102,6 +108,7 @@ class SearchSession:
         """
         parts = self._parts()
         catalog = parts.catalog()
+        rewriting.require_possible(rewrite)
         reranker = parts.model.reranker(rerank) if rerank else None
         depth = reranking.depth_for(k) if reranker else k
         with catalog.snapshot():
@@ -114,20 +121,36 @@ class SearchSession:
                 tree=tree,
                 without=without,
             )
+            key = (query, rewrite, mode, filters, syntax, tree, catalog.generation)
+            rewrites = partial(self._rewrites, key, rewrite, parts.model.generator)
             answer = (
-                rewriting.rewritten(ask, parts.model.generator, rewrite, count=depth)
-                if rewrite
-                else ask(count=depth)
+                rewriting.rewritten(ask, rewrites, count=depth) if rewrite else ask(count=depth)
             )
         if reranker:
             answer = reranking.rerank(answer, reranker, count=k)
         with catalog.snapshot():
             return outdated.mark(answer, parts.places.tree, catalog, parts.reachable())
 
+    def _rewrites(
+        self, key: Hashable, wanted: int, generator: "Callable[[], Generator]", plain: Answer
+    ) -> Rewrites:
+        """New queries, made once where the same is asked again for more hits."""
+        if self._rewritten is None or self._rewritten[0] != key:
+            self._rewritten = key, rewriting.rewrites_of(plain, wanted, generator)
+        return self._rewritten[1]
+
     def evaluate(
-        self, questions: Sequence[Question], *, k: int, syntax: Syntax, on_progress: OnProgress
+        self,
+        questions: Sequence[Question],
+        *,
+        k: int,
+        syntax: Syntax,
+        compared: Compared | None,
+        on_progress: OnProgress,
     ) -> Evaluation:
         """See `Store.evaluate`."""
+        if compared is not None:
+            rewriting.require_possible(compared.rewrite)
         parts = self._parts()
         catalog = parts.catalog()
         with catalog.snapshot():
@@ -138,6 +161,7 @@ class SearchSession:
                 questions,
                 count=k,
                 syntax=syntax,
+                compared=compared,
                 on_progress=on_progress,
             )
 

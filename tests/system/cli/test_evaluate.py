@@ -177,3 +177,59 @@ def test_measuring_changes_nothing(workspace: Any) -> None:
     before = workspace.committed(), workspace.json("status")
     workspace("evaluate", questions(workspace, ("anchor", ["anchor.md"])))
     assert (workspace.committed(), workspace.json("status")) == before
+
+
+def enriched(workspace: Any) -> Any:
+    """A store with a summary and questions, and questions that each of these answers."""
+    workspace.write("file_index/chunked/boats/chunk1.md", "A keel of oak is laid.\n")
+    workspace.write(
+        "file_index/chunked/boats/chunk2.md",
+        '---\nquestions: ["Who sews canvas?"]\n---\nSails of flax.\n',
+    )
+    workspace.write("file_index/chunked/plants/chunk1.md", "Beans climb poles.\n")
+    workspace.summarize(
+        "boats/summary1.md",
+        "Shipwrights",
+        "How shipwrights work.\n",
+        ["boats/chunk1.md", "boats/chunk2.md"],
+    )
+    workspace.sync()
+    return questions(
+        workspace,
+        ("shipwrights work", ["boats"]),
+        ("who sews canvas", ["chunked/boats/chunk2.md"]),
+        ("beans climb poles", ["plants"]),
+    )
+
+
+def test_with_and_without(workspace: Any) -> None:
+    """Each way to ask has figures; what finds more is ahead of the plain one, with an interval."""
+    done = workspace.json("evaluate", enriched(workspace), "--compare", "--rerank", "")
+    found = {one["name"]: one for one in done["compared"]}
+    assert list(found) == ["plain", "questions", "summaries", "both", "rewrite"]
+    assert found["plain"]["difference"] is None
+    assert found["summaries"]["scores"]["ndcg"] > found["plain"]["scores"]["ndcg"]
+    assert found["both"]["scores"] == {"ndcg": 1.0, "recall": 1.0, "mrr": 1.0}
+    assert found["both"]["difference"] > 0
+    low, high = found["both"]["interval_95"]
+    assert low <= found["both"]["difference"] <= high
+    assert found["rewrite"]["scores"]["recall"] == 1.0
+    assert all(one["milliseconds"] > 0 and one["tokens"] == 0 for one in found.values())
+
+
+def test_what_cannot_be_compared_is_said(workspace: Any) -> None:
+    """A reranker that is not here has no figures, and the reason is told; the rest goes on."""
+    path = enriched(workspace)
+    done = workspace.json("evaluate", path, "--compare", "--rerank", "oracle", "--rewrite", "0")
+    found = {one["name"]: one for one in done["compared"]}
+    assert found["rerank"]["scores"] is None
+    assert "rewrite" not in found
+    assert any(one.startswith("rerank: not measured: unknown") for one in done["notes"])
+    words = workspace("evaluate", path, "--compare", "--rerank", "oracle").stdout
+    assert "against plain" in words
+    assert "0 to 20" in workspace("evaluate", path, "--compare", "--rewrite", "99", code=2).stderr
+
+
+def test_without_comparing_there_is_none(workspace: Any) -> None:
+    """An ordinary evaluation has no such key."""
+    assert "compared" not in workspace.json("evaluate", enriched(workspace))
