@@ -2,32 +2,25 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
 
-from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
 from filestore.config.settings import ModelOptions
 from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
-from filestore.opened import OpenStore, StrPath
+from filestore.opened import StrPath
+from filestore.reading import ReadableStore
 from filestore.sidecar.refusals import refuse_in_place
 
 if TYPE_CHECKING:
     from threading import Event
 
-    from filestore.browse.duplicates import Duplicates
-    from filestore.browse.file import Shown
-    from filestore.browse.links import Links
-    from filestore.browse.overview import Overview
-    from filestore.browse.similar import Similar
-    from filestore.chunks.reconstruct import Reconstruction
     from filestore.enrich.plan import EnrichPlan, EnrichReport
     from filestore.enrich.plan import Wanted as EnrichWanted
-    from filestore.fulltext import Syntax
-    from filestore.history.batch import Group, State
+    from filestore.history.batch import State
     from filestore.ingest.add import AddReport
     from filestore.ingest.pipeline import OnCopy
     from filestore.ingest.remove import Removed
@@ -37,62 +30,19 @@ if TYPE_CHECKING:
     from filestore.repair.plan_json import Saved
     from filestore.repair.request import RepairReport
     from filestore.repair.undo import UndoResult
-    from filestore.search.answer import Answer, Mode
-    from filestore.search.evaluate import Compared, Evaluation
-    from filestore.search.metrics import Question
-    from filestore.search.place import Place
-    from filestore.search.session import SearchSession
     from filestore.sidecar.commit import CommitReport
-    from filestore.sidecar.snapshot import Level, OnFound, Sample
+    from filestore.sidecar.snapshot import Level
     from filestore.sync.apply import SyncReport
     from filestore.sync.change_model import ModelChange
-    from filestore.verify.run import Status
-    from filestore.verify.staged import Staged
-    from filestore.verify.trust import Reaches
-    from filestore.verify.verify import Checked
 
 
-class Store(OpenStore):
+class Store(ReadableStore):
     """An open store: search it, change it, see what drifted. A context manager.
 
     A store belongs to the thread that opened it: in any other, all but `root`, `places` and
     `settings` raise `OtherThreadError`. Open one store in each thread. They share the files as
     processes do: one writer at a time, and every reader sees one whole generation.
     """
-
-    def close(self) -> None:
-        """Let go of every file."""
-        if "_search_session" in vars(self):
-            self._search_session.close()
-        super().close()
-
-    def status(self) -> "Status":
-        """Drift by stat, reading only files whose stat differs or cannot be relied on."""
-        from filestore.verify import run
-
-        found = run.status(self._parts)
-        return replace(found, findings=marked(found.findings, self.settings.accepted))
-
-    def verify(
-        self,
-        *,
-        level: "Level" = "fast",
-        sample: "Sample | None" = None,
-        on_progress: OnProgress = ignore,
-        on_found: "OnFound | None" = None,
-    ) -> "Checked":
-        """Every drift and damage; changes nothing. See `run.verified`."""
-        from filestore.verify import run
-
-        found = run.verified(self._parts, level, sample, on_progress, on_found)
-        return replace(found, findings=marked(found.findings, self.settings.accepted))
-
-    def staged(self) -> "Staged":
-        """What git has staged, checked as `verify` checks files."""
-        from filestore.verify.staged import check
-
-        found = check(self.places, self._parts.layout)
-        return replace(found, findings=marked(found.findings, self.settings.accepted))
 
     def sync(
         self,
@@ -180,14 +130,6 @@ class Store(OpenStore):
 
         self.close()
         return apply.apply(self._parts, plan, on_progress=on_progress)
-
-    def reaches(self) -> "Reaches":
-        """What the store would reach outside itself."""
-        from filestore.verify import trust
-
-        with contextlib.suppress(CatalogMissingError, CatalogDamagedError), self._reading() as it:
-            return trust.reaches(self.places, self.model, it)
-        return trust.reaches(self.places, self.model, None)
 
     def trust(self) -> None:
         """Let the store reach what it names now; see `trust.trust` for what is raised."""
@@ -355,12 +297,6 @@ class Store(OpenStore):
                 on_progress=on_progress,
             )
 
-    def batches(self) -> "list[Group]":
-        """The changes of truth files that can be undone or redone, oldest first."""
-        from filestore.history import backup_store
-
-        return backup_store.list_groups(self.places.undo)
-
     def enrich(
         self,
         *resources: str,
@@ -397,187 +333,6 @@ class Store(OpenStore):
 
         wish = request.wish(self._parts, resources, wanted)
         return request.plan(self._parts, wish, generator=generator, on_progress=on_progress)
-
-    def search(
-        self,
-        query: str,
-        *,
-        k: int = 10,
-        mode: "Mode" = "hybrid",
-        where: Mapping[str, object] | None = None,
-        source: str | Sequence[str] = (),
-        kind: str | Sequence[str] = (),
-        syntax: "Syntax" = "auto",
-        rerank: str | None = None,
-        group: "Literal['document'] | None" = None,
-        context: int = 0,
-        tree: bool = False,
-        rewrite: int = 0,
-    ) -> "Answer":
-        """Unique files, best first; see `Searcher.search`.
-
-        Args:
-            query: What is asked.
-            k: At most so many.
-            mode: ``hybrid``, ``vector`` or ``keyword``.
-            where: Key to value of the frontmatter or the document's metadata; all must hold, and
-                so must all values of a list.
-            source: Globs over the source's path, of which one must hold.
-            kind: ``chunk`` or ``summary``, or both.
-            syntax: Which signs in the query are operators; see `fulltext.parse_query`.
-            rerank: The reranker that orders the best, such as ``cross-encoder``; None for none.
-            group: ``document`` for the best hit of each document alone; `k` then counts these.
-            context: How many lines before and after each passage are given.
-            tree: Whether summaries lead to the texts, from the top.
-            rewrite: How many new queries the store's generator makes of it, asked as well.
-
-        Raises:
-            CatalogMissingError: There is no catalog yet.
-            ModelMissing: The reranker's model, or the library that runs it, is not here.
-        """
-        from filestore.search.filters import Filters
-
-        # Bytes of a terminal that are no text are in no document.
-        query = query.encode("utf-8", "replace").decode()
-        filters = Filters.of(where or {}, source=source, kind=kind)
-        return self._search_session.answer(
-            query,
-            k=k,
-            mode=mode,
-            filters=filters,
-            syntax=syntax,
-            rerank=rerank,
-            group=group,
-            context=context,
-            tree=tree,
-            rewrite=rewrite,
-        )
-
-    def similar(self, path: StrPath, *, k: int = 10) -> "Similar":
-        """At most `k` files, most similar first, to a chunk file or original: PATH or PATH:LINE."""
-        from filestore.browse import similar
-
-        return similar.similar(self._parts, os.fsdecode(path), k)
-
-    def duplicates(self, *, above: float = 0.95, on_progress: OnProgress = ignore) -> "Duplicates":
-        """Files with the same text, or nearly; see `duplicates.duplicates`.
-
-        Args:
-            above: The least cosine of texts that count as nearly the same, 0 to 1.
-            on_progress: Called with the progress.
-        """
-        from filestore.browse import duplicates
-
-        return duplicates.duplicates(self._parts, above, on_progress)
-
-    def about(self, asked: StrPath = "", *, depth: int = 2) -> "Overview":
-        """What the store, a resource, a file or a question is about; see `overview.overview`."""
-        from filestore.browse import overview
-
-        return overview.overview(self._parts, self._search_session, os.fsdecode(asked), depth)
-
-    def links(self, path: StrPath) -> "Links":
-        """The links of a chunk file or an original, and those to it; see `links.links`."""
-        from filestore.browse import links
-
-        return links.links(self._parts, os.fsdecode(path))
-
-    @cached_property
-    def _search_session(self) -> "SearchSession":
-        from filestore.search.session import SearchSession
-
-        return SearchSession(lambda: self._parts)
-
-    def evaluate(
-        self,
-        questions: "Sequence[Question]",
-        *,
-        k: int = 10,
-        syntax: "Syntax" = "auto",
-        compared: "Compared | None" = None,
-        on_progress: OnProgress = ignore,
-    ) -> "Evaluation":
-        """Ask questions whose answers are known; see `evaluate.evaluate`."""
-        return self._search_session.evaluate(
-            questions, k=k, syntax=syntax, compared=compared, on_progress=on_progress
-        )
-
-    @contextlib.contextmanager
-    def _reading(self) -> Iterator[Catalog]:
-        """The catalog, of one generation throughout."""
-        catalog = self._parts.catalog()
-        with catalog.snapshot():
-            yield catalog
-
-    def resources(self) -> list[dict[str, Any]]:
-        """Name, source and number of chunks of every resource; in place, of every document."""
-        from filestore.browse import in_place
-
-        with self._reading() as catalog:
-            if self.places.is_in_place:
-                return in_place.documents(self.places, catalog)
-            found = catalog.resources()
-        return [
-            {"resource": name, "source": source or None, "chunks": chunks}
-            for name, source, chunks in found
-        ]
-
-    def chunks(self, resource: str) -> list[dict[str, Any]]:
-        """The indexed files of a resource, in reading order; in place, sections of a document."""
-        from filestore.browse import file, in_place
-
-        with self._reading() as catalog:
-            if self.places.is_in_place:
-                return in_place.sections(self.places, catalog, resource)
-            name = file.resource_named(catalog, resource, self.places)
-            return file.chunks(self.places, catalog, name)
-
-    def documents(self, folder: str) -> list[dict[str, Any]] | None:
-        """The documents of a folder in place, as `resources` has them; None if there is none."""
-        from filestore.browse import in_place
-
-        found = in_place.folder_named(self.places, folder) if self.places.is_in_place else None
-        if found is None:
-            return None
-        with self._reading() as catalog:
-            return in_place.documents(self.places, catalog, found)
-
-    def show(self, path: StrPath) -> "Shown":
-        """One chunk file with its record; a path may start at the root or in `chunked/`.
-
-        In place one document, or behind ``PATH:LINE`` one section of it.
-        """
-        from filestore.browse import file, in_place
-
-        with self._reading() as catalog:
-            if self.places.is_in_place:
-                return in_place.show(self._parts, catalog, os.fsdecode(path))
-            return file.show(self.places, catalog, os.fsdecode(path))
-
-    def locate(self, hit: StrPath, *, chunk: bool = False) -> "Place":
-        """The document that a hit leads to, relative to the root, with line or page.
-
-        Args:
-            hit: ``PATH``, ``PATH:LINE``, or a line that a search printed; the path relative to the
-                working folder, to the root or to `chunked/`.
-            chunk: Whether a chunk file stands for itself, not for its document.
-
-        Raises:
-            NoSuchDocumentError: There is no such file.
-        """
-        from filestore.browse import document
-
-        spot = document.spot_of(os.fsdecode(hit), self.places)
-        return document.located(self._parts, spot, chunk=chunk)
-
-    def reconstruct(self, resource: str) -> "Reconstruction":
-        """The text of a resource from its chunk files as they are on disk."""
-        from filestore.browse import file
-
-        refuse_in_place(self.places, "reconstruct")
-        with self._reading() as catalog:
-            name = file.resource_named(catalog, resource, self.places)
-            return file.reconstruct_resource(self.places, catalog, name, self._parts.layout)
 
     def plan_model(self, word: str, options: ModelOptions) -> "ModelChange":
         """What another model would cost; see `change_model.plan`, which says what is raised."""
