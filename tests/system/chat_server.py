@@ -99,6 +99,20 @@ def by_text(behaviours: Mapping[str, Behaviour], default: Behaviour = well) -> B
     return behave
 
 
+def once(behaviour: Behaviour) -> Behaviour:
+    """Badly the first time, then well for ever."""
+    waiting = [behaviour]
+    return lambda handler, request: (waiting.pop() if waiting else well)(handler, request)
+
+
+def slow(handler: Handler, request: Request) -> None:
+    """Well, once another request has come."""
+    server = handler.server.owner
+    while server.requests[-1] is request and not server.closing.wait(0.01):
+        pass
+    well(handler, request)
+
+
 def refuses(parameter: str, message: str, code: int = 400, kind: str = "") -> Behaviour:
     """Well without a parameter, or with another kind of it; else an error that says so."""
 
