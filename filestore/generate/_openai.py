@@ -51,8 +51,9 @@ from filestore.remote.tokens import estimated_tokens
 
 VERSION: Final = 1
 """Raised whenever the same service would make other results through us."""
-DEFAULT_WINDOW_TOKENS: Final = 3_000
-"""With prompt and answer it fits the 4,096 tokens that small services give a request."""
+DEFAULT_WINDOW_TOKENS: Final = 2_300
+"""With instructions and the longest answer it fits the 4,096 that small services give a request:
+they cut what is longer, and do not say so."""
 THREADS: Final = 4
 LIMITS: Final = Limits(read_s=300.0, total_s=600.0, answer_bytes=1024 * 1024)
 """A model on a slow machine writes for minutes; it is asked for a page, not for more."""
@@ -139,7 +140,7 @@ class OpenAIGenerator(Generator):
 
     @property
     def window_tokens(self) -> int:
-        """As set, else 3,000."""
+        """As set, else 2,300."""
         return self._choice.options.window_tokens or DEFAULT_WINDOW_TOKENS
 
     def count_tokens(self, text: str) -> int:

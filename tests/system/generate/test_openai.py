@@ -597,3 +597,13 @@ def test_the_price_is_what_the_settings_say() -> None:
     priced = OpenAIGenerator(chosen(endpoint=endpoint, price_in=0.0, price_out=2.5))
     assert priced.price == Price(per_million_in=0.0, per_million_out=2.5)
     assert not priced.is_free
+
+
+def test_a_small_service_is_not_given_too_much() -> None:
+    """Texts, instructions and the longest answer fit the 4,096 tokens that Ollama begins with."""
+    generator = OpenAIGenerator(chosen(endpoint="http://localhost/v1"))
+    for task in (
+        Task(kind="summary", texts=("",), count=3),
+        Task(kind="questions", texts=("",), count=10),
+    ):
+        assert generator.window_tokens + sum(generator.estimate(task)) <= 4_096
