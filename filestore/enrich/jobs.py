@@ -134,6 +134,8 @@ class Workshop:
                 self._count(result.made)
                 results.update(dict.fromkeys(places, result.made))
             elif result.problem is not None:
+                self.bill.tokens_in += result.tokens_in
+                self.bill.tokens_out += result.tokens_out
                 self._fail([jobs[place] for place in places], result.problem)
             self._on_progress(Progress(stage=stage, done=done, total=len(tasks)))
 

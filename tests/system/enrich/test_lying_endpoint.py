@@ -211,3 +211,11 @@ def test_no_text_leaves_before_it_is_allowed(store: filestore.Store, server: Cha
     with pytest.raises(filestore.FilestoreError, match="not allowed"):
         store.enrich(questions=2)
     assert server.requests == []
+
+
+def test_answers_for_nothing_are_counted(store: filestore.Store, server: ChatServer) -> None:
+    """What a service takes for answers that cannot be used stands in the report, too."""
+    server.behave(writes("A fine text!"))
+    report = store.enrich(questions=2, summaries=False)
+    assert len(report.failed) == len(TOPICS)
+    assert report.tokens == 120 * len(server.requests)
