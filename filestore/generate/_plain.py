@@ -5,7 +5,6 @@ of a paragraph stands in the text, but for marks of emphasis, links and line end
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +12,7 @@ LONGEST_PARAGRAPH: Final = 20_000
 """Characters of one paragraph that are looked at: a longer one is data."""
 _LONGEST_LINE: Final = 400
 """Of code or a table."""
+_LONGEST_CODE: Final = 160
 _MOST_TEXT: Final = 400_000
 
 _UNPRINTABLE: Final = re.compile(
@@ -35,6 +35,13 @@ _TAG: Final = re.compile(r"<!--.{0,2000}?-->|</?[A-Za-z][^<>\n]{0,400}>", re.DOT
 _EMPHASIS: Final = re.compile(
     r"(?<![\w*\\])(\*{1,3}|_{1,3})(?=\S)([^*_`\n]{1,300}?)(?<=\S)\1(?![\w*])"
 )
+_CODE_LINE: Final = re.compile(
+    r"[;{}]\s*$|\w\(.{0,200}\)\s*:?\s*$|^\s*[\])}]+[,;:]?\s*$|\w\s?[-+*/|&:]?=(?:\s?[\w\[({\"'&]|\s*$)"
+    r"|^\s*(?:def|class|return|import|from \S+ import|if|elif|else|for|while|try|except|raise|with"
+    r"|yield|pass|break|function|const|let|var|public|private|static|void|func|fn|struct|package"
+    r"|end|@\w+)\b.{0,200}(?:[:;({]|return|pass|break|\))\s*$"
+    r"|^\s*(?:return|import|else:|try:|pass|break|continue|#include|//|/\*|\*/)|->|=>|::"
+)
 _BLANKS: Final = re.compile(r"[ \t\u00a0]+")
 _UNSPACED: Final = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]")
 _LETTERS: Final = re.compile(r"[^\W\d_]")
@@ -54,61 +61,93 @@ class Prose:
 
 def prose_of(text: str) -> Prose:
     """Take a text apart."""
-    headings: list[str] = []
-    paragraphs: list[str] = []
-    other: list[str] = []
-    current: list[str] = []
-    fence = ""
+    text = printable(text[:_MOST_TEXT])
+    reader = _Reader()
+    if _is_code(text):
+        for line in text.split("\n"):
+            reader.keep(line)
+    else:
+        reader.read(text)
+    return Prose(
+        headings=tuple(reader.headings),
+        paragraphs=tuple(reader.paragraphs),
+        other=tuple(reader.other),
+    )
 
-    def end() -> None:
-        if current:
-            joined = inline(_joined(current))
-            if joined:
-                paragraphs.append(joined)
-            current.clear()
 
-    for line in printable(text[:_MOST_TEXT]).split("\n"):
-        opened = _FENCE.match(line)
-        if fence or opened:
-            end()
-            if not fence and opened:
+class _Reader:
+    """Goes through a text line by line."""
+
+    def __init__(self) -> None:
+        self.headings: list[str] = []
+        self.paragraphs: list[str] = []
+        self.other: list[str] = []
+        self._current: list[str] = []
+        """The lines of a paragraph that goes on."""
+
+    def read(self, text: str) -> None:
+        fence = ""
+        for line in text.split("\n"):
+            opened = _FENCE.match(line)
+            if fence:
+                if opened and opened[1].startswith(fence):
+                    fence = ""
+                else:
+                    self.keep(line)
+            elif opened:
+                self._end()
                 fence = opened[1]
-            elif opened and opened[1].startswith(fence):
-                fence = ""
             else:
-                _keep(other, line)
-            continue
+                self._read_line(line)
+        self._end()
+
+    def _read_line(self, line: str) -> None:
         if heading := _HEADING.match(line):
-            end()
-            _add(headings, inline(heading[1]))
-        elif current and _UNDERLINE.match(line):
+            self._end()
+            self._add_heading(heading[1])
+        elif self._current and _UNDERLINE.match(line):
             # The last line alone: what stands above it is a paragraph that ran on.
-            title = current.pop()
-            end()
-            _add(headings, inline(title))
+            title = self._current.pop()
+            self._end()
+            self._add_heading(title)
         elif _RULE.match(line):
-            end()
+            self._end()
         elif _is_table(line):
-            end()
-            _keep(other, line)
+            self._end()
+            self.keep(line)
         else:
-            _take(line, current, end)
-    end()
-    return Prose(headings=tuple(headings), paragraphs=tuple(paragraphs), other=tuple(other))
+            self._read_prose(line.strip())
 
+    def _read_prose(self, line: str) -> None:
+        """A line begins an item of a list, or goes on with what stands above."""
+        if _DEFINITION.match(line):
+            self._end()
+            return
+        while mark := _MARK.match(line):
+            if not mark[0].startswith(">"):
+                self._end()
+            line = line[mark.end() :].lstrip()
+        if line:
+            self._current.append(line)
 
-def _take(line: str, current: list[str], end: Callable[[], None]) -> None:
-    """One line of prose: it begins an item of a list, or goes on with what stands above."""
-    bare = line.strip()
-    if _DEFINITION.match(bare):
-        end()
-        return
-    while mark := _MARK.match(bare):
-        if not mark[0].startswith(">"):
-            end()
-        bare = bare[mark.end() :].lstrip()
-    if bare:
-        current.append(bare)
+    def _end(self) -> None:
+        if self._current:
+            joined = inline(_joined(self._current))
+            if joined:
+                self.paragraphs.append(joined)
+            self._current.clear()
+
+    def _add_heading(self, heading: str) -> None:
+        if _LETTERS.search(heading):
+            self.headings.append(inline(heading))
+
+    def keep(self, line: str) -> None:
+        """A line of code or of a table, if it says anything."""
+        cells = [cell.strip() for cell in line.split("|")] if "|" in line else [line]
+        words = " ".join(cell for cell in cells if _LETTERS.search(cell))
+        bare = one_line(words).lstrip("#/*;-!<>=+ '\"")
+        if _LETTERS.search(bare):
+            self.other.append(bare[:_LONGEST_LINE])
 
 
 def printable(text: str) -> str:
@@ -158,15 +197,10 @@ def _is_table(line: str) -> bool:
     return bare.startswith(("|", "+-", "+=")) or bare.count(" | ") >= 2 or bare.count("\t") >= 3
 
 
-def _keep(other: list[str], line: str) -> None:
-    cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if "|" in line else [line]
-    bare = one_line(" ".join(cell for cell in cells if _LETTERS.search(cell))).lstrip(
-        "#/*;-!<>=+ '\""
-    )
-    if _LETTERS.search(bare):
-        other.append(bare[:_LONGEST_LINE])
-
-
-def _add(headings: list[str], heading: str) -> None:
-    if _LETTERS.search(heading):
-        headings.append(heading)
+def _is_code(text: str) -> bool:
+    """Whether most lines of a text that is in no fence are code."""
+    if "```" in text or "~~~" in text:
+        return False
+    lines = [line for line in text.split("\n") if line and not line.isspace()]
+    code = (len(line) <= _LONGEST_CODE and _CODE_LINE.search(line) for line in lines)
+    return sum(map(bool, code)) * 2 > len(lines)

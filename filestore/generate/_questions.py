@@ -11,9 +11,9 @@ from typing import Final
 
 from filestore.generate._keyphrases import Phrase, folded_words, key_phrases
 from filestore.generate._languages import language_of
-from filestore.generate._plain import Prose, one_line
+from filestore.generate._plain import Prose, letters_share, one_line
 from filestore.generate._sentences import LONGEST as MOST_CHARACTERS
-from filestore.generate._sentences import sentences_of
+from filestore.generate._sentences import is_whole, sentences_of
 from filestore.generate._templates import ABOUT, AND, GENERIC, HOW_TO, NEUTRAL, PATTERNS, WITHIN
 
 LONGEST: Final = 200
@@ -23,6 +23,8 @@ _TOGETHER: Final = 3
 _ROUNDS: Final = 2
 """Questions about phrases: those behind the first six say little of a text."""
 _MOST_SENTENCES: Final = 60
+_LETTERS: Final = 0.8
+"""A sentence that has fewer among its signs is code, or numbers: what it repeats is no phrase."""
 _QUESTION_END: Final = re.compile(r"[?？؟]\s*$")
 _NUMBERING: Final = re.compile(
     r"^(?:(?:chapter|section|kapitel|abschnitt|appendix)\s+)?(?:\d+(?:\.\d+)*\.?|[IVXLC]+\.|[a-z]\))\s+",
@@ -38,10 +40,12 @@ def questions_of(
     if count < 1:
         return ()
     sentences = [one for paragraph in prose.paragraphs for one in sentences_of(paragraph)]
-    sentences = sentences[:_MOST_SENTENCES]
+    sentences = [one for one in sentences[:_MOST_SENTENCES] if letters_share(one) >= _LETTERS]
     own = [clean_heading(one) for one in (*headings[-1:], *prose.headings)]
     language = language_of(" ".join(sentences)) or language_of(" ".join((title, *headings)))
-    phrases = key_phrases(sentences, language, headings=(*headings, *prose.headings))
+    phrases: list[Phrase] = []
+    if any(map(is_whole, sentences)):
+        phrases = key_phrases(sentences, language, headings=(*headings, *prose.headings))
     candidates = [
         *_from_headings(own, language),
         *_from_sentences(sentences, language),

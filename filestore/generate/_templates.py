@@ -30,8 +30,8 @@ _EN_NO_START: Final = (
     r"|While|Although|Though|After|Before|Since|Because|During|For|With|From|To|Of|Under|However|But"
     r"|And|Or|So|Also|Then|Thus|Not|Only|Its|His|Her|Their|Our|My|Your|Among|Between|Today|Now"
     r"|Until|Within|Without|Like|Unlike|Instead|Despite|Once|Part|More|Less|Several|Few|Any|Its"
-    r"|Whether|Yet|(?:North|South|East|West)\w* of|Following|Given|According|Perhaps|Examples?"
-    r"|Two|Three|Four|Five)\b)"
+    r"|Whether|Yet|(?:North|South|East|West)\w* of|Following|Given|According"
+    r"|Perhaps|Examples?|Two|Three|Four|Five)\b)"
 )
 _EN_CLAUSE: Final = re.compile(
     r"\b(?:that|which|who|whom|whose|where|when|is|are|was|were|has|have|had|and|or|but|it|this|these"

@@ -191,7 +191,7 @@ def test_a_hit_that_is_a_stale_summary_says_so(workspace: Any) -> None:
     edit(workspace, path, "cost money", "are free")
     workspace.sync(code=1)
     hits = workspace.json("search", "harbours", "--kind", "summary", "-k", "9")["hits"]
-    stale = {one for one in workspace.drift()["summary-stale"]}
+    stale = set(workspace.drift()["summary-stale"])
     assert {hit["path"] for hit in hits if hit["freshness"] == "outdated"} == stale & {
         hit["path"] for hit in hits
     }
