@@ -4,10 +4,8 @@ Rows come as the files say; what is cyclic or hangs in the air is for the caller
 a child is in step where an indexed file of its path has a text with its key.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from operator import attrgetter
 from typing import Final
 
 from filestore.catalog._reading import Catalog
@@ -30,6 +28,17 @@ _BY_SUMMARY: Final = (
     f"{_COLUMNS} FROM files CROSS JOIN children ON children.file = files.id WHERE files.state = ''"
 )
 """The tables the other way round: what comes first is looked through first."""
+_STALE: Final = (
+    "WITH RECURSIVE below(file) AS (SELECT id FROM files WHERE path = ? UNION SELECT child.id"
+    " FROM below CROSS JOIN children ON children.file = below.file"
+    " CROSS JOIN files AS child ON child.path = children.path)"
+    " SELECT 1 FROM below CROSS JOIN children ON children.file = below.file"
+    f" WHERE NOT {_IN_STEP} LIMIT 1"
+)
+_PARENTS: Final = (
+    "SELECT children.path, files.path FROM children CROSS JOIN files ON files.id = children.file"
+    " WHERE files.state = '' AND children.path"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,35 +75,48 @@ def parents_of(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChildRow]:
     return _where(catalog, f"{_CHILDREN} AND children.path", paths)
 
 
-def rows_above(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChildRow]:
-    """The rows in which some files, their parents, and so on are children."""
-    return _followed(paths, partial(parents_of, catalog), attrgetter("summary"))
+class Ancestors:
+    """What is above files, as it is asked for; remembered, so of one generation."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._parents: dict[ChunkPath, set[ChunkPath]] = {}
+
+    def of(self, paths: Sequence[ChunkPath]) -> dict[ChunkPath, set[ChunkPath]]:
+        """Of each of some files that are in a summary those above it; nothing else is read."""
+        new = paths
+        while new := [path for path in new if path not in self._parents]:
+            self._parents.update((path, set()) for path in new)
+            for batch in in_batches([encode_path(path) for path in new]):
+                statement = f"{_PARENTS} IN ({placeholders(batch)})"
+                for path, summary in self._catalog.connection.execute(statement, batch):
+                    self._parents[decode_path(path)].add(decode_path(summary))
+            new = list({above for path in new for above in self._parents[path]})
+        return {path: self._above(path) for path in paths if self._parents[path]}
+
+    def _above(self, path: ChunkPath) -> set[ChunkPath]:
+        found: set[ChunkPath] = set()
+        rest = [path]
+        while rest:
+            new = self._parents[rest.pop()] - found
+            found |= new
+            rest += new
+        return found - {path}
 
 
-def rows_below(catalog: Catalog, summaries: Sequence[ChunkPath]) -> list[ChildRow]:
-    """The children of some summaries, theirs, and so on."""
-    return _followed(summaries, partial(children_of, catalog), attrgetter("path"))
+def among(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChunkPath]:
+    """Those of some files that are summaries; a quick look."""
+    found: list[ChunkPath] = []
+    for batch in in_batches([encode_path(path) for path in paths]):
+        statement = f"SELECT path FROM files WHERE path IN ({placeholders(batch)})"
+        rows = catalog.connection.execute(f"{statement} AND kind = 'summary'", batch)
+        found += [decode_path(path) for (path,) in rows]
+    return found
 
 
-def _followed(
-    paths: Sequence[ChunkPath],
-    look: Callable[[Sequence[ChunkPath]], list[ChildRow]],
-    end: Callable[[ChildRow], ChunkPath],
-) -> list[ChildRow]:
-    rows: list[ChildRow] = []
-    seen = set(paths)
-    while paths:
-        found = look(paths)
-        rows += found
-        paths = list(dict.fromkeys(end(row) for row in found if end(row) not in seen))
-        seen.update(paths)
-    return rows
-
-
-def out_of_step(catalog: Catalog) -> list[ChildRow]:
-    """The children whose text is no longer what a summary was made from, by summary and path."""
-    found = catalog.connection.execute(f"{_CHILDREN} AND NOT {_IN_STEP} ORDER BY 1, 2, 3")
-    return [_row(row) for row in found]
+def is_stale(catalog: Catalog, path: ChunkPath) -> bool:
+    """Whether a child of a summary is out of step, or one of a summary below it."""
+    return bool(catalog.rows(_STALE, (encode_path(path),)))
 
 
 def _where(catalog: Catalog, start: str, paths: Sequence[ChunkPath]) -> list[ChildRow]:

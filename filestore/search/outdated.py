@@ -18,7 +18,6 @@ from filestore.search.freshness import Freshness
 from filestore.sidecar import originals
 from filestore.sidecar.originals import Document
 from filestore.sidecar.reachable import Reachable
-from filestore.sidecar.summary_tree import SummaryTree
 
 
 class Found(Protocol):
@@ -74,7 +73,7 @@ def _by_children(
 ) -> tuple[list[AnyFound], list[str]]:
     """What is said of a summary once a text changed or went that it, or one below it, has read."""
     same = [tree.chunk_path(hit.path) for hit in found if hit.freshness in ("fresh", "outdated")]
-    stale = set(SummaryTree(summaries.rows_below(catalog, same)).stale_paths())
+    stale = {path for path in summaries.among(catalog, same) if summaries.is_stale(catalog, path)}
     is_stale = [
         hit.freshness in ("fresh", "outdated") and tree.chunk_path(hit.path) in stale
         for hit in found

@@ -108,6 +108,7 @@ class Searcher:
         self._best_parts: dict[int, int] = {}
         self._via: dict[ChunkPath, tuple[ChunkPath, ...]] = {}
         self._looker = Looker(places, layout, catalog)
+        self._ancestors = summaries.Ancestors(catalog)
         self.found: dict[StorePath, Found] = {}
         """The files of the last answer's hits."""
 
@@ -117,6 +118,10 @@ class Searcher:
             self._reader.close()
             self._reader = None
         self._looker.close()
+
+    @cached_property
+    def _unresolved(self) -> list[str]:
+        return said.unresolved(self._catalog)
 
     @cached_property
     def has_summaries(self) -> bool:
@@ -166,7 +171,7 @@ class Searcher:
         collapses = not (tree or wanted.kind or self._hidden) and self.has_summaries
         hits, mode = self._hits(meant, count, mode, allowed, notes, collapses=collapses)
         on_spelling = said.on_spelling(found, found_nothing=not hits)
-        notes += [*on_spelling, *said.unresolved(self._catalog)]
+        notes += [*on_spelling, *self._unresolved]
         if self._is_lexical and mode == "vector":
             notes.append("the builtin embedder compares words, not meaning")
         return Answer(
@@ -239,9 +244,7 @@ class Searcher:
     def _collapsed(self, ranked: Sequence[Ranked]) -> list[Ranked]:
         """The ranking without summaries and their texts crowding each other out."""
         paths = list(dict.fromkeys(path for (path, _), _, _ in ranked))
-        tree = SummaryTree(summaries.rows_above(self._catalog, paths))
-        above = {path: tree.ancestors(path) for path in paths if path in tree}
-        found, lifted = collapse(ranked, above)
+        found, lifted = collapse(ranked, self._ancestors.of(paths))
         self._via = {path: (summary,) for path, summary in lifted.items()}
         return found
 

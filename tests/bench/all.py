@@ -23,6 +23,7 @@ SCRIPTS = (
     "sync",
     "renames",
     "warm_search",
+    "enriched_search",
     "inspector",
     "in_place",
 )

@@ -18,6 +18,7 @@ SMALL: Final = {
     "before": (str(BENCH.parents[1]), *STORE),
     "code_chunks": ("--files", "2"),
     "duplicates": STORE,
+    "enriched_search": STORE,
     "first_index": STORE,
     "fusion": ("--xquad", "{data}", "--only", "XQuAD en"),
     "headings": (str(BENCH.parents[1] / "example_index" / "source"),),
