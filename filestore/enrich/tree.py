@@ -190,6 +190,8 @@ class _Planning:
 
     def _add(self, nodes: Sequence[_Node], path: ChunkPath | None) -> _Node:
         nodes = sorted(nodes, key=lambda node: node.place)
+        if path is None and self._is_as_the_root([node.member for node in nodes]):
+            path = self._root
         wanted = Wanted(
             level=1 + max(_level_of(node.member) for node in nodes),
             members=tuple(node.member for node in nodes),
@@ -202,6 +204,16 @@ class _Planning:
         self._result.summaries.append(wanted)
         total = sum((node.sum for node in nodes[1:]), nodes[0].sum)
         return _Node(wanted, wanted.place, wanted.key, total, SUMMARY_TOKENS)
+
+    def _is_as_the_root(self, members: Sequence[Member]) -> bool:
+        """Whether a group has at least half of what the summary over all was made from, and is half
+        of it: where a run was broken off, that is none over all.
+        """
+        if self._root is None or self._root in self._used:
+            return False
+        children = next(one.children for one in self._present if one.path == self._root)
+        both = sum(member.path in children for member in members)
+        return 2 * both >= max(len(members), len(children))
 
     def _groups_there(self, level: int, vectors: NDArray[np.float32]) -> dict[ChunkPath, list[int]]:
         """The summaries of a level to the nodes that still belong to them, two at least."""

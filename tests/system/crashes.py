@@ -35,6 +35,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from filestore.chunks import chunk_file
+
 CALLS = (
     "write,pwrite64,pwritev,writev,fsync,fdatasync,rename,renameat,renameat2,unlink,unlinkat,"
     "mkdir,mkdirat,rmdir,ftruncate,fallocate,link,linkat,fchmod,copy_file_range"
@@ -248,6 +250,8 @@ class Scenario:
     """What completing it says where there was nothing to complete."""
     is_damaged: bool = False
     """Whether it begins with damage that a sync by stats does not see."""
+    is_taken_back: bool = False
+    """Whether undo must lead from where it ended, however often it was begun, to where it began."""
 
 
 def document(chance: random.Random, sections: int = 6) -> str:
@@ -349,6 +353,28 @@ def repaired(folder: Path) -> None:
     must(folder, "repair", "--write-files", "--yes")
 
 
+def chapters(folder: Path) -> None:
+    """Before enriching: a resource with enough chunks for two levels, and a person's question."""
+    new_tree(folder)
+    (folder / "town.md").write_text(document(random.Random(3), sections=8))
+    must(folder, "add", "town.md")
+    first = chunked(folder) / "town.md" / "chunk1.md"
+    first.write_bytes(chunk_file.update(first.read_bytes(), questions=["Whose is it?"]))
+    must(folder, "sync")
+
+
+def enriched(folder: Path) -> None:
+    """Before a refresh: an edit, a new text, one that is gone, and what a person changed."""
+    chapters(folder)
+    must(folder, "enrich")
+    files = sorted((chunked(folder) / "town.md").glob("chunk*.md"))
+    files[1].write_bytes(files[1].read_bytes() + b"\nA sentence about zinc.\n")
+    files[2].unlink()
+    (chunked(folder) / "town.md" / "own.md").write_text("My own note of copper wires.\n")
+    (folder / "file_index" / ".undo").rename(folder / "kept-undo")
+    run(folder, "sync")
+
+
 def notes(folder: Path) -> None:
     """Documents where they lie: notes, and one that a child process reads."""
     chance = random.Random(7)
@@ -411,6 +437,16 @@ SCENARIOS = {
             words=("init", "--in-place", "--embedder", "builtin"),
             again=("init", "--in-place", "--embedder", "builtin"),
             nothing_left="is a store already",
+        ),
+        Scenario(
+            name="enrich", make=chapters, words=("enrich",), again=("enrich",), is_taken_back=True
+        ),
+        Scenario(
+            name="refresh",
+            make=enriched,
+            words=("enrich", "--refresh"),
+            again=("enrich", "--refresh"),
+            is_taken_back=True,
         ),
         Scenario(name="sync", make=edited, words=("sync",), again=("sync",)),
         Scenario(
@@ -596,6 +632,13 @@ class Laboratory:
         wrong += apart(lambda: settled(folder))
         if not wrong and apart(lambda: answers(folder)) != self.answers:
             wrong.append("the answers differ from those of an undisturbed store")
+        wrong += paid_twice(folder)
+        if self.scenario.is_taken_back:
+            for _ in range(5):
+                if truth(folder) != self.before:
+                    run(folder, "undo")
+            if truth(folder) != self.before:
+                wrong.append("undo does not lead back to where it began")
         return wrong
 
     def strange(self, now: dict[str, bytes]) -> list[str]:
@@ -606,6 +649,17 @@ class Laboratory:
             if now.get(path) not in (self.before.get(path), self.after.get(path))
             and without_order(now.get(path)) != without_order(self.after.get(path))
         ]
+
+
+def paid_twice(folder: Path) -> list[str]:
+    """Results that were made more than once."""
+    cache = home(folder) / ".sidecar" / "generated.jsonl"
+    keys: Counter[str] = Counter()
+    for line in cache.read_bytes().splitlines() if cache.exists() else ():
+        with contextlib.suppress(ValueError):
+            keys[json.loads(line)["key"]] += 1
+    twice = [key for key, count in keys.items() if count > 1]
+    return [f"{len(twice)} results were made twice"] if twice else []
 
 
 def without_order(data: bytes | None) -> bytes | None:

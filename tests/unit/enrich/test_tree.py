@@ -202,3 +202,16 @@ def test_groups_that_are_there_are_never_made_one() -> None:
         vectors, [1] * 4, threshold=0.1, window=100, existing=[[0, 1], [2, 3]], most=9
     )
     assert found == [[0, 1], [2, 3]]
+
+
+def test_a_run_that_was_broken_off_goes_on() -> None:
+    """Whatever part of a tree is there, level by level, the rest is planned as it was."""
+    leaves, vectors = made([0, 3, 0, 3, 0, 3, 5, 5])
+    whole = plan_tree(leaves, vectors, [], LIMITS)
+    present = there(whole)
+    for count in range(len(present)):
+        some = present[:count]
+        plan = plan_tree(leaves, vectors, some, LIMITS, root=find_root(some))
+        assert paths(plan) == paths(whole)
+        assert [one.path for one in plan.summaries][:count] == [one.path for one in some]
+        assert plan.superfluous == []
