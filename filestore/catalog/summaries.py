@@ -10,6 +10,7 @@ from typing import Final
 
 from filestore.catalog._reading import Catalog
 from filestore.catalog._rows import decode_path, encode_path, in_batches, placeholders
+from filestore.chunks.metadata import QUESTIONS_FROM
 from filestore.core.paths import ChunkPath
 
 _IN_STEP: Final = (
@@ -162,6 +163,23 @@ def sample_of_keys(catalog: Catalog, most: int) -> list[bytes]:
         (most,),
     )
     return [key for (key,) in found]
+
+
+def resources_of(catalog: Catalog, paths: Sequence[ChunkPath]) -> set[str]:
+    """The resources of some files."""
+    return {row.resource for row in catalog.files(paths).values()}
+
+
+def with_stale_questions(catalog: Catalog) -> set[str]:
+    """The resources that have questions of a text that is another one now."""
+    found = catalog.connection.execute(
+        "SELECT DISTINCT files.resource FROM facts JOIN files ON files.id = facts.file"
+        " JOIN parts ON parts.file = files.id AND parts.part = 0"
+        " JOIN vectors ON vectors.id = parts.vector"
+        " WHERE facts.key = ? AND facts.value <> lower(hex(substr(vectors.key, 1, 6)))",
+        (QUESTIONS_FROM,),
+    )
+    return {resource for (resource,) in found}
 
 
 def texts_in_none(catalog: Catalog) -> dict[str, int]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 MAX_VALUE: Final = 512
 """Longer values are text, not metadata."""
 MAX_DEPTH: Final = 4
+QUESTIONS_FROM: Final = "questions_origin.text"
+"""Which text the questions of a file were made from: it tells which are out of date."""
 UNFILTERED: Final = frozenset(
     {"origin", "order", "overlap", "questions", "questions_origin", "children"}
 )
@@ -27,7 +29,9 @@ def metadata_pairs(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def pairs_of(chunk: "Chunk") -> Iterator[tuple[str, str]]:
     """Every pair of a file, each once, in order."""
-    yield from dict.fromkeys((*metadata_pairs(chunk.frontmatter), *chunk.pairs))
+    origin = chunk.questions_origin
+    made_from = [(QUESTIONS_FROM, origin.text)] if origin is not None else []
+    yield from dict.fromkeys((*metadata_pairs(chunk.frontmatter), *chunk.pairs, *made_from))
 
 
 def _nested(prefix: str, values: Mapping[str, Any], depth: int) -> Iterator[tuple[str, str]]:

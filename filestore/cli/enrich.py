@@ -35,6 +35,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="summarise texts that belong together; alone: no questions",
     )
     parser.add_argument(
+        "--across",
+        action="store_true",
+        help="also summarise what the resources have on top: one tree over the store",
+    )
+    parser.add_argument(
         "--refresh", action="store_true", help="make again only what is out of date"
     )
     parser.add_argument("--plan", action="store_true", help="only show what it would take")
@@ -50,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> int:
     """Plan, ask where it costs something, make and write."""
     wanted: dict[str, Any] = {"questions": _questions(options), "summaries": _summaries(options)}
-    wanted |= {"refresh": options.refresh, "generator": options.generator}
+    wanted |= {"across": options.across, "refresh": options.refresh, "generator": options.generator}
     with _context.open_store(options) as store:
         if options.plan or not store.model.generator(options.generator).is_free:
             plan = _planned(store, options, wanted)

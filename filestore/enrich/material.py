@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import FileRow, summaries
 from filestore.chunks import chunk_file
@@ -61,6 +61,55 @@ class Material:
     """Theirs, ``(n, dim) float32, rows of length 1``."""
     without_vector: int
     present: tuple[Present, ...]
+    is_across: bool = False
+    """Whether its texts are what resources have on top: they are asked about there."""
+
+
+STORE_TREE: Final = "_store"
+"""The folder, and so the resource, of the summaries over all resources."""
+
+
+def gather_across(snapshot: StoreSnapshot, tree: SummaryTree) -> Material:
+    """What every resource has on top: its root, or the one text that it has."""
+    catalog = snapshot.catalog
+    tops: dict[ChunkPath, ChunkFile] = {}
+    keys: dict[ChunkPath, bytes] = {}
+    for resource, _, count in catalog.resources():
+        top = _top(snapshot, tree, resource) if count and resource != STORE_TREE else None
+        if top is not None:
+            row, key = top
+            tops[row.path], keys[row.path] = _read(snapshot, row), key
+    own = {row.path: row for row in catalog.files_of(STORE_TREE) if row.state == INDEXED}
+    leaves, vectors, lacking = _leaves(snapshot, keys, tops)
+    return Material(
+        resource=STORE_TREE,
+        folder=ChunkPath(STORE_TREE),
+        source=None,
+        title="",
+        chunks=tops,
+        summaries={path: _read(snapshot, row) for path, row in own.items()},
+        leaves=leaves,
+        vectors=vectors,
+        without_vector=lacking,
+        present=tuple(_present(tree, path) for path in own if tree.is_summary(path)),
+        is_across=True,
+    )
+
+
+def _top(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> tuple[FileRow, bytes] | None:
+    rows = [row for row in snapshot.catalog.files_of(resource) if row.state == INDEXED]
+    keys = summaries.body_keys(snapshot.catalog, resource)
+    own = {row.path for row in rows}
+    roots = [
+        row
+        for row in rows
+        if tree.is_summary(row.path) and not own.intersection(tree.parents(row.path))
+    ]
+    if roots:
+        top = min(roots, key=lambda row: (-tree.level(row.path), row.path))
+        return top, keys[top.id]
+    rows.sort(key=lambda row: chunk_file.sort_key(row.position, row.path))
+    return (rows[0], keys[rows[0].id]) if len({*keys.values()}) == 1 else None
 
 
 def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Material:

@@ -22,6 +22,7 @@ class Wanted(TypedDict, total=False):
     summaries: bool
     refresh: bool
     budget: int | None
+    across: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Wish:
     """Whether summaries that another generator made are made anew."""
     budget: int | None = None
     """Tokens."""
+    across: bool = False
+    """Whether what resources have on top gets summaries, too: one tree over the store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

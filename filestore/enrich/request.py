@@ -100,6 +100,11 @@ def _check(parts: Parts, wish: Wish) -> None:
     refuse_in_place(parts.places, "enrich")
     if wish.questions is not None and not 1 <= wish.questions <= MOST_QUESTIONS:
         raise UsageError(f"--questions must be 1 to {MOST_QUESTIONS}, found {wish.questions}")
+    if wish.across and parts.layout.name == "flat":
+        raise UsageError(
+            "--across needs the tree layout: flat chunk files belong to one source each",
+            remedy="filestore enrich, without --across",
+        )
     if wish.budget is not None and wish.budget < 0:
         raise UsageError(f"--budget must not be negative, found {wish.budget}")
 

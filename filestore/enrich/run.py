@@ -21,7 +21,7 @@ from filestore.core.paths import ChunkPath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.enrich import grouping, writing
 from filestore.enrich.jobs import Job, Workshop, estimated
-from filestore.enrich.material import ChunkFile, Material, gather
+from filestore.enrich.material import STORE_TREE, ChunkFile, Material, gather, gather_across
 from filestore.enrich.plan import EnrichPlan, EnrichReport, Kept, Wish
 from filestore.enrich.questions import are_stale, count_made
 from filestore.enrich.tree import (
@@ -303,7 +303,7 @@ class Enriching:
     def _question_jobs(self, resource: _Resource) -> Iterator[Job]:
         """Texts that have no questions yet, or those of another text."""
         material = resource.material
-        for file in material.chunks.values():
+        for file in () if material.is_across else material.chunks.values():
             count = self._wanted_count(file)
             if count:
                 yield Job(path=file.path, task=_question_task(file, material.title, count))
@@ -406,10 +406,32 @@ class Enriching:
                     wave.append(self._planned(material, limits))
                     self._on_progress(Progress(stage="reading", done=size, total=None))
             yield wave
+        if self._wants_across():
+            with self._parts.looking(sound=True) as (snapshot, _):
+                tree = SummaryTree(summary_rows.all_children(snapshot.catalog))
+                material = gather_across(snapshot, tree)
+            yield [self._planned(material, limits)]
+
+    def _wants_across(self) -> bool:
+        """Whether a tree over the store is asked for, or is there and may be out of date."""
+        if not self._wish.summaries or self._parts.layout.name == "flat":
+            return False
+        with self._parts.looking(sound=True) as (snapshot, _):
+            is_there = bool(snapshot.catalog.files_of(STORE_TREE))
+        return self._wish.across or (is_there and not self._wish.resources)
 
     def _names(self, snapshot: StoreSnapshot) -> list[str]:
-        chosen = dict.fromkeys(self._wish.resources)
-        return list(chosen) or [name for name, _, n in snapshot.catalog.resources() if n]
+        catalog = snapshot.catalog
+        names = [name for name, _, n in catalog.resources() if n and name != STORE_TREE]
+        if self._wish.resources:
+            names = list(self._wish.resources)
+        if not self._wish.refresh:
+            return names
+        tree = SummaryTree(summary_rows.all_children(catalog))
+        stale = summary_rows.resources_of(catalog, tree.stale_paths())
+        stale |= summary_rows.with_stale_questions(catalog)
+        stale |= summary_rows.texts_in_none(catalog).keys()
+        return [name for name in names if name in stale]
 
     def _limits(self, snapshot: StoreSnapshot) -> Limits:
         chosen = snapshot.settings.generator.threshold

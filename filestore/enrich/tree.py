@@ -206,8 +206,9 @@ class _Planning:
         return _Node(wanted, wanted.place, wanted.key, total, SUMMARY_TOKENS)
 
     def _is_as_the_root(self, members: Sequence[Member]) -> bool:
-        """Whether a group has at least half of what the summary over all was made from, and is half
-        of it: where a run was broken off, that is none over all.
+        """Whether a group shares half with what the summary over all was made from.
+
+        Where a run was broken off, that is the only one that is there, and none over all.
         """
         if self._root is None or self._root in self._used:
             return False

@@ -19,6 +19,7 @@ SMALL: Final = {
     "code_chunks": ("--files", "2"),
     "duplicates": STORE,
     "enriched_search": STORE,
+    "enriching": ("--files", "40", "--folders", "4"),
     "first_index": STORE,
     "fusion": ("--xquad", "{data}", "--only", "XQuAD en"),
     "headings": (str(BENCH.parents[1] / "example_index" / "source"),),

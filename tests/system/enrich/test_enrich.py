@@ -455,3 +455,25 @@ def test_in_the_middle_of_a_merge_nothing_is_written(workspace: Any) -> None:
     done = workspace("enrich", code=4)
     assert "merge" in done.stderr
     assert workspace.truth() == before
+
+
+def test_one_tree_over_the_store(workspace: Any) -> None:
+    """On wish what resources have on top is summarised, too; a refresh keeps it up to date."""
+    added(workspace)
+    workspace.write(
+        "play.md", "# Play\n\n" + passage("kites", 1) + "\n## Two\n\n" + passage("drums", 2)
+    )
+    workspace("add", "play.md", "--into", "play")
+    workspace.write("small.md", "# Small\n\nOne short text about lanterns.\n")
+    workspace("add", "small.md")
+    workspace("enrich", "--summaries", "--across")
+    made = summaries(workspace)
+    over = {path: one for path, one in made.items() if path.startswith("_store/")}
+    children = {child.path for one in over.values() for child in one.children}
+    assert any(path.startswith("small.md/") for path in children)
+    assert any(path.startswith("town/") for path in children)
+    assert len(over.keys() - children) == 1
+    edit(workspace, workspace.chunks("town")[0], "cost money", "are free")
+    workspace.sync(code=1)
+    workspace("enrich", "--refresh")
+    workspace.assert_settled()
