@@ -19,8 +19,8 @@ from filestore.chunks import chunk_file
 LIMIT = 2.0
 REFRESH_S = 1.0
 SUBJECTS = 6
-SENTENCES = 9
-WORDS = 14
+SENTENCES = 6
+WORDS = 8
 OWN_WORDS = 60
 
 
