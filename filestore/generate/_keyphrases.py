@@ -284,10 +284,10 @@ def _spaced(sentences: Sequence[str], language: str) -> list[Phrase]:
         length += len(sentence)
         if length > _SAMPLE:
             break
+        words.update(re.findall(r"\w+", sentence.lower()))
         for run, is_name in _runs(sentence, stop, language):
             key = run.lower()
             counts[key] += 1
-            words.update(key.split())
             spelled.setdefault(key, run)
             first.setdefault(key, place)
             if is_name:
@@ -370,8 +370,10 @@ def _phrase(
             words.pop(0)
         while words and (words[-1].lower() in _WEAK or words[-1].endswith(_VERB)):
             words.pop()
-        if _is_phrase(words) and not words[0].endswith(_PARTICIPLES):
-            yield " ".join(words), False
+        # Each head of it: the verb may follow, and only what recurs is taken.
+        for end in range(1, 0 if words and words[0].endswith(_PARTICIPLES) else len(words) + 1):
+            if _is_phrase(words[:end]):
+                yield " ".join(words[:end]), False
 
 
 def _is_phrase(words: list[str]) -> bool:

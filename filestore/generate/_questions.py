@@ -11,9 +11,9 @@ from typing import Final
 
 from filestore.generate._keyphrases import Phrase, folded_words, key_phrases
 from filestore.generate._languages import language_of
-from filestore.generate._plain import Prose, letters_share, one_line
+from filestore.generate._plain import Prose, one_line
 from filestore.generate._sentences import LONGEST as MOST_CHARACTERS
-from filestore.generate._sentences import is_whole, sentences_of
+from filestore.generate._sentences import is_prose, is_whole, sentences_of
 from filestore.generate._templates import ABOUT, AND, GENERIC, HOW_TO, NEUTRAL, PATTERNS, WITHIN
 
 LONGEST: Final = 200
@@ -23,8 +23,6 @@ _TOGETHER: Final = 3
 _ROUNDS: Final = 2
 """Questions about phrases: those behind the first six say little of a text."""
 _MOST_SENTENCES: Final = 60
-_LETTERS: Final = 0.8
-"""A sentence that has fewer among its signs is code, or numbers: what it repeats is no phrase."""
 _QUESTION_END: Final = re.compile(r"[?？؟]\s*$")
 _NUMBERING: Final = re.compile(
     r"^(?:(?:chapter|section|kapitel|abschnitt|appendix)\s+)?(?:\d+(?:\.\d+)*\.?|[IVXLC]+\.|[a-z]\))\s+",
@@ -40,7 +38,7 @@ def questions_of(
     if count < 1:
         return ()
     sentences = [one for paragraph in prose.paragraphs for one in sentences_of(paragraph)]
-    sentences = [one for one in sentences[:_MOST_SENTENCES] if letters_share(one) >= _LETTERS]
+    sentences = list(filter(is_prose, sentences[:_MOST_SENTENCES]))
     own = [clean_heading(one) for one in (*headings[-1:], *prose.headings)]
     language = language_of(" ".join(sentences)) or language_of(" ".join((title, *headings)))
     phrases: list[Phrase] = []
@@ -115,9 +113,10 @@ def _from_phrases(
         if not _QUESTION_END.search(heading):
             yield _about(heading, within, language)
     # Several in one question: a short one is near to whatever else is short, and leads astray.
-    texts = [one.text for one in phrases[: _TOGETHER * _ROUNDS]]
-    for start in range(0, len(texts), _TOGETHER):
-        yield _about_all(texts[start : start + _TOGETHER], language)
+    for start in range(0, min(len(phrases), _TOGETHER * _ROUNDS), _TOGETHER):
+        some = phrases[start : start + _TOGETHER]
+        if len(some) > 1 or some[0].is_name:
+            yield _about_all([one.text for one in some], language)
 
 
 def _about(text: str, within: str, language: str) -> str:

@@ -18,6 +18,8 @@ _SHORTEST_UNSPACED: Final = 8
 _FEWEST_WORDS: Final = 5
 _MOST_WORDS: Final = 60
 _FEWEST_LETTERS: Final = 0.7
+_FEWEST_SIGNS: Final = 0.5
+"""Where one sign is a word."""
 
 _END: Final = re.compile(
     r"[.!?…‽]+[\"'”’»)\]}*_]*(?=\s|$)"
@@ -169,7 +171,7 @@ _ABBREVIATIONS: Final = frozenset(
         "o.a",
     ]
 )
-_ORDINAL: Final = re.compile(r"(?<!\w)\d{1,2}\.$")
+_ORDINAL: Final = re.compile(r"(?<![\w.])\d{1,2}\.$")
 _OPENING: Final = "\"'“„«‘‚([{*_`¿¡"
 _ANAPHORA: Final = re.compile(
     r"(?:he|she|it|they|this|that|these|those|such|however|therefore|thus|hence|moreover|also|but"
@@ -211,15 +213,23 @@ def _ends(paragraph: str, start: int, match: re.Match[str]) -> bool:
     before = paragraph[max(start, match.start() - 30) : match.start()]
     found = _LAST_WORD.search(before)
     word = found[0].lstrip("\"'(").casefold() if found else ""
-    if word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha()):
+    if word in _ABBREVIATIONS:
+        return False
+    if len(word) == 1 and word.isalpha() and before[-2:-1] in ("", " ", "(", "."):
         return False
     # "der 3. Oktober", "Nr. 5. Auflage": an ordinal, unless it is where a list or a year ends.
     return not _ORDINAL.search(before + ".")
 
 
+def is_prose(sentence: str) -> bool:
+    """Whether a sentence is made of words, and is no code and no row of numbers."""
+    fewest = _FEWEST_SIGNS if _UNSPACED_SIGN.search(sentence) else _FEWEST_LETTERS
+    return letters_share(sentence) >= fewest
+
+
 def is_whole(sentence: str) -> bool:
     """Whether a sentence says something by itself: it ends, is no list of numbers, no fragment."""
-    if len(sentence) > LONGEST or letters_share(sentence) < _FEWEST_LETTERS:
+    if len(sentence) > LONGEST or not is_prose(sentence):
         return False
     end = sentence.rstrip("\"'”’»」』）)]*_")[-1:]
     if end not in ".!?…。！？｡।؟۔።။":
