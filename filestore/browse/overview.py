@@ -34,6 +34,7 @@ from filestore.search.passage import trails, units_of
 from filestore.search.session import SearchSession
 from filestore.sidecar.session import Parts
 from filestore.sidecar.summary_tree import SummaryTree, in_order
+from filestore.verify.stale_summaries import why_stale
 
 DEEPEST: Final = 50
 MOST_NODES: Final = 200
@@ -158,6 +159,7 @@ class _Teller:
         self._catalog = catalog
         self._depth = depth
         self._tree = SummaryTree(summaries.all_children(catalog))
+        self._stale = why_stale(catalog, self._tree) if self._tree else {}
         self._looks: dict[ChunkPath, Look] = {}
         self._rows: dict[ChunkPath, FileRow] = {}
         self._notes: list[str] = []
@@ -258,7 +260,7 @@ class _Teller:
         look = self._looks.get(path)
         if look is None or look.freshness is None:
             return
-        is_stale = look.freshness == "fresh" and self._tree.is_stale(path)
+        is_stale = look.freshness == "fresh" and path in self._stale
         title, text = _title_and_text(look)
         yield OverviewNode(
             path=self._shown(path),
@@ -349,14 +351,13 @@ class _Teller:
         """What was told, with counts of these files, or of the whole store."""
         if rows is None:
             made = len(self._catalog.files_of_kind("summary"))
-            chunks, stale = self._catalog.indexed_count() - made, len(self._tree.stale_paths())
+            chunks, stale = self._catalog.indexed_count() - made, len(self._stale)
         else:
             made = sum(row.kind == "summary" for row in rows)
-            chunks, stale = len(rows) - made, sum(self._tree.is_stale(row.path) for row in rows)
+            chunks, stale = len(rows) - made, sum(row.path in self._stale for row in rows)
         if stale:
             are = "summary is" if stale == 1 else "summaries are"
-            refresh = "of text that changed since: run 'filestore enrich --refresh'"
-            self._notes.append(f"{stale:,} {are} {refresh}")
+            self._notes.append(f"{stale:,} {are} out of date: run 'filestore enrich --refresh'")
         self._notes += freshness.notes(list(self._looks.values()))
         return Overview(
             about=about,

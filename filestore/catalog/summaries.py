@@ -36,6 +36,16 @@ _STALE: Final = (
     " SELECT 1 FROM below CROSS JOIN children ON children.file = below.file"
     f" WHERE NOT {_IN_STEP} LIMIT 1"
 )
+_LACKS_TEXTS: Final = (
+    "SELECT 1 FROM files AS top CROSS JOIN files ON files.resource = top.resource"
+    " CROSS JOIN parts ON parts.file = files.id AND parts.part = 0"
+    " CROSS JOIN vectors ON vectors.id = parts.vector"
+    " WHERE top.path = ? AND files.state = '' AND files.kind = 'chunk'"
+    " AND NOT EXISTS (SELECT 1 FROM children WHERE path = top.path)"
+    " AND NOT EXISTS (SELECT 1 FROM children WHERE path = files.path)"
+    " AND vectors.key NOT IN (SELECT key FROM children) LIMIT 1"
+)
+"""A text that moved is in a summary under its key alone, which takes longer to see."""
 _PARENTS: Final = (
     "SELECT children.path, files.path FROM children CROSS JOIN files ON files.id = children.file"
     " WHERE files.state = '' AND children.path"
@@ -116,8 +126,13 @@ def among(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChunkPath]:
 
 
 def is_stale(catalog: Catalog, path: ChunkPath) -> bool:
-    """Whether a child of a summary is out of step, or one of a summary below it."""
-    return bool(catalog.rows(_STALE, (encode_path(path),)))
+    """Whether a child of a summary is out of step, or one of a summary below it.
+
+    One that is in no other summary stands for all its resource: it is stale, too, where that has a
+    text which is in none.
+    """
+    named = (encode_path(path),)
+    return bool(catalog.rows(_STALE, named) or catalog.rows(_LACKS_TEXTS, named))
 
 
 def _where(catalog: Catalog, start: str, paths: Sequence[ChunkPath]) -> list[ChildRow]:

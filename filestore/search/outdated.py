@@ -71,7 +71,7 @@ def marked(
 def _by_children(
     found: Sequence[AnyFound], notes: list[str], tree: Tree, catalog: Catalog
 ) -> tuple[list[AnyFound], list[str]]:
-    """What is said of a summary once a text changed or went that it, or one below it, has read."""
+    """What is said of a summary that is stale; see `summaries.is_stale`."""
     same = [tree.chunk_path(hit.path) for hit in found if hit.freshness in ("fresh", "outdated")]
     stale = {path for path in summaries.among(catalog, same) if summaries.is_stale(catalog, path)}
     is_stale = [

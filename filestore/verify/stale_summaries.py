@@ -21,14 +21,7 @@ def check(snapshot: StoreSnapshot) -> Iterator[Finding]:
     catalog = snapshot.catalog
     if not summaries.has_summaries(catalog):
         return
-    tree = SummaryTree(summaries.all_children(catalog))
-    reasons = {path: _why(tree.stale(path)) for path in tree.stale_paths()}
-    for root, new in _not_summarised(catalog, tree):
-        texts = "1 text is" if new == 1 else f"{new:,} texts are"
-        said = f"{texts} in no summary"
-        reasons[root] = f"{reasons[root]}; {said}" if root in reasons else said
-        for above in tree.ancestors(root):
-            reasons.setdefault(above, "a summary that it was made from is out of date")
+    reasons = why_stale(catalog, SummaryTree(summaries.all_children(catalog)))
     sizes = summaries.bytes_below(catalog, list(reasons))
     for path in sorted(reasons):
         tokens = max(1, sizes.get(path, 0) // _BYTES_PER_TOKEN)
@@ -37,6 +30,18 @@ def check(snapshot: StoreSnapshot) -> Iterator[Finding]:
             path=snapshot.places.tree.store_path(path),
             detail=f"{reasons[path]}; to make it again some {tokens:,} tokens are read",
         )
+
+
+def why_stale(catalog: Catalog, tree: SummaryTree) -> dict[ChunkPath, str]:
+    """The summaries that are out of date, each with why, in words."""
+    reasons = {path: _why(tree.stale(path)) for path in tree.stale_paths()}
+    for root, new in _not_summarised(catalog, tree):
+        texts = "1 text is" if new == 1 else f"{new:,} texts are"
+        said = f"{texts} in no summary"
+        reasons[root] = f"{reasons[root]}; {said}" if root in reasons else said
+        for above in tree.ancestors(root):
+            reasons.setdefault(above, "a summary that it was made from is out of date")
+    return reasons
 
 
 def _why(found: Staleness | None) -> str:

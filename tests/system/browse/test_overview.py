@@ -148,9 +148,7 @@ def test_stale_summaries_say_so(summarized: Any) -> None:
     done = summarized.json("about", "garden")
     assert done["stale"] == 2
     assert {one["freshness"] for one in done["nodes"]} == {"outdated"}
-    assert done["notes"] == [
-        "2 summaries are of text that changed since: run 'filestore enrich --refresh'"
-    ]
+    assert done["notes"] == ["2 summaries are out of date: run 'filestore enrich --refresh'"]
     words = summarized("about", "garden").stdout
     assert "garden: 3 chunks, 2 summaries (2 outdated)\n" in words
     assert "The garden year  [outdated]" in words

@@ -85,7 +85,7 @@ def test_a_number_that_makes_no_sense(yard: Any, number: str) -> None:
 def test_from_the_top_too(yard: Any) -> None:
     """With --tree the other queries choose branches, too."""
     yard.summarize("yard/summary1.md", "Ships", "Oak is bent.\n", ["yard/keel.md", "yard/ribs.md"])
-    yard.sync()
+    yard.sync(code=None)
     done = yard.json("search", "oak keel", "--rewrite", "2", "--tree")
     assert done["rewrites"]
     assert sorted(names(done)) == ["keel.md", "ribs.md"]

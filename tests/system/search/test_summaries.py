@@ -132,6 +132,17 @@ def test_a_summary_whose_child_is_gone(shelf: Any) -> None:
     assert asked(shelf, "keel of oak laid")["boats/chunk1.md"]["freshness"] == "fresh"
 
 
+def test_a_text_that_is_in_no_summary(shelf: Any) -> None:
+    """The summary that stands for all of a resource is outdated once there is another text."""
+    shelf.write("file_index/chunked/other/chunk1.md", "Bees in spring.\n")
+    shelf.summarize("other/summary1.md", "The beekeeper", "Bees all year.\n", ["other/chunk1.md"])
+    shelf.sync()
+    assert asked(shelf, "beekeeper all year")["other/summary1.md"]["freshness"] == "fresh"
+    shelf.write("file_index/chunked/other/chunk2.md", "Honey in July.\n")
+    shelf.sync(code=None)
+    assert asked(shelf, "beekeeper all year")["other/summary1.md"]["freshness"] == "outdated"
+
+
 def test_an_edited_summary_is_edited(shelf: Any) -> None:
     """What a person changed since is told first, as of any other file."""
     path = shelf.chunked / "boats/summary1.md"
