@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from filestore.config.settings import SettingsError, read
 from filestore.core.errors import FilestoreError
-from filestore.core.paths import CHUNKS, SETTINGS, Tree
+from filestore.core.paths import CHUNKS, SETTINGS, SUMMARIES, Tree
 from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.fs.disk import TEMPORARY_PREFIX
 from filestore.fs.lock import LockedError
@@ -390,7 +390,7 @@ def _is_truth(path: str, tree: Tree) -> bool:
     if tree.folder:
         return bool(above) and above[0] in _folders(tree)
     # What lies in folders such as .git is no document; what keeps files out changes which are.
-    is_hidden = any(part.startswith(".") for part in above)
+    is_hidden = any(part.startswith(".") for part in above if part != SUMMARIES)
     return (
         tree.holds(path)
         and not is_hidden

@@ -31,8 +31,8 @@ from filestore.catalog._rows import (
     in_batches,
     placeholders,
 )
-from filestore.catalog._schema import connect, damaged
-from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD, UNMERGED, UNMERGED_BEFORE
+from filestore.catalog._schema import CHUNKER, connect, damaged
+from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, UNMERGED_BEFORE
 from filestore.core.codes import CODES
 from filestore.core.hashing import content_hash, origin_hash
 from filestore.core.paths import ChunkPath
@@ -406,7 +406,7 @@ class Catalog:
 
     def dangling_links(self) -> list[LinkRow]:
         """Links to files that are not there, by path; of a document in place none is kept."""
-        if self.rows("SELECT kind FROM files WHERE state = '' LIMIT 1") == [(DOCUMENT,)]:
+        if self.meta(CHUNKER) is not None:
             return []
         # Links are few and lead. A child that is gone is `summary-stale`, wherever it went.
         found = self.rows(

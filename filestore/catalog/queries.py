@@ -10,8 +10,9 @@ from typing import Any, Final
 from filestore.catalog._reading import FILE_COLUMNS, Catalog
 from filestore.catalog._remembered import LET_GO
 from filestore.catalog._rows import decode_path, encode_path, in_batches, placeholders, text_id
+from filestore.catalog._schema import CHUNKER
 from filestore.chunks.observation import DOCUMENT
-from filestore.core.paths import ChunkPath
+from filestore.core.paths import SUMMARIES, ChunkPath
 
 _ORIGINAL: Final = "original:"
 _FILES: Final = (
@@ -174,7 +175,8 @@ def documents_in_place(catalog: Catalog) -> list[tuple[bytes, int]]:
     """Path of every indexed document, by path, and of how many sections it is."""
     return catalog.rows(
         "SELECT path, count(*) FROM files JOIN parts ON parts.file = files.id"
-        " WHERE state = '' GROUP BY files.id ORDER BY path"
+        " WHERE state = '' AND kind = ? GROUP BY files.id ORDER BY path",
+        (DOCUMENT,),
     )
 
 
@@ -308,9 +310,16 @@ def text_ids(catalog: Catalog) -> list[int]:
 
 
 def count_of_texts(catalog: Catalog, files: int) -> int:
-    """How many texts so many searchable files are: a store has documents alone, or none."""
-    some = catalog.rows("SELECT kind FROM files WHERE state = '' LIMIT 1")
-    return catalog.count("parts") if some == [(DOCUMENT,)] else files
+    """How many texts so many searchable files are: of a document each section, else a file."""
+    if catalog.meta(CHUNKER) is None:
+        # No document was ever cut for it.
+        return files
+    ((others,),) = catalog.rows(
+        "SELECT count(*) FROM files JOIN parts ON parts.file = files.id"
+        " WHERE path BETWEEN ? AND ? AND part > 0 AND kind <> ?",
+        (f"{SUMMARIES}/".encode(), f"{SUMMARIES}0".encode(), DOCUMENT),
+    )
+    return catalog.count("parts") - int(others)
 
 
 def files_with_key(catalog: Catalog, key: str) -> list[tuple[ChunkPath, str]]:

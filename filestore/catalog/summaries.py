@@ -165,15 +165,26 @@ def body_keys(catalog: Catalog, resource: str) -> dict[int, bytes]:
     return dict(found.fetchall())
 
 
+def section_keys(catalog: Catalog, document: int) -> list[bytes]:
+    """The embedding keys of the sections of a document in place, in order."""
+    found = catalog.connection.execute(
+        "SELECT vectors.key FROM parts JOIN vectors ON vectors.id = parts.vector"
+        " WHERE parts.file = ? ORDER BY part",
+        (document,),
+    )
+    return [key for (key,) in found]
+
+
 def sample_of_keys(catalog: Catalog, most: int) -> list[bytes]:
-    """Embedding keys of some embedded bodies of chunks, by key: a fair choice, the same anywhere.
+    """Embedding keys of some embedded chunks and sections, by key: the same anywhere.
 
     A key is a hash: the smallest ones are as good as drawn at random.
     """
     found = catalog.connection.execute(
         "SELECT DISTINCT vectors.key FROM vectors JOIN parts ON parts.vector = vectors.id"
         " JOIN files ON files.id = parts.file"
-        " WHERE embedded <> 0 AND part = 0 AND state = '' AND kind <> 'summary'"
+        " WHERE embedded <> 0 AND state = ''"
+        " AND (part = 0 AND kind = 'chunk' OR kind = 'document')"
         " ORDER BY vectors.id LIMIT ?",
         (most,),
     )
@@ -198,13 +209,14 @@ def with_stale_questions(catalog: Catalog) -> set[str]:
 
 
 def texts_in_none(catalog: Catalog) -> dict[str, int]:
-    """How many chunks of each resource that has summaries are below none, each text once."""
+    """How many texts of each resource that has summaries are below none, each once."""
     found = catalog.connection.execute(
         "SELECT files.resource, count(DISTINCT vectors.id) FROM files"
-        " JOIN parts ON parts.file = files.id AND parts.part = 0"
+        " JOIN parts ON parts.file = files.id"
         " JOIN vectors ON vectors.id = parts.vector"
-        " WHERE files.state = '' AND files.kind = 'chunk' AND files.resource IN"
+        " WHERE files.state = '' AND files.resource IN"
         " (SELECT files.resource FROM files JOIN children ON children.file = files.id)"
+        " AND (parts.part = 0 AND files.kind = 'chunk' OR files.kind = 'document')"
         " AND vectors.key NOT IN (SELECT key FROM children) GROUP BY files.resource"
     )
     return dict(found.fetchall())
@@ -216,7 +228,8 @@ def bytes_below(catalog: Catalog, summaries: Sequence[ChunkPath]) -> dict[ChunkP
     for batch in in_batches([encode_path(path) for path in summaries]):
         statement = (
             "SELECT files.path, sum(length(contents.data)) FROM files"
-            " JOIN children ON children.file = files.id"
+            " JOIN (SELECT DISTINCT file, path FROM children) AS children"
+            " ON children.file = files.id"
             " JOIN files AS child ON child.path = children.path"
             " JOIN contents ON contents.file = child.id"
             f" WHERE files.path IN ({placeholders(batch)}) GROUP BY files.path"

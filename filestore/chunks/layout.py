@@ -13,7 +13,7 @@ from filestore.chunks.interpretation import MAX_CHUNK_BYTES, conflict_lines, int
 from filestore.chunks.observation import RECORD, Observation
 from filestore.config.layout import RECORD_NAME
 from filestore.config.settings import LayoutName
-from filestore.core.paths import ChunkPath, folder_of
+from filestore.core.paths import ChunkPath, folder_of, made_of
 from filestore.fs import disk
 
 _EITHER_SIDE: Final = "; either side will do: 'filestore update' completes it"
@@ -30,6 +30,11 @@ class Layout(ABC):
     """Of every name that counts as knowledge; records and litter may end otherwise."""
     is_in_place: ClassVar[bool] = False
     """Whether the tree is a folder of documents, into which nothing is ever written."""
+
+    def of(self, path: ChunkPath) -> "Layout":
+        """The layout that a file is of: in place what was made of documents has its own."""
+        del path
+        return self
 
     def is_record(self, name: str) -> bool:
         """Whether a file name is that of a record."""
@@ -124,17 +129,29 @@ class ChunkFiles(Layout):
         return resource_of(folder_of(path)) if self.name == "tree" else ""
 
 
-def resource_of(path: ChunkPath) -> str:
-    r"""The resource that the first folder of a path names; bytes that are not UTF-8 as ``\xNN``.
+class MadeFiles(ChunkFiles):
+    """Chunk files that were made of documents in place; each says by its path of which."""
 
-    A path is kept as bytes, but a name is compared as text, which has to be Unicode.
-    """
-    return (
-        path.partition("/")[0]
-        .encode("utf-8", "surrogateescape")
-        .decode("utf-8", "backslashreplace")
-    )
+    def is_record(self, name: str) -> bool:
+        """There are no records among them."""
+        del name
+        return False
+
+    def resource(self, path: ChunkPath) -> str:
+        """The document."""
+        return shown_name(made_of(path))
+
+
+def shown_name(path: ChunkPath) -> str:
+    r"""A path as a name, which has to be Unicode; bytes that are not UTF-8 as ``\xNN``."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def resource_of(path: ChunkPath) -> str:
+    """The resource that the first folder of a path names."""
+    return shown_name(ChunkPath(path.partition("/")[0]))
 
 
 TREE: Final = ChunkFiles("tree")
 FLAT: Final = ChunkFiles("flat")
+MADE: Final = MadeFiles("in-place")

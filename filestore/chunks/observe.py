@@ -66,6 +66,7 @@ def observe_entry(handle: int, path: ChunkPath, name: str, *, layout: Layout) ->
     Raises:
         OSError: It cannot be read, or is gone; a folder in its place is no file.
     """
+    layout = layout.of(path)
     status = os.stat(name, dir_fd=handle, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
         raise FileNotFoundError(errno.ENOENT, "a folder is in its place", path)

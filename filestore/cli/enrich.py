@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
 from filestore.core.errors import RefusedError
-from filestore.core.paths import CHUNKS
 from filestore.core.safe_text import safe_text, shown_path
 
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ def _words(report: "EnrichReport") -> None:
 
 def _kept(kept: "list[Kept]", line: Any) -> None:
     for one in kept[:_SHOWN]:
-        line(f"kept {shown_path(CHUNKS.store_path(one.path))}: {one.reason}")
+        line(f"kept {shown_path(one.path)}: {one.reason}")
     if len(kept) > _SHOWN:
         line(f"    … and {len(kept) - _SHOWN:,} more; --json lists them all")
 

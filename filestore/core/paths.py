@@ -26,6 +26,8 @@ SIDECAR: Final = StorePath(".sidecar")
 """The derived parts of a store of chunk files, as findings name it wherever it lies."""
 IN_PLACE_SIDECAR: Final = StorePath(".filestore")
 """The same beside documents."""
+SUMMARIES: Final = StorePath(".filestore-summaries")
+"""The folder beside documents of what was made of them: summaries, questions."""
 _NO_DOCUMENTS: Final = frozenset(("", ".", "..", SETTINGS, IN_PLACE_SIDECAR))
 """First parts of a path that leads to no document."""
 
@@ -89,6 +91,16 @@ IN_PLACE: Final = Tree(NO_PATH)
 def inside(folder: ChunkPath, name: str) -> ChunkPath:
     """The path of an entry of a folder."""
     return ChunkPath(f"{folder}/{name}" if folder else name)
+
+
+def is_made(path: str) -> bool:
+    """Whether a file of a tree in place is no document, but was made of one."""
+    return path.startswith(f"{SUMMARIES}/")
+
+
+def made_of(path: ChunkPath) -> ChunkPath:
+    """The document in place that a file was made of: below `SUMMARIES` each has a folder."""
+    return folder_of(ChunkPath(path.partition("/")[2]))
 
 
 def folder_of(path: ChunkPath) -> ChunkPath:

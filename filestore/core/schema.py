@@ -35,7 +35,7 @@ SHAPES: Final[dict[str, str]] = {
     " generator:text threshold?=threshold.value:number notes:[text] undo:text"
     + _EMBEDDED
     + " problem?:Problem",
-    "KeptFile": "path:below reason:text",
+    "KeptFile": "path:text reason:text",
     "FailedTask": "path:text kind:text error:text",
     "UpdateReport": "added:[Outcome] updated:[Outcome] removed:[Outcome] unchanged:[Outcome]"
     " failed:[Outcome] conflicts:[Conflict] plan:UpdatePlan"

@@ -43,6 +43,14 @@ class ChunkFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A text, and the file that it stands in."""
+
+    path: ChunkPath
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
     """One resource."""
 
@@ -57,12 +65,12 @@ class Material:
     summaries: Mapping[ChunkPath, ChunkFile]
     leaves: tuple[Leaf, ...]
     """Each text once, in reading order; those without a vector are left out."""
+    texts: Mapping[bytes, str]
+    """Theirs, by their keys."""
     vectors: NDArray[np.float32]
     """Theirs, ``(n, dim) float32, rows of length 1``."""
     without_vector: int
     present: tuple[Present, ...]
-    is_across: bool = False
-    """Whether its texts are what resources have on top: they are asked about there."""
 
 
 STORE_TREE: Final = "_store"
@@ -72,27 +80,27 @@ STORE_TREE: Final = "_store"
 def gather_across(snapshot: StoreSnapshot, tree: SummaryTree) -> Material:
     """What every resource has on top: its root, or the one text that it has."""
     catalog = snapshot.catalog
-    tops: dict[ChunkPath, ChunkFile] = {}
-    keys: dict[ChunkPath, bytes] = {}
+    texts: dict[bytes, Text] = {}
     for resource, _, count in catalog.resources():
         top = _top(snapshot, tree, resource) if count and resource != STORE_TREE else None
         if top is not None:
             row, key = top
-            tops[row.path], keys[row.path] = _read(snapshot, row), key
-    own = {row.path: row for row in catalog.files_of(STORE_TREE) if row.state == INDEXED}
-    leaves, vectors, lacking = _leaves(snapshot, keys, tops)
+            texts.setdefault(key, Text(path=row.path, text=read_file(snapshot, row).text))
+    rows = [row for row in catalog.files_of(STORE_TREE) if row.state == INDEXED]
+    made = {row.path: read_file(snapshot, row) for row in rows}
+    leaves, vectors, lacking = leaves_of(snapshot, texts)
     return Material(
         resource=STORE_TREE,
         folder=ChunkPath(STORE_TREE),
         source=None,
         title="",
-        chunks=tops,
-        summaries={path: _read(snapshot, row) for path, row in own.items()},
+        chunks={},
+        summaries=made,
         leaves=leaves,
+        texts={leaf.key: texts[leaf.key].text for leaf in leaves},
         vectors=vectors,
         without_vector=lacking,
-        present=tuple(_present(tree, path) for path in own if tree.is_summary(path)),
-        is_across=True,
+        present=present_of(tree, made),
     )
 
 
@@ -117,13 +125,16 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
     catalog = snapshot.catalog
     rows = [row for row in catalog.files_of(resource) if row.state == INDEXED]
     rows.sort(key=lambda row: chunk_file.sort_key(row.position, row.path))
-    files = {row.path: _read(snapshot, row) for row in rows}
+    files = {row.path: read_file(snapshot, row) for row in rows}
     kinds = {row.path: row.kind for row in rows}
     chunks = {path: file for path, file in files.items() if kinds[path] != "summary"}
     made = {path: file for path, file in files.items() if kinds[path] == "summary"}
     keys = summaries.body_keys(catalog, resource)
-    wanted = {row.path: keys[row.id] for row in rows if row.path in chunks and row.id in keys}
-    leaves, vectors, lacking = _leaves(snapshot, wanted, chunks)
+    texts: dict[bytes, Text] = {}
+    for row in rows:
+        if row.path in chunks and row.id in keys:
+            texts.setdefault(keys[row.id], Text(path=row.path, text=chunks[row.path].text))
+    leaves, vectors, lacking = leaves_of(snapshot, texts)
     return Material(
         resource=resource,
         folder=_folder(snapshot, resource, rows),
@@ -132,37 +143,35 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
         chunks=chunks,
         summaries=made,
         leaves=leaves,
+        texts={leaf.key: texts[leaf.key].text for leaf in leaves},
         vectors=vectors,
         without_vector=lacking,
-        present=tuple(_present(tree, path) for path in made if tree.is_summary(path)),
+        present=present_of(tree, made),
     )
 
 
-def _read(snapshot: StoreSnapshot, row: FileRow) -> ChunkFile:
+def read_file(snapshot: StoreSnapshot, row: FileRow) -> ChunkFile:
+    """A chunk file as it was indexed last."""
     data = snapshot.catalog.content(row.id) or b""
     return ChunkFile(path=row.path, data=data, chunk=chunk_file.parse(data))
 
 
-def _leaves(
-    snapshot: StoreSnapshot,
-    keys: Mapping[ChunkPath, bytes],
-    files: Mapping[ChunkPath, ChunkFile],
+def leaves_of(
+    snapshot: StoreSnapshot, texts: Mapping[bytes, Text]
 ) -> tuple[tuple[Leaf, ...], NDArray[np.float32], int]:
+    """What can be grouped of some texts, by their keys: leaves, vectors, how many have none."""
     import numpy as np
 
-    first: dict[bytes, ChunkPath] = {}
-    for path, key in keys.items():
-        first.setdefault(key, path)
     embedder, embeddings = snapshot.embedder, snapshot.embeddings
-    if embedder is None or embeddings is None or not first:
-        return (), np.zeros((0, 1), dtype=np.float32), len(first)
-    vectors, found = embeddings.get(embedder.fingerprint, list(first))
+    if embedder is None or embeddings is None or not texts:
+        return (), np.zeros((0, 1), dtype=np.float32), len(texts)
+    vectors, found = embeddings.get(embedder.fingerprint, list(texts))
     leaves = [
-        Leaf(path=path, key=key, tokens=embedder.count_tokens(files[path].text))
-        for (key, path), is_there in zip(first.items(), found.tolist(), strict=True)
+        Leaf(path=one.path, key=key, tokens=embedder.count_tokens(one.text))
+        for (key, one), is_there in zip(texts.items(), found.tolist(), strict=True)
         if is_there
     ]
-    return tuple(leaves), vectors[found], len(first) - len(leaves)
+    return tuple(leaves), vectors[found], len(texts) - len(leaves)
 
 
 def _folder(snapshot: StoreSnapshot, resource: str, rows: Sequence[FileRow]) -> ChunkPath:
@@ -184,6 +193,11 @@ def _title(resource: str, chunks: Iterable[ChunkFile]) -> str:
     """What the first text stands under, else what the resource is called."""
     first = next(iter(chunks), None)
     return first.chunk.headings[0] if first is not None and first.chunk.headings else resource
+
+
+def present_of(tree: SummaryTree, paths: Iterable[ChunkPath]) -> tuple[Present, ...]:
+    """Those of some files that are summaries of something."""
+    return tuple(_present(tree, path) for path in paths if tree.is_summary(path))
 
 
 def _present(tree: SummaryTree, path: ChunkPath) -> Present:

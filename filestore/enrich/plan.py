@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypedDict
 
 from filestore.core.errors import FilestoreError
-from filestore.core.paths import ChunkPath
+from filestore.core.paths import StorePath
 from filestore.core.schema import JsonObject
 from filestore.enrich.grouping import Threshold
 from filestore.enrich.jobs import Bill
@@ -48,7 +48,7 @@ class Wish:
 class Kept:
     """A file that stays as it is, and why."""
 
-    path: ChunkPath
+    path: StorePath
     reason: str
 
 

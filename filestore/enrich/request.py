@@ -21,7 +21,6 @@ from filestore.generate.base import MOST_QUESTIONS
 from filestore.generate.cache import NAME, GeneratedCache
 from filestore.git import repository
 from filestore.sidecar import recover
-from filestore.sidecar.refusals import refuse_in_place
 from filestore.sync import run as syncing
 
 if TYPE_CHECKING:
@@ -97,12 +96,11 @@ def enrich(
 
 
 def _check(parts: Parts, wish: Wish) -> None:
-    refuse_in_place(parts.places, "enrich")
     if wish.questions is not None and not 1 <= wish.questions <= MOST_QUESTIONS:
         raise UsageError(f"--questions must be 1 to {MOST_QUESTIONS}, found {wish.questions}")
-    if wish.across and parts.layout.name == "flat":
+    if wish.across and parts.layout.name != "tree":
         raise UsageError(
-            "--across needs the tree layout: flat chunk files belong to one source each",
+            "--across needs the tree layout: elsewhere a summary belongs to one source",
             remedy="filestore enrich, without --across",
         )
     if wish.budget is not None and wish.budget < 0:

@@ -17,11 +17,18 @@ from typing import TYPE_CHECKING, Final
 from filestore.catalog import summaries as summary_rows
 from filestore.chunks import chunk_file
 from filestore.core.errors import FilestoreError
-from filestore.core.paths import ChunkPath, inside
+from filestore.core.paths import ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
-from filestore.enrich import grouping, writing
+from filestore.enrich import documents, grouping, writing
 from filestore.enrich.jobs import Job, Workshop, estimated
-from filestore.enrich.material import STORE_TREE, ChunkFile, Material, gather, gather_across
+from filestore.enrich.material import (
+    STORE_TREE,
+    ChunkFile,
+    Material,
+    Text,
+    gather,
+    gather_across,
+)
 from filestore.enrich.plan import EnrichPlan, EnrichReport, Kept, Wish
 from filestore.enrich.questions import are_stale, count_made
 from filestore.enrich.tree import (
@@ -45,14 +52,6 @@ if TYPE_CHECKING:
 
 WAVE: Final = 5_000
 """Resources are taken together until they have so many chunks."""
-
-
-@dataclass(slots=True)
-class _Text:
-    """A text that a summary is made from."""
-
-    path: ChunkPath
-    text: str
 
 
 @dataclass(slots=True, eq=False)
@@ -303,7 +302,7 @@ class Enriching:
     def _question_jobs(self, resource: _Resource) -> Iterator[Job]:
         """Texts that have no questions yet, or those of another text."""
         material = resource.material
-        for file in () if material.is_across else material.chunks.values():
+        for file in material.chunks.values():
             count = self._wanted_count(file)
             if count:
                 yield Job(path=file.path, task=_question_task(file, material.title, count))
@@ -347,15 +346,16 @@ class Enriching:
         task = Task(kind="summary", texts=cut, title=resource.material.title, count=count)
         return Job(path=wanted.path or texts[0].path, task=task, is_new=there is None)
 
-    def _texts(self, resource: _Resource, members: Sequence[Member]) -> list[_Text] | None:
+    def _texts(self, resource: _Resource, members: Sequence[Member]) -> list[Text] | None:
         """What a summary is made from; None where a part of it is not there."""
-        found: list[_Text] = []
+        found: list[Text] = []
         for member in members:
             if isinstance(member, Leaf):
-                found.append(_Text(member.path, resource.material.chunks[member.path].text))
+                text = resource.material.texts[member.key]
+                found.append(Text(path=member.path, text=text))
             elif id(member) in resource.files:
                 file = resource.files[id(member)]
-                found.append(_Text(file.path, file.text))
+                found.append(Text(path=file.path, text=file.text))
             else:
                 return None
         return found
@@ -374,9 +374,9 @@ class Enriching:
         return found
 
     def _keep(self, path: ChunkPath, reason: str) -> None:
-        self.kept.setdefault(path, Kept(path=path, reason=reason))
+        self.kept.setdefault(path, Kept(path=self._shown(path), reason=reason))
 
-    def _shown(self, path: ChunkPath) -> str:
+    def _shown(self, path: ChunkPath) -> StorePath:
         return self._parts.places.tree.store_path(path)
 
     # What there is
@@ -401,9 +401,10 @@ class Enriching:
             with self._parts.looking(sound=True) as (snapshot, _):
                 tree = SummaryTree(summary_rows.all_children(snapshot.catalog))
                 while names and size < WAVE:
-                    material = gather(snapshot, tree, names.pop(0))
-                    size += len(material.chunks)
-                    wave.append(self._planned(material, limits))
+                    take = documents.gather if snapshot.layout.is_in_place else gather
+                    found = take(snapshot, tree, names.pop(0))
+                    size += max(len(found.chunks), len(found.leaves))
+                    wave.append(self._planned(found, limits))
                     self._on_progress(Progress(stage="reading", done=size, total=None))
             yield wave
         if self._wants_across():
@@ -414,7 +415,7 @@ class Enriching:
 
     def _wants_across(self) -> bool:
         """Whether a tree over the store is asked for, or is there and may be out of date."""
-        if not self._wish.summaries or self._parts.layout.name == "flat":
+        if not self._wish.summaries or self._parts.layout.name != "tree":
             return False
         with self._parts.looking(sound=True) as (snapshot, _):
             is_there = bool(snapshot.catalog.files_of(STORE_TREE))
@@ -499,12 +500,12 @@ def _question_task(file: ChunkFile, title: str, count: int) -> Task:
     )
 
 
-def _is_made_from(file: ChunkFile, texts: Sequence[_Text]) -> bool:
+def _is_made_from(file: ChunkFile, texts: Sequence[Text]) -> bool:
     wanted = {(one.path, writing.child_of(one.path, one.text).key) for one in texts}
     return {(child.path, child.key) for child in file.chunk.children} == wanted
 
 
-def _cut(texts: Sequence[_Text], generator: Generator) -> tuple[str, ...]:
+def _cut(texts: Sequence[Text], generator: Generator) -> tuple[str, ...]:
     """Texts that fit the window together: of those that do not, each its beginning."""
     window = generator.window_tokens
     sizes = [generator.count_tokens(one.text) for one in texts]

@@ -138,6 +138,7 @@ class _Planning:
         self._limits, self._root = limits, root
         self._present = sorted(present, key=lambda one: one.path)
         self._used: set[ChunkPath] = set()
+        self._read = {key for one in present for keys in one.children.values() for key in keys}
         self._nodes = [
             _Node(leaf, place, leaf.key, rows[place], leaf.tokens)
             for place, leaf in enumerate(leaves)
@@ -248,10 +249,15 @@ class _Planning:
         sure: list[int] = []
         changed: list[int] = []
         for path, keys in one.children.items():
+            is_whole = all(key in by_key for key in keys)
             for place in by_path.get(path, ()):
                 node = self._nodes[place]
-                is_same = isinstance(node.member, Wanted) or node.key in keys
-                (sure if is_same else changed).append(place)
+                if isinstance(node.member, Wanted) or node.key in keys:
+                    sure.append(place)
+                elif node.key not in self._read and not is_whole:
+                    # A document in place has many sections. One that another was made from stays
+                    # with that, and one too many did not take the place of any.
+                    changed.append(place)
             if path not in by_path:
                 # A text that was moved to another file is the text it was.
                 sure += [by_key[key] for key in keys if key in by_key]

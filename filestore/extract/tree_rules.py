@@ -17,7 +17,7 @@ from typing import Final
 
 from filestore.config.discovery import DEFAULT_FOLDER
 from filestore.config.layout import SETTINGS
-from filestore.core.paths import TOP, ChunkPath, folder_of
+from filestore.core.paths import SUMMARIES, TOP, ChunkPath, folder_of
 from filestore.extract import is_read, suffix_is_read, unread_document
 from filestore.extract.by_products import (
     LITTER_ENDS,
@@ -85,9 +85,12 @@ class _Folder:
     own: set[str] = field(default_factory=set)
     notes: dict[str, str] = field(default_factory=dict)
     """Rules that do not hold, by the name of their file."""
+    is_top: bool = False
 
     def enter(self, handle: int, path: ChunkPath, names: Sequence[str]) -> "FolderRules | str":
         """See `TreeRules`."""
+        if path == ChunkPath(SUMMARIES):
+            return _Made()
         marks = [names[place] for place in places(names, _MARKS)]
         base, notes = self.base, self.notes
         if path:
@@ -109,7 +112,9 @@ class _Folder:
             except IgnoreRulesError as error:
                 raise TreeRulesError(error.message, remedy=error.remedy) from error
         own = self.top.own.get(path) or set()
-        return _Folder(top=self.top, base=base, applied=applied, own=own, notes=notes)
+        return _Folder(
+            top=self.top, base=base, applied=applied, own=own, notes=notes, is_top=not path
+        )
 
     def choose(self, names: Sequence[str], folders: Sequence[int]) -> Choice:
         """See `FolderRules`."""
@@ -136,6 +141,8 @@ class _Folder:
         ignored = other = 0
         for place in asked:
             name, is_folder = names[place], place in folders
+            if self.is_top and is_folder and name == SUMMARIES:
+                continue
             if is_litter(name, is_folder=is_folder) or name in self.own:
                 pass
             elif self.applied.leaves_out(self.base + os.fsencode(name), is_folder=is_folder):
@@ -148,6 +155,20 @@ class _Folder:
                 other += 1
             left_out.append(place)
         return Choice(left_out=left_out, skipped=skipped, ignored=ignored, other=other)
+
+
+class _Made:
+    """The rules of the folder of what was made of documents: it is ours, so all of it counts."""
+
+    def enter(self, handle: int, path: ChunkPath, names: Sequence[str]) -> FolderRules | str:
+        """See `TreeRules`."""
+        del handle, path, names
+        return self
+
+    def choose(self, names: Sequence[str], folders: Sequence[int]) -> Choice:
+        """See `FolderRules`."""
+        del names, folders
+        return Choice()
 
 
 def _is_litter_end(end: str) -> bool:

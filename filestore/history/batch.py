@@ -14,6 +14,7 @@ import orjson
 
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import DIGEST_BYTES
+from filestore.core.paths import SUMMARIES
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
 
@@ -21,7 +22,7 @@ BATCH_NAME: Final = "batch.json"
 BATCH_FORMAT: Final = 2
 KEPT_S: Final = 90 * 24 * 3600
 KEPT_BYTES: Final = 1 << 30
-TRUTH_FOLDERS: Final = frozenset({"chunked", "source"})
+TRUTH_FOLDERS: Final = frozenset({"chunked", "source", SUMMARIES})
 """Where a batch may put files back; its record may come from a stranger."""
 TRUTH_FILES: Final = frozenset({".gitattributes"})
 """Which files of the root itself it may."""
@@ -176,12 +177,13 @@ def _parse_number(value: object, most: int) -> int:
 def is_truth(path: str) -> bool:
     """Whether a path relative to the store root is one of a truth file.
 
-    Nothing hidden is: what lies behind a dot belongs to git, to the sidecar, to other programs.
+    Nothing else that is hidden is: what lies behind a dot belongs to git, to the sidecar, to other
+    programs.
     """
     parts = path.split("/")
     if path in TRUTH_FILES:
         return True
-    return len(parts) > 1 and parts[0] in TRUTH_FOLDERS and all(map(_is_plain, parts))
+    return len(parts) > 1 and parts[0] in TRUTH_FOLDERS and all(map(_is_plain, parts[1:]))
 
 
 def _is_plain(name: str) -> bool:

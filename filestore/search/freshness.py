@@ -125,7 +125,7 @@ class Looker:
         if self._chunked is None:
             return self._problem or _GONE
         data = self._as_indexed(row)
-        if self._layout.is_in_place:
+        if self._layout.of(row.path).is_in_place:
             return self._section(row, part, is_fresh=data is not None)
         if data is not None:
             # These bytes were parsed when they were indexed.

@@ -22,7 +22,7 @@ from filestore.catalog import (
 from filestore.chunks.layout import Layout
 from filestore.config.layout import Places
 from filestore.core.errors import UsageError
-from filestore.core.paths import ChunkPath, StorePath
+from filestore.core.paths import ChunkPath, StorePath, is_made
 from filestore.embed import EndpointError, ModelUnusable
 from filestore.fulltext import (
     FulltextDamaged,
@@ -412,18 +412,27 @@ class Searcher:
             banned: The texts that may not.
         """
         owners = self._catalog.files_of_vectors([vector for vector, _ in nearest])
+        made = self._made({file for found in owners.values() for file, _ in found})
         best: dict[int, float] = {}
         is_in_place = self._layout.is_in_place
         for vector, score in nearest:
             for file, part in owners.get(vector, ()):
-                if file in self._hidden or (part and not self._with_questions and not is_in_place):
+                is_file = not is_in_place or file in made
+                if file in self._hidden or (part and is_file and not self._with_questions):
                     continue
-                text = text_id(file, part) if is_in_place else file
+                text = file if is_file else text_id(file, part)
                 may = (allowed is None or file in allowed) and text not in banned
                 if may and (required is None or text in required) and text not in best:
                     best[text] = score
                     self._best_parts.setdefault(file, part)
         return self._ordered(list(best.items()))
+
+    def _made(self, files: set[int]) -> set[int]:
+        """Those of some files in place that are no documents: each is one text."""
+        if not self._layout.is_in_place:
+            return set()
+        paths = self._catalog.indexed_paths(list(files))
+        return {file for file, path in paths.items() if is_made(path)}
 
     def _by_keyword(
         self, query: Query, depth: int, allowed: set[int] | None, notes: list[str]

@@ -234,6 +234,9 @@ class Commit:
             return
         children = [(child.path, child.key) for child in chunk.children]
         self._catalog.replace_children(identifier, children)
+        if self._layout.is_in_place and chunk.kind != DOCUMENT:
+            # What links of documents call their targets is kept there; a summary calls none.
+            return
         targets = [child.path for child in chunk.children]
         if chunk.kind == DOCUMENT:
             # Which file a name means changes with the names of all files.

@@ -17,12 +17,12 @@ from filestore.chunks import kept
 from filestore.chunks.chunk_file import Section
 from filestore.chunks.document import DocumentDamagedError, Extracted, decode, encode
 from filestore.chunks.interpretation import conflict_outside_code, refuse
-from filestore.chunks.layout import Layout
+from filestore.chunks.layout import MADE, Layout, shown_name
 from filestore.chunks.observation import Observation
 from filestore.config.layout import MAX_SOURCE_BYTES, Places
 from filestore.config.settings import LayoutName
 from filestore.core.errors import FilestoreError
-from filestore.core.paths import ChunkPath
+from filestore.core.paths import ChunkPath, is_made
 from filestore.extract.about import about, frontmatter_alone
 from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, Page
 from filestore.extract.lines import Lines
@@ -83,6 +83,10 @@ class InPlace(Layout):
     def cut_by(self) -> str:
         """See `Layout.cut_by`."""
         return self._cut_by
+
+    def of(self, path: ChunkPath) -> Layout:
+        """See `Layout.of`."""
+        return MADE if is_made(path) else self
 
     def interpret(self, seen: Observation, name: str) -> None:
         """Say what the bytes alone tell: a text without words, or with a conflict in it."""
@@ -210,8 +214,8 @@ class InPlace(Layout):
                 cache.drop_unused(used, _LEAST_BYTES)
 
     def resource(self, path: ChunkPath) -> str:
-        """Each document is a resource of its own, called what it is called."""
-        return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        """Each document is a resource of its own, called what it is called, with what is of it."""
+        return MADE.resource(path) if is_made(path) else shown_name(path)
 
 
 def _in_turns(

@@ -6,7 +6,7 @@ from filestore.catalog import Catalog, FileRow, encode_place
 from filestore.chunks import chunk_file
 from filestore.chunks.layout import Layout
 from filestore.chunks.metadata import metadata_pairs, pairs_of
-from filestore.chunks.observation import DOCUMENT, INDEXED, Observation
+from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.resource_record import Record
 from filestore.core.paths import ChunkPath, folder_of
 from filestore.fs.scan import unpack_stat
@@ -36,10 +36,10 @@ def row_of(look: Observation, identifier: int, *, layout: Layout, generation: in
 
 
 def _source(look: Observation, layout: Layout) -> str | None:
-    """The document of a file: a document in place is its own, by the name that it is shown by."""
+    """The document of a file; in place it has the name of its resource, whatever the file says."""
     if look.chunk is None:
         return None
-    return layout.resource(look.path) if look.chunk.kind == DOCUMENT else look.chunk.source
+    return (layout.resource(look.path) or None) if layout.is_in_place else look.chunk.source
 
 
 class StatEntries:

@@ -64,6 +64,7 @@ def findings(places: Places, layout: Layout, tree: TreeScan) -> list[Finding]:
 
 def _is_ours(path: ChunkPath, layout: Layout) -> bool:
     name = path.rpartition("/")[2]
+    layout = layout.of(path)
     if layout.is_in_place and not _is_document(path, name):
         return False
     return not layout.unread_code(name, _MODE, 0)

@@ -97,10 +97,11 @@ def _by_stat(
 ) -> Iterator[Finding]:
     for path, (mode, size) in paths.items():
         name = os.path.basename(path)
-        code = layout.unread_code(name, mode, size)
+        own = layout.of(path)
+        code = own.unread_code(name, mode, size)
         if code:
             target = _target(os.path.join(places.chunked, path)) if code == "symlink" else b""
-            most = layout.most_bytes
+            most = own.most_bytes
             detail = describe_unread(code, name, mode, size, target, most_bytes=most)
             yield Finding(code=code, path=places.tree.store_path(path), detail=detail)
 

@@ -16,7 +16,7 @@ from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, Observation,
 from filestore.config.layout import Places, folded_path
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, as_told, is_clean, worst_first
-from filestore.core.paths import ChunkPath, Tree
+from filestore.core.paths import ChunkPath, Tree, is_made
 from filestore.core.schema import make
 from filestore.git import repository
 from filestore.git.process import Answer, Blobs, NoAnswerError, ask
@@ -87,7 +87,7 @@ def check(places: Places, layout: Layout) -> Staged:
 
 def _is_of_tree(tree: Tree, path: ChunkPath) -> bool:
     """Whether a staged path is one that a walk may find; ignore rules are not asked."""
-    if tree.folder:
+    if tree.folder or is_made(path):
         return True
     if any(part.startswith(".") for part in path.split("/")):
         return False
@@ -142,6 +142,7 @@ def _content_findings(
 
 def _observed(entry: _Entry, blobs: Blobs, layout: Layout) -> Observation:
     name = entry.path.rpartition("/")[2]
+    layout = layout.of(entry.path)
     # Git has no blob for a submodule, and none that is too large is wanted in memory.
     is_link = layout.unread_code(name, entry.mode, 0) != ""
     size, data = (0, b"") if is_link else blobs.read(entry.blob, layout.most_bytes)
