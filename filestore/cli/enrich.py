@@ -70,7 +70,7 @@ def run(options: Any) -> int:
         _output.write_json(report.to_dict())
     else:
         _words(report)
-    return _exit_code(report)
+    return _exit_code(report, as_json=options.json)
 
 
 def _questions(options: Any) -> int | None:
@@ -180,12 +180,12 @@ def _kept(kept: "list[Kept]", line: Any) -> None:
         line(f"    … and {len(kept) - _SHOWN:,} more; --json lists them all")
 
 
-def _exit_code(report: "EnrichReport") -> int:
+def _exit_code(report: "EnrichReport", *, as_json: bool) -> int:
     if report.problem is not None:
-        _diagnostics.say(f"{report.problem.message}")
-        if report.problem.remedy:
-            _diagnostics.say(f"try: {report.problem.remedy}")
-        return report.problem.exit_code
+        # What was made is told already, and in JSON the problem, too.
+        code = report.problem.exit_code
+        return code if as_json else _diagnostics.report(report.problem, as_json=False)
+    left = _diagnostics.left_without(report.not_embedded)
     if not report.failed:
-        return 0
+        return left
     return EXIT_PARTIAL if report.questions or report.summaries else 3

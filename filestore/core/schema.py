@@ -34,7 +34,7 @@ SHAPES: Final[dict[str, str]] = {
     " from_cache=bill.from_cache:number left=bill.left:number failed:[FailedTask] kept:[KeptFile]"
     " generator:text threshold?=threshold.value:number notes:[text] undo:text"
     + _EMBEDDED
-    + " problem?:Problem",
+    + " problem?:Problem not_embedded?:Problem",
     "KeptFile": "path:text reason:text",
     "FailedTask": "path:text kind:text error:text",
     "UpdateReport": "added:[Outcome] updated:[Outcome] removed:[Outcome] unchanged:[Outcome]"

@@ -118,6 +118,8 @@ class EnrichReport(JsonObject):
     reused: int = 0
     problem: FilestoreError | None = None
     """Why it ended early."""
+    not_embedded: FilestoreError | None = None
+    """Why new texts were left without vectors."""
 
     @property
     def planned(self) -> int:

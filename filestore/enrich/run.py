@@ -165,6 +165,7 @@ class Enriching:
         ]
         report.undo = writer.group
         report.embedded, report.reused = writer.embedded, writer.reused
+        report.not_embedded = writer.problem
         return report
 
     def _questions(
