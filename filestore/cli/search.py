@@ -70,7 +70,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tree",
         action="store_true",
-        help="go from the summaries at the top down to the chunks, best branches first",
+        help="go from the summaries at the top down to the chunks, best branches first; what no "
+        "summary hints at is not found",
     )
     parser.add_argument(
         "--rewrite",

@@ -120,6 +120,15 @@ class Searcher:
         self._looker.close()
 
     @cached_property
+    def _tree(self) -> SummaryTree:
+        return SummaryTree(summaries.all_children(self._catalog))
+
+    @cached_property
+    def _beside(self) -> int:
+        """How many files are no part of the tree."""
+        return self._catalog.indexed_count() - len(self._tree.files)
+
+    @cached_property
     def _unresolved(self) -> list[str]:
         return said.unresolved(self._catalog)
 
@@ -261,11 +270,10 @@ class Searcher:
             ranked, _, _ = self._ranked(queries, mode, DEPTH, ids, notes)
             return list(dict.fromkeys(path for (path, _), _, _ in ranked))
 
-        tree = SummaryTree(summaries.all_children(self._catalog))
-        self._via = descend(tree, best)
+        self._via = descend(self._tree, best)
         found = {row.id for row in self._catalog.files(list(self._via)).values()}
-        if beside := self._catalog.indexed_count() - len(tree.files):
-            files = "1 file is" if beside == 1 else f"{beside:,} files are"
+        if self._beside:
+            files = "1 file is" if self._beside == 1 else f"{self._beside:,} files are"
             notes.append(f"{files} in no summary, and not searched with --tree")
         return found if allowed is None else found & allowed
 

@@ -1,8 +1,12 @@
 """Asking a query in other words, too: in which, what comes of it, and where there are none."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+from tests.system.chat_server import ChatServer, cut_json, data_of, writes
+from tests.system.embedding_server import Behaviour, status
 
 YARD = {
     "keel": "A keel of oak is laid on the slipway before the ribs. The shipwright trims the keel.",
@@ -90,3 +94,68 @@ def test_from_the_top_too(yard: Any) -> None:
     assert done["rewrites"]
     assert sorted(names(done)) == ["keel.md", "ribs.md"]
     assert done["hits"][0]["via"] == ["chunked/yard/summary1.md"]
+
+
+# A service
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    """A chat service on loopback."""
+    with ChatServer() as running:
+        yield running
+
+
+def served(yard: Any, server: ChatServer, *, trusted: bool = True) -> None:
+    """Have the service make the queries."""
+    settings = yard.store / "filestore.toml"
+    service = f'\n[generator]\nname = "openai:small"\nendpoint = "{server.endpoint}"\n'
+    settings.write_text(settings.read_text() + service)
+    if trusted:
+        yard("trust", "--yes")
+
+
+def test_a_service_is_asked_once(yard: Any, server: ChatServer) -> None:
+    """However many hits it takes, a query is paid for once, and what it took is told."""
+    served(yard, server)
+    done = yard.json("search", "oak keel", "--rewrite", "2", "--group", "document", "-k", "3")
+    assert len(done["rewrites"]) == 2
+    assert done["tokens"] == 120
+    assert len(server.requests) == 1
+    texts = data_of(server.requests[0])["texts"]
+    assert texts[0] == "oak keel"
+    assert texts[1].startswith("A keel of oak")
+
+
+def test_a_service_that_is_not_trusted(yard: Any, server: ChatServer) -> None:
+    """Nothing goes out; the plain answer says what would allow it."""
+    served(yard, server, trusted=False)
+    plain = names(yard.json("search", "oak keel"))
+    done = yard.json("search", "oak keel", "--rewrite", "2")
+    assert names(done) == plain
+    assert "filestore trust" in done["notes"][-1]
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    "fails", [status(401), writes("I'm sorry, but I can't help with that."), cut_json, writes("")]
+)
+def test_a_service_that_fails(yard: Any, server: ChatServer, fails: Behaviour) -> None:
+    """The plain answer is given, and says what went wrong."""
+    served(yard, server)
+    server.behave(fails)
+    plain = names(yard.json("search", "oak keel"))
+    done = yard.json("search", "oak keel", "--rewrite", "2")
+    assert names(done) == plain
+    assert "rewrites" not in done
+    assert done["notes"][-1].startswith("asked as it was typed only: ")
+
+
+def test_what_a_service_takes_is_compared(yard: Any, server: ChatServer) -> None:
+    """The tokens of a query stand beside its time."""
+    served(yard, server)
+    path = yard.write("q.jsonl", '{"query": "oak keel", "relevant": ["chunked/yard/keel.md"]}\n')
+    done = yard.json("evaluate", path, "--compare", "--rerank", "", "--rewrite", "1")
+    tokens = {one["name"]: one["tokens"] for one in done["compared"]}
+    assert tokens == {"plain": 0, "questions": 0, "summaries": 0, "both": 0, "rewrite": 120}
+    assert len(server.requests) == 1
