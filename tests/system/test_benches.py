@@ -36,6 +36,7 @@ SMALL: Final = {
     "start": STORE,
     "status": STORE,
     "sync": ("--files", "200", "--folders", "2", "--runs", "1"),
+    "tree_drift": ("--texts", "60"),
     "tree_rules": STORE,
     "verify": STORE,
     "warm_search": STORE,
