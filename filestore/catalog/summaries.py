@@ -71,6 +71,12 @@ def has_summaries(catalog: Catalog) -> bool:
     return bool(catalog.rows("SELECT 1 FROM children LIMIT 1"))
 
 
+def is_in_step(catalog: Catalog) -> bool:
+    """Whether every child is as it was read; a fifth of what it takes to tell which are not."""
+    statement = f"SELECT 1 FROM children WHERE NOT {_IN_STEP} LIMIT 1"
+    return not catalog.rows(statement)
+
+
 def all_children(catalog: Catalog) -> Iterator[ChildRow]:
     """The children of all indexed summaries, by summary and path."""
     yield from map(_row, catalog.connection.execute(f"{_CHILDREN} ORDER BY 1, 2, 3"))

@@ -21,6 +21,8 @@ def check(snapshot: StoreSnapshot) -> Iterator[Finding]:
     catalog = snapshot.catalog
     if not summaries.has_summaries(catalog):
         return
+    if summaries.is_in_step(catalog) and not summaries.texts_in_none(catalog):
+        return
     reasons = why_stale(catalog, SummaryTree(summaries.all_children(catalog)))
     sizes = summaries.bytes_below(catalog, list(reasons))
     for path in sorted(reasons):
