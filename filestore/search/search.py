@@ -53,6 +53,7 @@ from filestore.search.ranking import (
     fuse_rankings,
     leads,
     why_of_one,
+    with_question,
 )
 from filestore.search.traverse import descend
 from filestore.sidecar import fulltext_file, vector_file
@@ -411,7 +412,9 @@ class Searcher:
         required: set[int] | None,
         banned: set[int],
     ) -> Retrieved:
-        """Each text once, with its best score; the questions of a chunk file lead to its text.
+        """Each text once, with its score; the questions of a chunk file lead to its text.
+
+        A text that is not among the nearest itself has the score of the last of them, at most.
 
         Args:
             nearest: Vectors and scores, best first.
@@ -421,7 +424,8 @@ class Searcher:
         """
         owners = self._catalog.files_of_vectors([vector for vector, _ in nearest])
         made = self._made({file for found in owners.values() for file, _ in found})
-        best: dict[int, float] = {}
+        own: dict[int, float] = {}
+        asked: dict[int, float] = {}
         is_in_place = self._layout.is_in_place
         for vector, score in nearest:
             for file, part in owners.get(vector, ()):
@@ -430,10 +434,12 @@ class Searcher:
                     continue
                 text = file if is_file else text_id(file, part)
                 may = (allowed is None or file in allowed) and text not in banned
-                if may and (required is None or text in required) and text not in best:
-                    best[text] = score
+                if may and (required is None or text in required):
+                    (asked if part and is_file else own).setdefault(text, score)
                     self._best_parts.setdefault(file, part)
-        return self._ordered(list(best.items()))
+        least = nearest[-1][1] if nearest else 0.0
+        led = {text: with_question(own.get(text, least), score) for text, score in asked.items()}
+        return self._ordered(list((own | led).items()))
 
     def _made(self, files: set[int]) -> set[int]:
         """Those of some files in place that are no documents: each is one text."""
