@@ -41,6 +41,7 @@ _LACKS_TEXTS: Final = (
     " CROSS JOIN parts ON parts.file = files.id AND parts.part = 0"
     " CROSS JOIN vectors ON vectors.id = parts.vector"
     " WHERE top.path = ? AND files.state = '' AND files.kind = 'chunk'"
+    " AND EXISTS (SELECT 1 FROM children WHERE file = top.id)"
     " AND NOT EXISTS (SELECT 1 FROM children WHERE path = top.path)"
     " AND NOT EXISTS (SELECT 1 FROM children WHERE path = files.path)"
     " AND vectors.key NOT IN (SELECT key FROM children) LIMIT 1"
@@ -121,8 +122,7 @@ class Ancestors:
         return found - {path}
 
 
-def among(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChunkPath]:
-    """Those of some files that are summaries; a quick look."""
+def _summaries_among(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChunkPath]:
     found: list[ChunkPath] = []
     for batch in in_batches([encode_path(path) for path in paths]):
         statement = f"SELECT path FROM files WHERE path IN ({placeholders(batch)})"
@@ -131,14 +131,24 @@ def among(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChunkPath]:
     return found
 
 
-def is_stale(catalog: Catalog, path: ChunkPath) -> bool:
-    """Whether a child of a summary is out of step, or one of a summary below it.
+class Stale:
+    """Which summaries are stale, as it is asked for; remembered, so of one generation."""
 
-    One that is in no other summary stands for all its resource: it is stale, too, where that has a
-    text which is in none.
-    """
-    named = (encode_path(path),)
-    return bool(catalog.rows(_STALE, named) or catalog.rows(_LACKS_TEXTS, named))
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._known: dict[ChunkPath, bool] = {}
+
+    def among(self, paths: Sequence[ChunkPath]) -> set[ChunkPath]:
+        """Those of some files that are summaries with a child out of step, or above such a one.
+
+        One that is in no other summary stands for all its resource: it is stale, too, where that
+        has a text which is in none.
+        """
+        for path in _summaries_among(self._catalog, [p for p in paths if p not in self._known]):
+            named = (encode_path(path),)
+            rows = self._catalog.rows
+            self._known[path] = bool(rows(_STALE, named) or rows(_LACKS_TEXTS, named))
+        return {path for path in paths if self._known.setdefault(path, False)}
 
 
 def _where(catalog: Catalog, start: str, paths: Sequence[ChunkPath]) -> list[ChildRow]:

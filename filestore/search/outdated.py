@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from filestore.catalog import Catalog, queries, summaries
+from filestore.catalog.summaries import Stale
 from filestore.core.paths import StorePath, Tree
 from filestore.search.answer import Answer
 from filestore.search.freshness import Freshness
@@ -45,7 +46,9 @@ class Found(Protocol):
 AnyFound = TypeVar("AnyFound", bound=Found)
 
 
-def mark(answer: Answer, tree: Tree, catalog: Catalog, reachable: Reachable) -> Answer:
+def mark(
+    answer: Answer, tree: Tree, catalog: Catalog, reachable: Reachable, stale: Stale
+) -> Answer:
     """An answer in which hits that are as indexed say where their original changed or went.
 
     Args:
@@ -53,30 +56,34 @@ def mark(answer: Answer, tree: Tree, catalog: Catalog, reachable: Reachable) -> 
         tree: Where the files lie.
         catalog: Inside a snapshot.
         reachable: Where the store may look.
+        stale: Knows which summaries are out of date.
     """
-    hits, notes = marked(answer.hits, tree, catalog, reachable)
+    hits, notes = marked(answer.hits, tree, catalog, reachable, stale)
     return replace(answer, hits=tuple(hits), notes=(*answer.notes, *notes))
 
 
 def marked(
-    found: Sequence[AnyFound], tree: Tree, catalog: Catalog, reachable: Reachable
+    found: Sequence[AnyFound],
+    tree: Tree,
+    catalog: Catalog,
+    reachable: Reachable,
+    stale: Stale | None = None,
 ) -> tuple[list[AnyFound], list[str]]:
     """Such hits, and what is to be known of them; see `mark`."""
     hits, notes = _by_original(found, tree, catalog, reachable)
     if not summaries.has_summaries(catalog):
         return hits, notes
-    return _by_children(hits, notes, tree, catalog)
+    return _by_children(hits, notes, tree, stale or Stale(catalog))
 
 
 def _by_children(
-    found: Sequence[AnyFound], notes: list[str], tree: Tree, catalog: Catalog
+    found: Sequence[AnyFound], notes: list[str], tree: Tree, stale: Stale
 ) -> tuple[list[AnyFound], list[str]]:
-    """What is said of a summary that is stale; see `summaries.is_stale`."""
+    """What is said of a summary that is out of date; see `Stale`."""
     same = [tree.chunk_path(hit.path) for hit in found if hit.freshness in ("fresh", "outdated")]
-    stale = {path for path in summaries.among(catalog, same) if summaries.is_stale(catalog, path)}
+    old = stale.among(same)
     is_stale = [
-        hit.freshness in ("fresh", "outdated") and tree.chunk_path(hit.path) in stale
-        for hit in found
+        hit.freshness in ("fresh", "outdated") and tree.chunk_path(hit.path) in old for hit in found
     ]
     hits = [
         replace(hit, freshness="outdated") if of_changed else hit

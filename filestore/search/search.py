@@ -110,6 +110,7 @@ class Searcher:
         self._via: dict[ChunkPath, tuple[ChunkPath, ...]] = {}
         self._looker = Looker(places, layout, catalog)
         self._ancestors = summaries.Ancestors(catalog)
+        self.stale = summaries.Stale(catalog)
         self.found: dict[StorePath, Found] = {}
         """The files of the last answer's hits."""
 

@@ -129,7 +129,8 @@ class SearchSession:
         if reranker:
             answer = reranking.rerank(answer, reranker, count=k)
         with catalog.snapshot():
-            return outdated.mark(answer, parts.places.tree, catalog, parts.reachable())
+            stale = self._fresh_searcher(parts, catalog).stale
+            return outdated.mark(answer, parts.places.tree, catalog, parts.reachable(), stale)
 
     def _rewrites(
         self, key: Hashable, wanted: int, generator: "Callable[[], Generator]", plain: Answer
