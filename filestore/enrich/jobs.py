@@ -76,6 +76,10 @@ class Workshop:
         self._on_progress = on_progress
         self._ended: set[int] = set()
 
+    def stop(self) -> None:
+        """Let the generator begin nothing more."""
+        self._stop.set()
+
     def known(self, task: Task) -> Made | None:
         """What was made of a task before."""
         return self._cache.get(key_of(self.generator.fingerprint, task))

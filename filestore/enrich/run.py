@@ -481,6 +481,7 @@ def _kept_on_error(
         workshop.work(jobs, results, stage=stage)
     except (FilestoreError, KeyboardInterrupt) as error:
         ended = error
+        workshop.stop()
     yield results
     if ended is not None:
         raise ended

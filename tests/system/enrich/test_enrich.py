@@ -477,3 +477,30 @@ def test_one_tree_over_the_store(workspace: Any) -> None:
     workspace.sync(code=1)
     workspace("enrich", "--refresh")
     workspace.assert_settled()
+
+
+def test_an_interrupted_run_keeps_what_it_made(workspace: Any) -> None:
+    """Ctrl-C ends it soon; what was made is written, and is not made again."""
+    import signal
+    import threading
+
+    from filestore.store import Store
+
+    added(workspace, TOPICS * 3)
+    asked = threading.Event()
+
+    def interrupt(progress: Any) -> None:
+        if progress.stage == "asking questions" and progress.done == 5 and not asked.is_set():
+            asked.set()
+            signal.raise_signal(signal.SIGINT)
+
+    with Store.open(workspace.store) as store, pytest.raises(KeyboardInterrupt):
+        store.enrich(on_progress=interrupt)
+    made = len((workspace.sidecar / "generated.jsonl").read_bytes().splitlines())
+    assert made >= 5
+    assert sum(bool(one.questions) for one in chunks(workspace).values()) >= 5
+    report = workspace.json("enrich")
+    assert report["from_cache"] + report["made"] >= made
+    lines = (workspace.sidecar / "generated.jsonl").read_bytes().splitlines()
+    assert len({json.loads(line)["key"] for line in lines}) == len(lines)
+    workspace.assert_settled()
