@@ -22,7 +22,8 @@ from filestore.catalog import (
     summaries,
 )
 from filestore.chunks import chunk_file, kept
-from filestore.chunks.observation import INDEXED
+from filestore.chunks.layout import shown_name
+from filestore.chunks.observation import DOCUMENT, INDEXED
 from filestore.core.errors import UsageError
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.schema import JsonObject
@@ -172,7 +173,10 @@ class _Teller:
 
     def of_resource(self, name: str) -> Overview:
         """One resource: its tree and its outline."""
-        rows = [row for row in self._catalog.files_of(name) if row.state == INDEXED]
+        return self._of_rows(name, self._catalog.files_of(name))
+
+    def _of_rows(self, name: str, files: Iterable[FileRow]) -> Overview:
+        rows = list({row.path: row for row in files if row.state == INDEXED}.values())
         own = {row.path for row in rows if row.kind == "summary"} & {*self._tree.summaries}
         roots = [path for path in in_order(own) if own.isdisjoint(self._above(path))]
         if not roots:
@@ -192,8 +196,10 @@ class _Teller:
         return [one for one in self._tree.ancestors(path) if one not in below or one < path]
 
     def of_file(self, path: ChunkPath) -> Overview:
-        """One file: what is below it; of a document in place its headings."""
+        """One file: what is below it; a document in place is a resource."""
         (row,) = self._catalog.files([path]).values()
+        if row.kind == DOCUMENT:
+            return self._of_rows(shown_name(path), [row, *self._catalog.files_of(shown_name(path))])
         nodes = self._nodes([path])
         return self._made("file", self._shown(path), nodes, outline=self._outline([row]))
 
@@ -351,10 +357,13 @@ class _Teller:
         """What was told, with counts of these files, or of the whole store."""
         if rows is None:
             made = len(self._catalog.files_of_kind("summary"))
-            chunks, stale = self._catalog.indexed_count() - made, len(self._stale)
+            counted, stale = self._documents, len(self._stale)
         else:
             made = sum(row.kind == "summary" for row in rows)
-            chunks, stale = len(rows) - made, sum(row.path in self._stale for row in rows)
+            counted, stale = list(documents), sum(row.path in self._stale for row in rows)
+        # A resource counts its summaries, a document in place does not.
+        chunks = sum(one.chunks for one in counted)
+        chunks -= 0 if self._parts.places.is_in_place else made
         if stale:
             are = "summary is" if stale == 1 else "summaries are"
             self._notes.append(f"{stale:,} {are} out of date: run 'filestore enrich --refresh'")

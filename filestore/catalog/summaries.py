@@ -38,12 +38,13 @@ _STALE: Final = (
 )
 _LACKS_TEXTS: Final = (
     "SELECT 1 FROM files AS top CROSS JOIN files ON files.resource = top.resource"
-    " CROSS JOIN parts ON parts.file = files.id AND parts.part = 0"
+    " CROSS JOIN parts ON parts.file = files.id"
     " CROSS JOIN vectors ON vectors.id = parts.vector"
-    " WHERE top.path = ? AND files.state = '' AND files.kind = 'chunk'"
+    " WHERE top.path = ? AND files.state = ''"
+    " AND (parts.part = 0 AND files.kind = 'chunk' OR files.kind = 'document')"
     " AND EXISTS (SELECT 1 FROM children WHERE file = top.id)"
     " AND NOT EXISTS (SELECT 1 FROM children WHERE path = top.path)"
-    " AND NOT EXISTS (SELECT 1 FROM children WHERE path = files.path)"
+    " AND NOT EXISTS (SELECT 1 FROM children WHERE path = files.path AND key = vectors.key)"
     " AND vectors.key NOT IN (SELECT key FROM children) LIMIT 1"
 )
 """A text that moved is in a summary under its key alone, which takes longer to see."""

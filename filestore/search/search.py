@@ -20,6 +20,7 @@ from filestore.catalog import (
     text_id,
 )
 from filestore.chunks.layout import Layout
+from filestore.chunks.observation import DOCUMENT
 from filestore.config.layout import Places
 from filestore.core.errors import UsageError
 from filestore.core.paths import ChunkPath, StorePath, is_made
@@ -550,7 +551,7 @@ class Searcher:
         return self._reader.known_share(query) if self._reader is not None else 1.0
 
     def _hit(self, row: FileRow, look: Look, score: float, why: Why) -> Hit:
-        number = 0 if self._layout.is_in_place else self._best_parts.get(row.id, 0)
+        number = 0 if row.kind == DOCUMENT else self._best_parts.get(row.id, 0)
         question = None
         if number and "vector" in why:
             if leads(why) == "vector":

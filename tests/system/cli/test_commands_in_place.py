@@ -221,6 +221,7 @@ def test_what_notes_are_about(notes, run):
     assert titles.keys() >= {"Home.md", "low/Cellar note.md"}
     assert titles["Home.md"] == "The front door"
     done = ask(run, notes, "about", "low/Cellar note.md")
+    assert (done["about"], done["name"]) == ("resource", "low/Cellar note.md")
     assert [(one["depth"], one["title"]) for one in done["outline"]] == [(1, "Cellar"), (2, "Keys")]
     done = ask(run, notes, "about", "wine and apples")
     assert done["documents"][0]["resource"] == "low/Cellar note.md"
