@@ -82,6 +82,10 @@ class Enriching:
         self._stop = stop or threading.Event()
         self._on_progress = on_progress
         self._threshold: grouping.Threshold | None = None
+        self._tree: tuple[int, SummaryTree] | None = None
+        self._asked: set[ChunkPath] = set()
+        self._written: set[ChunkPath] = set()
+        self._removed: set[ChunkPath] = set()
         self.kept: dict[ChunkPath, Kept] = {}
         self.notes: list[str] = []
 
@@ -147,13 +151,19 @@ class Enriching:
         writer = Writer(self._parts, on_progress=self._on_progress)
         report.bill = workshop.bill
         try:
-            for wave in self._waves():
-                self._questions(wave, workshop, writer, report)
-                self._summaries(wave, workshop, writer, report)
+            for wave in self._waves(writer):
+                self._questions(wave, workshop, writer)
+                self._summaries(wave, workshop, writer)
                 if self._stop.is_set():
                     break
         except FilestoreError as error:
             report.problem = error
+        finally:
+            # What was made is written, whatever ends the work.
+            self._finish(writer, report)
+        report.questions = len(self._asked & writer.done)
+        report.summaries = len(self._written & writer.done)
+        report.removed = len(self._removed & writer.done)
         report.threshold = self._threshold
         report.kept, report.notes = list(self.kept.values()), self.notes
         report.failed = [
@@ -168,17 +178,21 @@ class Enriching:
         report.not_embedded = writer.problem
         return report
 
+    def _finish(self, writer: Writer, report: EnrichReport) -> None:
+        try:
+            writer.flush()
+        except FilestoreError as error:
+            report.problem = report.problem or error
+
     def _questions(
         self,
         wave: Sequence[_Resource],
         workshop: Workshop,
         writer: Writer,
-        report: EnrichReport,
     ) -> None:
         files = {file.path: file for one in wave for file in _all_files(one.material)}
         jobs = [job for one in wave for job in self._question_jobs(one)]
         with _kept_on_error(workshop, jobs, "asking questions") as results:
-            changes: dict[ChunkPath, bytes | None] = {}
             for place, made in results.items():
                 file = files[jobs[place].path]
                 try:
@@ -187,31 +201,27 @@ class Enriching:
                     writer.leave(file.path, str(error))
                     continue
                 if data != file.data:
-                    changes[file.path] = data
-            before: dict[ChunkPath, bytes | None] = {path: files[path].data for path in changes}
-            written = writer.write(changes, before)
-            report.questions += len(written)
-            for path in written:
-                files[path].take(changes[path] or b"")
+                    writer.put(file.path, data, file.data)
+                    file.take(data)
+                    self._asked.add(file.path)
 
     def _summaries(
         self,
         wave: Sequence[_Resource],
         workshop: Workshop,
         writer: Writer,
-        report: EnrichReport,
     ) -> None:
         if not self._wish.summaries:
             return
         levels = sorted({one.level for resource in wave for one in resource.tree.summaries})
         for level in levels:
-            self._level(level, wave, workshop, writer, report)
+            self._level(level, wave, workshop, writer)
             if self._stop.is_set():
                 return
-        gone: dict[ChunkPath, bytes | None] = {
-            file.path: file.data for resource in wave for file in self._removable(resource)
-        }
-        report.removed += len(writer.write(dict.fromkeys(gone), gone))
+        for resource in wave:
+            for file in self._removable(resource):
+                writer.put(file.path, None, file.data)
+                self._removed.add(file.path)
 
     def _level(
         self,
@@ -219,7 +229,6 @@ class Enriching:
         wave: Sequence[_Resource],
         workshop: Workshop,
         writer: Writer,
-        report: EnrichReport,
     ) -> None:
         jobs: list[Job] = []
         owners: list[tuple[_Resource, Wanted]] = []
@@ -234,8 +243,6 @@ class Enriching:
                     jobs.append(job)
                     owners.append((resource, wanted))
         with _kept_on_error(workshop, jobs, f"summarising, level {level}") as results:
-            changes: dict[ChunkPath, bytes | None] = {}
-            before: dict[ChunkPath, bytes | None] = {}
             for place in sorted(results):
                 resource, wanted = owners[place]
                 there = resource.material.summaries.get(wanted.path) if wanted.path else None
@@ -245,15 +252,8 @@ class Enriching:
                     writer.leave(jobs[place].path, str(error))
                     continue
                 if there is None or there.data != file.data:
-                    changes[file.path] = file.data
-                    before[file.path] = there.data if there else None
-            written = writer.write(changes, before)
-            report.summaries += len(written)
-            for place in results:
-                resource, wanted = owners[place]
-                if wanted.path in changes.keys() - written:
-                    # Nothing is made from what is not there.
-                    resource.files.pop(id(wanted), None)
+                    writer.put(file.path, file.data, there.data if there else None)
+                    self._written.add(file.path)
 
     def _take(self, resource: _Resource, wanted: Wanted, made: Made) -> ChunkFile:
         """The file of a summary, from what was made."""
@@ -391,7 +391,7 @@ class Enriching:
             on_progress=self._on_progress,
         )
 
-    def _waves(self) -> Iterator[list[_Resource]]:
+    def _waves(self, writer: Writer | None = None) -> Iterator[list[_Resource]]:
         """The resources, some at a time, each batch of one generation."""
         with self._parts.looking(sound=True) as (snapshot, _):
             names = self._names(snapshot)
@@ -400,7 +400,7 @@ class Enriching:
             wave: list[_Resource] = []
             size = 0
             with self._parts.looking(sound=True) as (snapshot, _):
-                tree = SummaryTree(summary_rows.all_children(snapshot.catalog))
+                tree = self._tree_of(snapshot)
                 while names and size < WAVE:
                     take = documents.gather if snapshot.layout.is_in_place else gather
                     found = take(snapshot, tree, names.pop(0))
@@ -409,10 +409,20 @@ class Enriching:
                     self._on_progress(Progress(stage="reading", done=size, total=None))
             yield wave
         if self._wants_across():
+            if writer is not None:
+                # What resources have on top is read from the index.
+                writer.flush()
             with self._parts.looking(sound=True) as (snapshot, _):
-                tree = SummaryTree(summary_rows.all_children(snapshot.catalog))
+                tree = self._tree_of(snapshot)
                 material = gather_across(snapshot, tree)
             yield [self._planned(material, limits)]
+
+    def _tree_of(self, snapshot: StoreSnapshot) -> SummaryTree:
+        """The summaries that are there, read once a generation."""
+        generation = snapshot.catalog.generation
+        if self._tree is None or self._tree[0] != generation:
+            self._tree = generation, SummaryTree(summary_rows.all_children(snapshot.catalog))
+        return self._tree[1]
 
     def _wants_across(self) -> bool:
         """Whether a tree over the store is asked for, or is there and may be out of date."""
@@ -429,7 +439,7 @@ class Enriching:
             names = list(self._wish.resources)
         if not self._wish.refresh:
             return names
-        tree = SummaryTree(summary_rows.all_children(catalog))
+        tree = self._tree_of(snapshot)
         stale = summary_rows.resources_of(catalog, tree.stale_paths())
         stale |= summary_rows.with_stale_questions(catalog)
         stale |= summary_rows.texts_in_none(catalog).keys()

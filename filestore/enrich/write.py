@@ -33,10 +33,14 @@ class Writer:
         self._parts = parts
         self._clock = parts.clock()
         self._on_progress = on_progress
+        self._changes: dict[ChunkPath, bytes | None] = {}
+        self._before: dict[ChunkPath, bytes | None] = {}
         self.group = ""
         """Under which name all originals are kept; "" while nothing was written."""
         self.left: list[tuple[ChunkPath, str]] = []
         """Files that could not be written, and why."""
+        self.done: set[ChunkPath] = set()
+        """Files that were written."""
         self.embedded = 0
         self.reused = 0
         self.problem: FilestoreError | None = None
@@ -45,43 +49,46 @@ class Writer:
         """Note a file that is not written."""
         self.left.append((path, reason))
 
-    def write(
-        self,
-        changes: Mapping[ChunkPath, bytes | None],
-        before: Mapping[ChunkPath, bytes | None],
-    ) -> set[ChunkPath]:
-        """Write and index files.
+    def put(self, path: ChunkPath, data: bytes | None, before: bytes | None) -> None:
+        """Take a file to be written, together with others.
 
         Args:
-            changes: Path to its bytes; None removes the file.
-            before: What was indexed of those that are there.
+            path: Below the folder of the tree.
+            data: Its bytes; None removes the file.
+            before: What was indexed; None where there was no file.
 
-        Returns:
-            Those that were written.
+        Raises:
+            As `flush`.
+        """
+        self._before.setdefault(path, before)
+        self._changes[path] = data
+        if len(self._changes) >= _AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write and index what waits.
 
         Raises:
             GitBusyError: A merge, rebase or the like is under way.
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused; what was written before stays.
         """
-        done: set[ChunkPath] = set()
-        paths = list(changes)
-        for start in range(0, len(paths), _AT_ONCE):
-            some = {path: changes[path] for path in paths[start : start + _AT_ONCE]}
-            done |= self._write(some, before)
-        return done
+        changes, before = self._changes, self._before
+        self._changes, self._before = {}, {}
+        if changes:
+            self._write(changes, before)
 
     def _write(
         self,
         changes: Mapping[ChunkPath, bytes | None],
         before: Mapping[ChunkPath, bytes | None],
-    ) -> set[ChunkPath]:
+    ) -> None:
         places = self._parts.places
         repository.refuse_during_operation(places.root)
         with self._parts.writing(COMMAND) as (catalog, embeddings, _):
             chosen = self._unchanged(changes, before)
             if not chosen:
-                return set()
+                return
             truth.collect_leftovers(places)
             tree = places.tree
             batch = truth.change(
@@ -90,6 +97,7 @@ class Writer:
                 before={tree.store_path(path): before.get(path) for path in chosen},
                 command=COMMAND,
                 group=self.group,
+                collects=not self.group,
             )
             self.group = self.group or batch or ""
             snapshot = self._parts.snapshot(catalog, embeddings)
@@ -101,7 +109,7 @@ class Writer:
             self.embedded += done.embedded
             self.reused += done.reused
             self.problem = self.problem or done.problem
-            return set(chosen)
+            self.done.update(chosen)
 
     def _unchanged(
         self,

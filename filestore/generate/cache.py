@@ -22,6 +22,8 @@ from filestore.generate.base import Made, Task
 
 NAME: Final = "generated.jsonl"
 _MOST_BYTES: Final = 4 * 1024 * 1024 * 1024
+_START: Final = b'{"key":"'
+_KEY_DIGITS: Final = 64
 _NUMBERS: Final = ("tokens_in", "tokens_out")
 
 
@@ -34,11 +36,9 @@ def key_of(fingerprint: str, task: Task) -> str:
 class GeneratedCache:
     """Results by key, read whole when it is opened. The caller holds a lock while it puts."""
 
-    def __init__(self, path: str, results: dict[str, Made], *, damaged: int = 0) -> None:
+    def __init__(self, path: str, lines: dict[str, bytes]) -> None:
         self._path = path
-        self._results = results
-        self.damaged = damaged
-        """How many lines were unusable."""
+        self._lines = lines
         self._descriptor: int | None = None
 
     @classmethod
@@ -49,22 +49,14 @@ class GeneratedCache:
             NotAFileError: Something that is no file stands there.
             OSError: It cannot be read.
         """
-        results: dict[str, Made] = {}
-        damaged = 0
         try:
             data = disk.read_path(path, limit=_MOST_BYTES)
         except FileNotFoundError:
             data = b""
-        for line in data.split(b"\n"):
-            if not line:
-                continue
-            try:
-                key, made = _parsed(line)
-            except (ValueError, KeyError, TypeError):
-                damaged += 1
-            else:
-                results[key] = made
-        return cls(path, results, damaged=damaged)
+        # A line is only looked into when its result is asked for.
+        keys = slice(len(_START), len(_START) + _KEY_DIGITS)
+        lines = (line for line in data.split(b"\n") if line.startswith(_START))
+        return cls(path, {line[keys].decode("ascii", "replace"): line for line in lines})
 
     def __enter__(self) -> Self:
         return self
@@ -82,11 +74,17 @@ class GeneratedCache:
 
     def __len__(self) -> int:
         """How many results there are."""
-        return len(self._results)
+        return len(self._lines)
 
     def get(self, key: str) -> Made | None:
-        """What was made before; None where nothing was."""
-        return self._results.get(key)
+        """What was made before; None where nothing was, or its line is damaged."""
+        line = self._lines.get(key)
+        if line is None:
+            return None
+        try:
+            return _parsed(line)
+        except (ValueError, KeyError, TypeError):
+            return None
 
     def put(self, key: str, made: Made) -> None:
         """Keep a result, at once: a process that dies behind this does not pay again.
@@ -94,14 +92,15 @@ class GeneratedCache:
         Raises:
             WriteFailedError: The disk refused.
         """
-        self._results[key] = made
+        line = _line(key, made)
+        self._lines[key] = line
         with disk.disk_errors(self._path):
             if self._descriptor is None:
                 self._descriptor = disk.open_own(self._path, os.O_RDWR | os.O_APPEND)
                 if not _ends_whole(self._descriptor):
                     # The last writer died in the middle of a line.
                     disk.write_all(self._descriptor, b"\n")
-            disk.write_all(self._descriptor, _line(key, made))
+            disk.write_all(self._descriptor, line)
 
 
 def _ends_whole(descriptor: int) -> bool:
@@ -129,20 +128,19 @@ def _checksum(key: str, values: dict[str, Any]) -> str:
     return xxh3_64_hexdigest(key.encode() + orjson.dumps(values, option=orjson.OPT_SORT_KEYS))
 
 
-def _parsed(line: bytes) -> tuple[str, Made]:
+def _parsed(line: bytes) -> Made:
     record = orjson.loads(line)
     key, values = record["key"], record["made"]
     if record["sum"] != _checksum(key, values):
         raise ValueError(key)
     if not all(isinstance(one, str) for one in _texts(values)):
         raise ValueError(key)
-    made = Made(
+    return Made(
         lines=tuple(values["lines"]),
         title=values["title"],
         text=values["text"],
         **{name: int(values[name]) for name in _NUMBERS},
     )
-    return key, made
 
 
 def _texts(values: dict[str, Any]) -> Iterator[object]:

@@ -103,6 +103,7 @@ def change(
     last: Sequence[StorePath] = (),
     group: str = "",
     unknown: Container[StorePath] = (),
+    collects: bool = True,
 ) -> str | None:
     """Keep the originals, write all files whole or none, then remove what is to go.
 
@@ -118,6 +119,7 @@ def change(
             complete, so it must not be there before what it speaks of is gone.
         group: What an earlier change of the same command returned: both are undone together.
         unknown: Those of the paths that hold what the catalog does not know.
+        collects: Whether what was kept too long goes: once a command is enough.
 
     Returns:
         Under which name the originals are kept; None where nothing changes.
@@ -139,6 +141,10 @@ def change(
             held = {one.path: one.before for one in replacements if one.before}
             batch = originals.keep(command, entries, held, now_s=time.time(), group=group)
             _apply(swap, originals, batch)
+            if collects:
+                # What is kept too long does no harm: the change itself stands.
+                with contextlib.suppress(OSError):
+                    originals.collect(batch, now_s=time.time())
             return batch.identifier
 
 
@@ -189,6 +195,3 @@ def _apply(swap: Replacing, originals: Originals, batch: Batch) -> None:
             error.remedy = f"{error.remedy or 'check the disk'}: filestore undo {batch.identifier}"
         raise
     originals.finish(batch.identifier)
-    # What is kept too long does no harm: the change itself stands.
-    with contextlib.suppress(OSError):
-        originals.collect(batch, now_s=time.time())
