@@ -27,6 +27,7 @@ _DIGITS: Final = 5
 """Cosines are compared to so many digits: the last bits differ from machine to machine."""
 _LEAST: Final = 0.01
 _DEFAULT: Final = 0.5
+_FEWEST: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,9 @@ class Threshold:
 
     value: float
     texts: int
-    """How many were looked at; 0 where a person set it."""
+    """How many were looked at."""
+    is_set: bool = False
+    """Whether a person set it."""
     strangers: float = 0.0
     """As alike two texts are by chance: as far above the median of all pairs as the least alike
     hundredth of them is below it. What is above belongs together in some way."""
@@ -43,8 +46,10 @@ class Threshold:
     """Half of the texts have another one that is more alike."""
 
     def __str__(self) -> str:
-        if not self.texts:
+        if self.is_set:
             return f"threshold {self.value:.2f}, as set"
+        if self.texts < _FEWEST:
+            return f"threshold {self.value:.2f}: there are too few texts to choose by"
         return (
             f"threshold {self.value:.2f}: halfway between what any two texts share by chance"
             f" ({self.strangers:.2f}) and what nearest neighbours share ({self.nearest:.2f}),"
@@ -61,8 +66,8 @@ def choose_threshold(vectors: NDArray[np.float32]) -> Threshold:
     import numpy as np
 
     count = len(vectors)
-    if count < 3:
-        return Threshold(value=_DEFAULT, texts=0)
+    if count < _FEWEST:
+        return Threshold(value=_DEFAULT, texts=count)
     cosines = vectors @ vectors.T
     pairs = cosines[np.triu_indices(count, 1)]
     median, least = map(float, np.quantile(pairs, (0.5, _LEAST)))

@@ -448,7 +448,7 @@ class Enriching:
     def _limits(self, snapshot: StoreSnapshot) -> Limits:
         chosen = snapshot.settings.generator.threshold
         if chosen is not None:
-            self._threshold = grouping.Threshold(value=chosen, texts=0)
+            self._threshold = grouping.Threshold(value=chosen, texts=0, is_set=True)
         elif self._wish.summaries:
             self._threshold = self._choose(snapshot)
         value = self._threshold.value if self._threshold else 1.0
