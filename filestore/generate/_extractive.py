@@ -138,9 +138,10 @@ class ExtractiveGenerator(Generator):
             count_tokens=self._model().count_tokens,
         )
         text = _summaries.join(chosen)
-        lines = _questions.questions_of(
+        own = _questions.questions_of(
             prose_of(text), headings=task.headings, title=task.title, count=task.count
         )
+        lines = _questions.distinct(filter(None, (*prepared.lines, *own)), task.count)
         return Made(lines=lines, title=prepared.title, text=text)
 
     def _model(self) -> Embedder:
@@ -179,11 +180,17 @@ def _prepared(task: Task) -> _Prepared:
         )
         return _Prepared(task=task, lines=lines)
     candidates = tuple(_summaries.candidates_of(children))
-    title = _summaries.title_of(children, headings=task.headings, title=task.title)
-    if candidates:
-        texts = tuple(candidate.text for candidate in candidates)
-        return _Prepared(task=task, texts=texts, candidates=candidates, title=title)
-    return _Prepared(task=task, title=title, text=_summaries.head_of(task.texts))
+    language, subjects = _summaries.subjects_of(children)
+    title = _summaries.title_of(children, subjects, headings=task.headings, title=task.title)
+    if not candidates:
+        return _Prepared(task=task, title=title, text=_summaries.head_of(task.texts))
+    return _Prepared(
+        task=task,
+        texts=tuple(candidate.text for candidate in candidates),
+        candidates=candidates,
+        lines=(_questions.question_of_all(subjects, language),),
+        title=title,
+    )
 
 
 def open_choice(choice: GeneratorChoice) -> Generator:

@@ -239,7 +239,7 @@ def key_phrases(
         )
         for one in found
     ]
-    return _distinct(sorted(scored, key=lambda one: (-one.score, one.text)))
+    return distinct_phrases(sorted(scored, key=lambda one: (-one.score, one.text)))
 
 
 def folded_words(text: str) -> list[str]:
@@ -254,7 +254,7 @@ def _stem(word: str) -> str:
     return word
 
 
-def _distinct(phrases: Iterable[Phrase]) -> list[Phrase]:
+def distinct_phrases(phrases: Iterable[Phrase]) -> list[Phrase]:
     """Without those whose words all stand in a better one, or that hold a better one whole."""
     kept: list[Phrase] = []
     taken: list[set[str]] = []
@@ -400,7 +400,7 @@ def _unspaced(sentences: Sequence[str], language: str) -> list[Phrase]:
     for piece, count in _recurring(_HAN.findall(text)).items():
         score = count * log(1 + len(piece)) * (1 + 1 / (2 + text.index(piece) // 40))
         found.setdefault(piece, Phrase(text=piece, score=score, is_name=False))
-    for phrase in _spaced(re.findall(r"[A-Za-z][A-Za-z0-9 .'-]{2,60}", text), "en"):
+    for phrase in _spaced(re.findall(r"[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ0-9 .'-]{2,60}", text), "en"):
         if phrase.is_name:
             found.setdefault(phrase.text, phrase)
     return list(found.values())

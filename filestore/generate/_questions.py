@@ -14,11 +14,22 @@ from filestore.generate._languages import language_of
 from filestore.generate._plain import Prose, one_line
 from filestore.generate._sentences import LONGEST as MOST_CHARACTERS
 from filestore.generate._sentences import is_prose, is_whole, sentences_of
-from filestore.generate._templates import ABOUT, AND, GENERIC, HOW_TO, NEUTRAL, PATTERNS, WITHIN
+from filestore.generate._templates import (
+    ABOUT,
+    AND,
+    DOCUMENT,
+    GENERIC,
+    HOW_TO,
+    NEUTRAL,
+    PATTERNS,
+    WITHIN,
+)
 
 LONGEST: Final = 200
 """Characters."""
 _LONGEST_HEADING: Final = 90
+_SUBJECTS: Final = 8
+"""Of a whole, in one question."""
 _TOGETHER: Final = 3
 _ROUNDS: Final = 2
 """Questions about phrases: those behind the first six say little of a text."""
@@ -50,6 +61,20 @@ def questions_of(
         *_from_phrases(phrases, own, clean_heading(title), language),
     ]
     return distinct(candidates, count)
+
+
+def question_of_all(subjects: Sequence[str], language: str) -> str:
+    """What finds a whole by its subjects, as many as fit a line; "" where it has none.
+
+    Of all that a summary holds this helps most to find a document by what it is about.
+    """
+    form, most = DOCUMENT.get(language, NEUTRAL), _SUBJECTS
+    while most and subjects:
+        question = form.format(_joined(subjects[:most], language))
+        if len(question) <= LONGEST:
+            return question
+        most -= 1
+    return ""
 
 
 def distinct(lines: Iterable[str], count: int) -> tuple[str, ...]:
@@ -127,7 +152,11 @@ def _about(text: str, within: str, language: str) -> str:
 
 
 def _about_all(phrases: Sequence[str], language: str) -> str:
+    return ABOUT.get(language, NEUTRAL).format(_joined(phrases, language))
+
+
+def _joined(phrases: Sequence[str], language: str) -> str:
+    """Phrases one after the other; the quotation marks around all of them are the form's."""
     comma, last = AND.get(language, (", ", ", "))
     bare = [one.translate(_QUOTES) for one in phrases]
-    joined = last.join([comma.join(bare[:-1]), bare[-1]]) if len(bare) > 1 else bare[0]
-    return ABOUT.get(language, NEUTRAL).format(joined)
+    return last.join([comma.join(bare[:-1]), bare[-1]]) if len(bare) > 1 else bare[0]

@@ -18,9 +18,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from filestore.generate._keyphrases import Phrase, folded_words, key_phrases
+from filestore.generate._keyphrases import (
+    Phrase,
+    distinct_phrases,
+    folded_words,
+    key_phrases,
+)
 from filestore.generate._languages import language_of
 from filestore.generate._plain import Prose, one_line
 from filestore.generate._questions import clean_heading, says_little
@@ -49,6 +55,7 @@ _FIRST: Final = 1.25
 _LONGEST_TITLE: Final = 120
 _MARKED: Final = re.compile(r"[#>|=~`]|[-+*_](?:[-+*_ ]|$)|\d+[.)] ")
 _TITLE_PHRASES: Final = 3
+_MOST_PHRASES: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,44 +200,52 @@ def as_paragraph(text: str) -> str:
     return f"\\{text}" if _MARKED.match(text) else text
 
 
-def title_of(children: Sequence[Prose], *, headings: Sequence[str] = (), title: str = "") -> str:
-    """What to call texts: the innermost heading they share, and the phrases most of them have."""
+def title_of(
+    children: Sequence[Prose],
+    subjects: Sequence[str],
+    *,
+    headings: Sequence[str] = (),
+    title: str = "",
+) -> str:
+    """What to call texts: the innermost heading they share, and what most of them are about."""
     shared = [clean_heading(one) for one in (title, *headings)]
     shared = [one for one in dict.fromkeys(shared) if one]
     name = shared[-1] if shared else ""
     if says_little(name) and len(shared) > 1:
         name = f"{shared[-2]}: {name}"
     words = set(folded_words(name))
-    phrases: list[str] = []
-    for phrase in _common(children):
-        if not set(folded_words(phrase.text)) <= words:
-            phrases.append(phrase.text)
-        if len(phrases) == _TITLE_PHRASES:
-            break
-    if not name and not phrases:
-        own = [clean_heading(one) for prose in children for one in prose.headings]
-        return one_line(cut(next((one for one in own if one), ""), _LONGEST_TITLE))
-    listed = ", ".join(phrases)
+    new = (one for one in subjects if not set(folded_words(one)) <= words)
+    listed = ", ".join(islice(new, _TITLE_PHRASES))
+    if not name and not listed:
+        own = (clean_heading(one) for prose in children for one in prose.headings)
+        return one_line(cut(next(filter(None, own), ""), _LONGEST_TITLE))
     whole = f"{name}: {listed}" if name and listed else name or listed
     return one_line(cut(whole, _LONGEST_TITLE))
 
 
-def _common(children: Sequence[Prose]) -> list[Phrase]:
-    """The phrases of texts, those first that most texts have."""
+def subjects_of(children: Sequence[Prose]) -> tuple[str, list[str]]:
+    """The language of texts, and the phrases that most of them have, best first.
+
+    Both are the same in whatever order the texts are given.
+    """
     scores: dict[str, float] = {}
+    counts = Counter[str]()
     spelled: dict[str, Phrase] = {}
     texts = [
         [one for paragraph in prose.paragraphs for one in sentences_of(paragraph)]
         for prose in children
     ]
-    language = language_of(" ".join(one for text in texts for one in text[:2]))
+    languages = Counter(filter(None, (language_of(" ".join(text)) for text in texts)))
+    language = min(languages, key=lambda one: (-languages[one], one), default="")
     for prose, sentences in zip(children, texts, strict=True):
         found = key_phrases(sentences, language, headings=prose.headings)
         best = found[0].score if found else 1.0
         for phrase in found:
             key = " ".join(folded_words(phrase.text))
-            scores[key] = scores.get(key, 0.0) + phrase.score / best
+            scores[key] = scores.get(key, 0.0) + round(phrase.score / best, _DIGITS)
+            counts[key] += 1
             kept = spelled.setdefault(key, phrase)
             spelled[key] = min(kept, phrase, key=lambda one: one.text)
-    order = sorted(scores, key=lambda key: (-round(scores[key], _DIGITS), key))
-    return [spelled[key] for key in order]
+    order = sorted(scores, key=lambda key: (-round(scores[key] * counts[key], _DIGITS), key))
+    phrases = distinct_phrases([spelled[key] for key in order[:_MOST_PHRASES]])
+    return language, [one.text for one in phrases if not one.text[0].isdigit()]

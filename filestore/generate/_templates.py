@@ -344,6 +344,18 @@ WITHIN: Final = {
     "ja": "「{1}」は「{0}」について何を述べていますか？",
 }
 """0 is what is asked about, 1 the document or the heading it stands under."""
+DOCUMENT: Final = {
+    "en": "Which document is about “{}”?",
+    "de": "In welchem Dokument geht es um „{}“?",
+    "zh": "哪份文档讲的是“{}”？",
+    "fr": "Quel document parle de « {} » ?",
+    "es": "¿Qué documento trata de «{}»?",
+    "it": "Quale documento parla di «{}»?",
+    "pt": "Que documento trata de “{}”?",
+    "nl": "Welk document gaat over “{}”?",
+    "ru": "В каком документе речь идёт о темах «{}»?",
+    "ja": "「{}」についての文書はどれですか？",
+}
 NEUTRAL: Final = "{}?"
 """For every other language."""
 AND: Final = {

@@ -116,6 +116,14 @@ def test_a_summary_has_sentences_of_every_text(generator: Generator) -> None:
     assert 0 < len(found.lines) <= 2
 
 
+def test_a_summary_is_asked_for_by_its_subjects(generator: Generator) -> None:
+    """The first of its questions names them, however the texts are ordered."""
+    task = Task(kind="summary", texts=(LIGHTHOUSE, HARBOUR, LIGHTHOUSE.upper()), count=1)
+    (line,) = made(generator, task).lines
+    assert line.startswith("Which document is about “")
+    assert "harbour company" in line.lower()
+
+
 def test_a_title_is_the_heading_that_all_share(generator: Generator) -> None:
     """The innermost one; a heading that any document has is named with the one above."""
     task = Task(kind="summary", texts=(LIGHTHOUSE, HARBOUR), headings=("Ando", "The coast"))
