@@ -52,7 +52,8 @@ def run(options: Any) -> int:
 def _words(found: "Overview") -> None:
     if found.about != "query":
         _head(found)
-    _nodes(found.nodes, 0)
+    _nodes(found.nodes[:_LISTED], 0)
+    _more(len(found.nodes), "name a resource; --json has all")
     if found.about in ("store", "query"):
         for one in found.documents[:_LISTED]:
             title = f"  {_line(one.title)}" if one.title else ""

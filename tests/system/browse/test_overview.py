@@ -188,3 +188,17 @@ def test_a_wide_summary_is_cut(summarized: Any) -> None:
     assert node["children"] == 300
     assert len(node["below"]) == 199
     assert "101 more are not shown" in done["notes"][0]
+
+
+def test_many_roots_are_cut_in_words(workspace: Any) -> None:
+    """On a screen the first are shown, and how many more there are."""
+    for number in range(1, 31):
+        workspace.write(f"file_index/chunked/r{number}/chunk1.md", f"Text {number}.\n")
+        workspace.summarize(
+            f"r{number}/summary1.md", f"Title {number}", "All.\n", [f"r{number}/chunk1.md"]
+        )
+    workspace.sync()
+    words = workspace("about").stdout
+    assert words.count("Title ") == 20
+    assert "… and 10 more: name a resource; --json has all" in words
+    assert len(workspace.json("about")["nodes"]) == 30
