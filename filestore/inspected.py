@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from filestore.browse.catalog_pages import Listing
     from filestore.browse.evidence import Evidence
     from filestore.browse.file import About, AboutResource
+    from filestore.browse.summary_tree import Summaries
     from filestore.browse.vectors import Explorer
     from filestore.core.findings import Finding
     from filestore.core.paths import StorePath
@@ -35,6 +36,25 @@ class InspectedStore(Store):
         from filestore.browse.catalog_pages import Listing
 
         return Listing(self._parts)
+
+    @cached_property
+    def summaries(self) -> "Summaries":
+        """The tree of summaries, node by node, for a screen."""
+        from filestore.browse.summary_tree import Summaries
+
+        return Summaries(self._parts)
+
+    def why_not_enriched(self) -> str:
+        """Why nothing can be enriched as things are, and what to do; "" where it can."""
+        from filestore.core.errors import FilestoreError
+        from filestore.git import repository
+
+        try:
+            repository.refuse_during_operation(self.places.root)
+            self.model.generator()
+        except FilestoreError as error:
+            return f"{error.message}: {error.remedy}" if error.remedy else error.message
+        return ""
 
     def about_file(self, path: str) -> "About":
         """Everything known of one file, whatever state it is in; see `file.about`."""

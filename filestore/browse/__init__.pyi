@@ -17,6 +17,11 @@ from filestore.browse.file import UnknownPathError as UnknownPathError
 from filestore.browse.file import VectorFacts as VectorFacts
 from filestore.browse.links import Links as Links
 from filestore.browse.projection import Histogram as Histogram
+from filestore.browse.summary_tree import Drawing as Drawing
+from filestore.browse.summary_tree import Family as Family
+from filestore.browse.summary_tree import Summaries as Summaries
+from filestore.browse.summary_tree import SummarisedResource as SummarisedResource
+from filestore.browse.summary_tree import TreeNode as TreeNode
 from filestore.browse.vectors import Explorer as Explorer
 from filestore.browse.vectors import Neighbour as Neighbour
 from filestore.browse.vectors import NoVectorError as NoVectorError
@@ -36,6 +41,8 @@ from filestore.core.paths import Tree as Tree
 from filestore.core.safe_text import safe_text as safe_text
 from filestore.core.safe_text import shown_path as shown_path
 from filestore.core.spelling import did_you_mean as did_you_mean
+from filestore.enrich.plan import EnrichPlan as EnrichPlan
+from filestore.enrich.plan import EnrichReport as EnrichReport
 from filestore.history.batch import Group as Group
 from filestore.inspected import InspectedStore as InspectedStore
 from filestore.repair.plan import KINDS as KINDS

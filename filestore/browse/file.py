@@ -113,6 +113,11 @@ class About:
     tags: tuple[str, ...] = ()
     """Of a document in place: those of its metadata and those in its text."""
 
+    own_questions: tuple[str, ...] = ()
+    """The questions that a person wrote or changed."""
+    questions_stale: bool = False
+    """Whether the others were generated from another text than the file has now."""
+
     def section(self, part: int | None) -> chunk_file.Section | None:
         """A section by its place; None where there is none such."""
         return self.sections[part] if part is not None and part < len(self.sections) else None
@@ -280,6 +285,8 @@ def about(parts: Parts, catalog: Catalog, path: str) -> About:
         pages=chunk.pages if chunk else (),
         headings=chunk.headings if chunk else (),
         questions=chunk.questions if chunk else (),
+        own_questions=chunk_file.own_questions(chunk) if chunk else (),
+        questions_stale=chunk is not None and _has_stale_questions(chunk),
         children=chunk.children if chunk else (),
         kind=_kind(seen, chunk),
         hand_edited=edited,
@@ -294,6 +301,12 @@ def about(parts: Parts, catalog: Catalog, path: str) -> About:
         sections=chunk.sections if chunk else (),
         tags=tuple(value for key, value in chunk.pairs if key == "tags") if chunk else (),
     )
+
+
+def _has_stale_questions(chunk: chunk_file.Chunk) -> bool:
+    origin = chunk.questions_origin
+    text = chunk_file.embed_text(chunk.headings, chunk.body)
+    return origin is not None and bool(origin.made) and origin.text != chunk_file.text_mark(text)
 
 
 def _read_document(

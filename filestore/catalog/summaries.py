@@ -171,6 +171,16 @@ def _row(values: tuple[bytes, bytes, bytes, int, int]) -> ChildRow:
     )
 
 
+def resources_of_summaries(catalog: Catalog) -> dict[ChunkPath, str]:
+    """The resource of every indexed summary, and of every other file that names children."""
+    found = catalog.connection.execute(
+        "SELECT path, resource FROM files WHERE state = '' AND kind = 'summary'"
+        " UNION SELECT path, resource FROM files WHERE state = ''"
+        " AND id IN (SELECT file FROM children)"
+    )
+    return {decode_path(path): resource for path, resource in found}
+
+
 def body_keys(catalog: Catalog, resource: str) -> dict[int, bytes]:
     """File id to the embedding key of the body of every indexed chunk file of a resource."""
     found = catalog.connection.execute(

@@ -28,6 +28,10 @@ _IN_PLACE: Final = {
     "update": ("so 'update' has no copies to renew", "edit them, then 'filestore sync'"),
     "repair": ("so 'repair' writes none of them", "edit the file, then 'filestore sync'"),
     "undo": ("so there is nothing to undo", "your editor or git undoes what you changed"),
+    "enrich": (
+        "and so far 'enrich' writes only beside chunk files",
+        "use a store of chunk files: 'filestore init', then 'filestore add'",
+    ),
     "reconstruct": ("so there is nothing to put together", "open the file itself"),
 }
 """Command to why it does nothing where documents are indexed in place, and what to do instead."""

@@ -1,0 +1,345 @@
+"""The tree of summaries as a screen opens it: resources, their roots, what each was made from.
+
+Reads the catalog alone. One rule: a node is what the tree says it is, with its level computed and
+its way from the top free of circles, whatever the files claim.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from filestore.browse.row_words import OPENING_BYTES, first_words
+from filestore.browse.wanted import Wanted
+from filestore.catalog import Catalog, CatalogPages, FileRow, summaries
+from filestore.catalog.summaries import ChildRow
+from filestore.core.paths import ChunkPath, StorePath, Tree
+from filestore.sidecar.session import Parts
+from filestore.sidecar.summary_tree import ChildState, SummaryTree, in_order
+from filestore.verify import stale_summaries
+
+MOST_DRAWN: Final = 2_000
+"""Summaries in one picture."""
+DEEPEST_DRAWN: Final = 24
+"""Levels whose branches are told apart in a picture; deeper ones stand below the last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeNode:
+    """A summary, or a text that one was made from."""
+
+    path: StorePath
+    is_summary: bool
+    level: int
+    """One more than the highest child's; 0 for a text."""
+    children: int
+    """How many files it names."""
+    state: ChildState
+    """Of the file, as a child of the summary above it."""
+    why: str = ""
+    """Why the summary is out of date; "" where it is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummarisedResource:
+    """A resource that has summaries."""
+
+    resource: str
+    summaries: int
+    stale: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """What is above a file in the tree, and what is below it."""
+
+    path: StorePath
+    node: TreeNode
+    above: tuple[TreeNode, ...]
+    """The summaries that it is part of, nearest first."""
+    children: tuple[TreeNode, ...]
+    titles: Mapping[StorePath, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """One summary of a picture."""
+
+    node: TreeNode
+    title: str
+    rails: tuple[bool, ...]
+    """For each level above, the topmost first, whether more of it follows below; the last one is
+    the summary's own."""
+    texts: int
+    """Below it, in all."""
+    changed: int
+    """Of them, those that are not as they were read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """The tree of one resource, from its roots down."""
+
+    resource: str
+    branches: tuple[Branch, ...]
+    summaries: int
+    stale: int
+    levels: tuple[int, ...]
+    """How many summaries each level has, from level 1 up."""
+
+
+class Summaries:
+    """The tree of a store's catalog, as it is when it is asked for; one thread at a time."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._tree = parts.places.tree
+        self._of: tuple[str, int] | None = None
+        self._known: _Known | None = None
+
+    def resources(self) -> list[SummarisedResource]:
+        """Those that have summaries, by name."""
+        with self._reading() as (_, known):
+            return [
+                SummarisedResource(
+                    resource=name,
+                    summaries=len(own),
+                    stale=sum(path in known.reasons for path in own),
+                )
+                for name, own in sorted(known.by_resource.items())
+            ]
+
+    def roots(self, resource: str) -> list[TreeNode]:
+        """The summaries of a resource that no other one of it was made from."""
+        with self._reading() as (_, known):
+            return [known.node(path) for path in known.roots(resource)]
+
+    def children(self, path: str) -> list[TreeNode]:
+        """What a summary was made from, each file once; none for what is no summary."""
+        with self._reading() as (_, known):
+            return known.children(self._chunk_path(path))
+
+    def titles(self, paths: Sequence[StorePath]) -> dict[StorePath, str]:
+        """What some files are called; those that are gone are left out."""
+        with self._reading() as (catalog, _):
+            return _titles(self._tree, catalog, paths)
+
+    def way_to(self, path: str) -> tuple[str, tuple[StorePath, ...]] | None:
+        """The resource and the files that lead from one of its roots to a file, itself the last.
+
+        None for a file that no summary was made from and that is none.
+        """
+        with self._reading() as (_, known):
+            found = known.way_to(self._chunk_path(path))
+            if found is None:
+                return None
+            resource, way = found
+            return resource, tuple(map(self._tree.store_path, way))
+
+    def family(self, path: str) -> Family | None:
+        """What is above and below a file; None where it is in no tree."""
+        below = self._chunk_path(path)
+        with self._reading() as (catalog, known):
+            if below not in known.tree and below not in known.resource_of:
+                return None
+            above = tuple(map(known.node, known.tree.ancestors(below)))
+            children = tuple(known.children(below))
+            own = known.node(below)
+            shown = [node.path for node in (own, *above, *children)]
+            return Family(
+                path=own.path,
+                node=own,
+                above=above,
+                children=children,
+                titles=_titles(self._tree, catalog, shown),
+            )
+
+    def matching(self, wanted: Wanted) -> list[TreeNode]:
+        """The summaries whose path or title has what is wanted, in natural order."""
+        with self._reading() as (catalog, known):
+            if known.names is None:
+                paths = in_order(known.resource_of)
+                rows = catalog.files(paths)
+                named = (f"{path} {_heading(rows[path])}" for path in paths)
+                known.names = paths, "\0".join(one.replace("\0", " ") for one in named)
+            paths, joined = known.names
+            return [known.node(paths[place]) for place in wanted.places(joined)] if paths else []
+
+    def drawing(self, resource: str, most: int = MOST_DRAWN) -> Drawing:
+        """A resource's tree as a picture, with no more than so many branches."""
+        with self._reading() as (catalog, known):
+            found = _walked(known, resource, most)
+            titles = _titles(self._tree, catalog, [one.node.path for one in found], words=False)
+            own = known.by_resource.get(resource, [])
+            levels = [known.tree.level(path) or 1 for path in own]
+            return Drawing(
+                resource=resource,
+                branches=tuple(
+                    Branch(
+                        node=one.node,
+                        title=titles.get(one.node.path, ""),
+                        rails=one.rails,
+                        texts=one.texts,
+                        changed=one.changed,
+                    )
+                    for one in found
+                ),
+                summaries=len(own),
+                stale=sum(path in known.reasons for path in own),
+                levels=tuple(levels.count(level) for level in range(1, max(levels, default=0) + 1)),
+            )
+
+    def _chunk_path(self, path: str) -> ChunkPath:
+        return self._tree.chunk_path(StorePath(path))
+
+    @contextmanager
+    def _reading(self) -> "Iterator[tuple[Catalog, _Known]]":
+        """The catalog in one generation, and the tree of it."""
+        catalog = self._parts.catalog()
+        with catalog.snapshot():
+            now = (catalog.identity, catalog.generation)
+            if self._known is None or now != self._of:
+                self._of, self._known = now, _Known(self._tree, catalog)
+            yield catalog, self._known
+
+
+class _Known:
+    """The tree of one generation."""
+
+    def __init__(self, tree: Tree, catalog: Catalog) -> None:
+        self._shown = tree
+        self._rows: dict[ChunkPath, list[ChildRow]] = {}
+        for row in summaries.all_children(catalog):
+            self._rows.setdefault(row.summary, []).append(row)
+        self.tree = SummaryTree(row for rows in self._rows.values() for row in rows)
+        self.reasons = stale_summaries.why_stale(catalog, self.tree) if self.tree else {}
+        self.resource_of = summaries.resources_of_summaries(catalog)
+        self.names: tuple[list[ChunkPath], str] | None = None
+        """All summaries, and what each is called, separated by NUL; once they were filtered."""
+        self._roots: dict[str, list[ChunkPath]] = {}
+
+    @cached_property
+    def by_resource(self) -> dict[str, list[ChunkPath]]:
+        """The summaries of each resource."""
+        found: dict[str, list[ChunkPath]] = {}
+        for path, resource in self.resource_of.items():
+            found.setdefault(resource, []).append(path)
+        return found
+
+    def roots(self, resource: str) -> list[ChunkPath]:
+        """Of a circle that nothing else names, one."""
+        if resource not in self._roots:
+            own = self.by_resource.get(resource, [])
+            within = SummaryTree(row for path in own for row in self._rows.get(path, ()))
+            alone = [path for path in own if path not in self._rows and path not in within]
+            self._roots[resource] = in_order({*within.roots, *alone})
+        return self._roots[resource]
+
+    def node(self, path: ChunkPath, state: ChildState = "fresh") -> TreeNode:
+        """A file of the tree, in a state."""
+        rows = self._rows.get(path, ())
+        is_summary = path in self.resource_of
+        return TreeNode(
+            path=self._shown.store_path(path),
+            is_summary=is_summary,
+            level=max(self.tree.level(path), int(is_summary)),
+            children=len({row.path for row in rows}),
+            state=state,
+            why=self.reasons.get(path, ""),
+        )
+
+    def children(self, path: ChunkPath) -> list[TreeNode]:
+        """What a summary was made from."""
+        return [self.node(child, state) for child, state in self.states(path).items()]
+
+    def states(self, path: ChunkPath) -> dict[ChunkPath, ChildState]:
+        """Each child once, in the worst of its states."""
+        states: dict[ChunkPath, ChildState] = {}
+        for child in self.tree.children(path):
+            if states.get(child.path, "fresh") == "fresh":
+                states[child.path] = child.state
+        return states
+
+    def way_to(self, path: ChunkPath) -> tuple[str, list[ChunkPath]] | None:
+        """From the nearest root down; the file itself may be one."""
+        step: dict[ChunkPath, ChunkPath] = {}
+        queue, seen = [path], {path}
+        for one in queue:
+            resource = self.resource_of.get(one)
+            if resource is not None and one in self.roots(resource):
+                way = [one]
+                while way[-1] != path:
+                    way.append(step[way[-1]])
+                return resource, way
+            for parent in self.tree.parents(one):
+                if parent not in seen:
+                    seen.add(parent)
+                    step[parent] = one
+                    queue.append(parent)
+        return None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Walked:
+    """A branch while its texts are counted."""
+
+    node: TreeNode
+    rails: tuple[bool, ...]
+    texts: int = 0
+    changed: int = 0
+    above: "_Walked | None" = None
+
+
+def _walked(known: _Known, resource: str, most: int) -> list[_Walked]:
+    """The summaries of a resource from its roots down, each once, as many as wanted."""
+    found: list[_Walked] = []
+    seen: set[ChunkPath] = set()
+    left: list[tuple[ChunkPath, tuple[bool, ...], _Walked | None]] = []
+    roots = known.roots(resource)
+    left += [(path, (place > 0,), None) for place, path in enumerate(reversed(roots))]
+    while left:
+        path, rails, above = left.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        one = _Walked(node=known.node(path), rails=rails, above=above)
+        found.append(one)
+        below: list[ChunkPath] = []
+        for child, state in known.states(path).items():
+            if child not in known.resource_of:
+                one.texts += 1
+                one.changed += state != "fresh"
+            elif child not in seen:
+                below.append(child)
+        for place, child in enumerate(reversed(below)):
+            left.append((child, (*rails, place > 0)[:DEEPEST_DRAWN], one))
+    # Whoever stands below comes later.
+    for one in reversed(found):
+        if one.above is not None:
+            one.above.texts += one.texts
+            one.above.changed += one.changed
+    return found[:most]
+
+
+def _titles(
+    tree: Tree, catalog: Catalog, paths: Sequence[StorePath], *, words: bool = True
+) -> dict[StorePath, str]:
+    """The innermost heading of summaries, the title or the first words of texts."""
+    rows = catalog.files([tree.chunk_path(path) for path in paths])
+    found = {path: _heading(row) for path, row in rows.items() if row.kind == "summary"}
+    others = [row.id for path, row in rows.items() if not found.get(path)]
+    if words and others:
+        pages = CatalogPages(catalog)
+        openings, titles = pages.openings(others, OPENING_BYTES), pages.titles(others)
+        for path, row in rows.items():
+            if not found.get(path):
+                opening = openings.get(row.id)
+                first = first_words(opening[1]) if opening is not None else ""
+                found[path] = titles.get(row.id) or first
+    return {tree.store_path(path): title for path, title in found.items()}
+
+
+def _heading(row: FileRow) -> str:
+    headings = row.headings_and_pages()[0]
+    return headings[-1] if headings else ""
