@@ -54,6 +54,8 @@ class ActionContext:
     """What can be stopped: the work, else a question; "" for nothing."""
     read_only: str = ""
     """Why nothing may be written; "" where it may."""
+    no_enrich: str = ""
+    """Why nothing can be enriched; "" where it can."""
     in_browser: bool = False
     in_place: bool = False
     """Whether the documents of the store are its files, which nothing writes."""
@@ -77,6 +79,22 @@ def show(now: ActionContext) -> str:
     if now.path:
         return f"show {_place(now)}"
     return f"ls {quoted(now.resource)}" if now.resource else "ls"
+
+
+def about(now: ActionContext) -> str:
+    """Tell what the file, the resource, or the store is about."""
+    named = now.path or now.resource
+    return f"about {quoted(named)}" if named else "about"
+
+
+def enrich(now: ActionContext) -> str:
+    """Enrich the resource, or all of them."""
+    return f"enrich {quoted(now.resource)}" if now.resource else "enrich"
+
+
+def refresh(now: ActionContext) -> str:
+    """Make again what is out of date of the resource, or of all of them."""
+    return f"enrich --refresh {quoted(now.resource)}" if now.resource else "enrich --refresh"
 
 
 def similar(now: ActionContext) -> str:
@@ -160,6 +178,11 @@ def no_steps(now: ActionContext) -> str:
 def idle(now: ActionContext) -> str:
     """Nothing is running."""
     return "" if now.busy or now.stoppable else "nothing is running"
+
+
+def no_enrich(now: ActionContext) -> str:
+    """Something is running, or nothing can be made."""
+    return busy(now) or now.no_enrich
 
 
 def busy(now: ActionContext) -> str:

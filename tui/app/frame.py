@@ -109,6 +109,8 @@ class Frame(KeysInOrder):
         self.errors: list[tuple[float, FilestoreError]] = []
         self.next_undo_redo = ("", "")
         """The changes that undo and redo would take; "" for none."""
+        self.no_enrich = ""
+        """Why nothing can be enriched; "" where it can, and while that is not known."""
         # Held here: when they are saved, at exit, no screen has them any more.
         self.pages = ContentSwitcher(id="pages")
         """Holds the pages, also while another screen lies over them."""
@@ -306,6 +308,7 @@ class Frame(KeysInOrder):
             read_only=self.read_only,
             in_place=not self.findings.tree.folder,
             in_browser=self.in_browser,
+            no_enrich=self.no_enrich,
             can_undo=self.next_undo_redo[0],
             can_redo=self.next_undo_redo[1],
             store=self.options.store or "",

@@ -295,6 +295,12 @@ class Inspector(Menus):
         self.task_manager.read(
             InspectedStore.next_undo_redo, self._take_next_undo, group="next undo"
         )
+        self.task_manager.read(
+            InspectedStore.why_not_enriched,
+            self._take_no_enrich,
+            group="no enrich",
+            failed=lambda _: None,
+        )
         self.task_manager.read(_generation, self._note_generation, group="generation")
 
     def _note_generation(self, generation: int) -> None:
@@ -343,6 +349,9 @@ class Inspector(Menus):
             self._is_asked = False
             found = standing(self.findings.clean, self.findings.by_severity(), running=False)
             self.notify(f"looked again: {found[0].text}")
+
+    def _take_no_enrich(self, why: str) -> None:
+        self.no_enrich = why
 
     def _take_next_undo(self, found: tuple[str, str]) -> None:
         self.next_undo_redo = found

@@ -12,10 +12,11 @@ from filestore.browse import CHUNKS, CatalogNewerError, StorePath, Tree, safe_te
 from tui.formatting.findings import SEVERITY, place_of
 from tui.formatting.lines import Line, Role, Span, count, cut, field, line, one_line, span
 from tui.formatting.pictures import drift_bar
+from tui.formatting.summaries import question_lines, relations
 
 if TYPE_CHECKING:
     from filestore import Answer, FilestoreError, Finding
-    from filestore.browse import About, AboutResource, ChunkRow, Neighbour, ResourceRow
+    from filestore.browse import About, AboutResource, ChunkRow, Family, Neighbour, ResourceRow
 
 FIRST_PART: Final = 64 * 1024
 """Characters of a text that are shown at first."""
@@ -32,6 +33,7 @@ SECTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("raw", "o", "Raw"),
     ("facts", "f", "Facts"),
     ("neighbours", "b", "Neighbours"),
+    ("family", "c", "Tree"),
     ("picture", "m", "Picture"),
 )
 """Name, key and title of each view of a chunk."""
@@ -61,7 +63,9 @@ _NOTHING: Final[Mapping[str, str]] = {
     "looking": "Nothing is indexed; looking for files …",
 }
 """Why there is nothing to show."""
-_SHOWN_ELSEWHERE: Final = frozenset({"headings", "kind", "origin", "questions", "source"})
+_SHOWN_ELSEWHERE: Final = frozenset(
+    {"children", "headings", "kind", "level", "origin", "questions", "questions_origin", "source"}
+)
 """Frontmatter keys that are shown under labels of their own."""
 
 
@@ -149,7 +153,8 @@ def size(size_bytes: int) -> str:
 
 def document_row(row: "ChunkRow", about: "ResourceRow") -> Line:
     """A document in the tree, above its chunks: its name below the source of its resource."""
-    name = row.source.removeprefix(f"{about.source}/") if row.source else "(no document)"
+    none = "(summaries)" if row.kind == "summary" else "(no document)"
+    name = row.source.removeprefix(f"{about.source}/") if row.source else none
     return (Span("  "), span(shown_path(StorePath(name)), "title"))
 
 
@@ -335,23 +340,16 @@ def finding_lines(found: Iterable["Finding"]) -> list[Line]:
     return lines
 
 
-def fact_lines(about: "About") -> list[Line]:
-    """Everything known of a chunk file but its text."""
+def fact_lines(about: "About", family: "Family | None" = None) -> list[Line]:
+    """Everything known of a chunk file but its text, and what is above and below it."""
     own = {key: one for key, one in about.frontmatter.items() if key not in _SHOWN_ELSEWHERE}
     document = about.record.get("document") or {}
-    questions: list[Line] = [
-        (Span(f"{number:>3}. ", "quiet"), span(question))
-        for number, question in enumerate(about.questions, start=1)
-    ]
-    children = [line(f"  {shown_path(child.path)}") for child in about.children[:MOST_LISTED]]
-    if len(about.children) > MOST_LISTED:
-        children.append(line(f"  … {len(about.children) - MOST_LISTED:,} more", "quiet"))
     parts = (
         ("Document" if about.kind == "document" else "Provenance", _provenance(about)),
-        ("Questions it answers", questions),
+        ("Questions it answers", question_lines(about)),
         ("Frontmatter", [_entry(key, value) for key, value in own.items()]),
         ("Document metadata", [_entry(key, value) for key, value in document.items()]),
-        ("Made from", children),
+        *relations(about, family),
         ("Vectors", _vectors(about)),
         ("Hashes", _hashes(about)),
     )

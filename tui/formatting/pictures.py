@@ -24,6 +24,7 @@ TITLES: Final = {
     "map": "map of the vectors",
     "sizes": "sizes of chunk files",
     "similarities": "cosine of each text to its nearest other",
+    "tree": "tree of summaries",
 }
 _LETTERS: Final = "abcdefgh."
 _BRAILLE: Final = 0x2800

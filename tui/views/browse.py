@@ -20,9 +20,11 @@ from tui.actions.context import ActionContext, Place
 from tui.formatting.chunks import SECTIONS, longest_word, nothing_lines
 from tui.formatting.lines import Line, count
 from tui.views.browse_detail import Detail, Target
+from tui.views.browse_enrich import Enriching
 from tui.views.browse_marks import MarkedFiles
 from tui.views.browse_pictures import PicturePane
 from tui.views.browse_search import BrowseSearch
+from tui.views.browse_summaries import BrowseSummaries
 from tui.views.browse_tree import BrowseTree
 from tui.views.context import View, ViewContext
 from tui.widgets.rows import VirtualRows
@@ -58,11 +60,14 @@ class BrowseView(View):
         # Held here: the session is saved when no screen has them any more.
         self.outline = BrowseTree(host)
         """Resources and chunks."""
+        self.summaries = BrowseSummaries(host)
+        """The tree of summaries, which `S` shows in place of the resources."""
         self.search = BrowseSearch(host)
         """Query and hits."""
         self.detail = Detail(host, self._nothing_lines)
         """What is shown of one of them."""
         self._is_searching = False
+        self._is_on_summaries = False
         self._followed: Target | None = NOWHERE
         """What the cursor of the tree was on when it last moved."""
         self._going_to = ""
@@ -71,6 +76,7 @@ class BrowseView(View):
         """How many chunks to go forward (or back, below 0)."""
         self._section = SECTIONS[0][0]
         self._marked = MarkedFiles(host)
+        self._enriching = Enriching(host, lambda screen, then: self.app.push_screen(screen, then))
         # Before there is a screen: with one, every part would get its styles once more.
         self.add_class("-listing", update=False)
 
@@ -79,6 +85,7 @@ class BrowseView(View):
         with Horizontal():
             with Vertical(id="browse-left"):
                 yield self.outline
+                yield self.summaries
                 yield self.search
             yield self.detail
 
@@ -89,7 +96,12 @@ class BrowseView(View):
     @property
     def listed(self) -> VirtualRows:
         """The list on the left that is seen."""
-        return self.search.hits if self._is_searching else self.outline.rows
+        return self.search.hits if self._is_searching else self._tree.rows
+
+    @property
+    def _tree(self) -> BrowseTree | BrowseSummaries:
+        """The list of the left that is no search: files, or summaries."""
+        return self.summaries if self._is_on_summaries else self.outline
 
     # What the frame asks
 
@@ -101,7 +113,7 @@ class BrowseView(View):
             place=self.place,
             path=path,
             line=self.detail.first_line,
-            resource="" if self._is_searching else self.outline.resource or "",
+            resource="" if self._is_searching else self._tree.resource or "",
             query=self.search.query_words if self._is_searching else "",
             mode=self.search.asked_mode,
             codes=tuple(dict.fromkeys(finding.code for finding in found)),
@@ -121,7 +133,7 @@ class BrowseView(View):
     @property
     def _path(self) -> str:
         """Of the file under the cursor, before it is shown."""
-        return self.search.path if self._is_searching else self.outline.path
+        return self.search.path if self._is_searching else self._tree.path
 
     def entered(self) -> None:
         """Give the focus to the list, unless something here has it."""
@@ -138,6 +150,7 @@ class BrowseView(View):
             section: The same by its id.
         """
         self._leave_search()
+        self._show_summaries(False)
         self._going_to = path
         self.detail.show(Target(file=section) if section else Target(path=path, line=line))
         self.outline.open_path(path, line, section)
@@ -146,6 +159,7 @@ class BrowseView(View):
         """Read everything that is shown again."""
         if self.is_mounted:
             self.outline.store_changed()
+            self.summaries.store_changed()
             self.detail.store_changed()
 
     def findings_changed(self) -> None:
@@ -176,7 +190,9 @@ class BrowseView(View):
         """The lines shown while the cursor is on nothing."""
         if self._is_searching:
             return nothing_lines(why="search") if self.search.query_words else ()
-        if self.outline.model.is_filtered:
+        if self._is_on_summaries and not self.summaries.is_filtered:
+            return self.summaries.nothing_lines()
+        if self._is_on_summaries or self.outline.model.is_filtered:
             return nothing_lines(why="filter")
         if self.outline.model.resources or not self.outline.is_known:
             return ()
@@ -192,15 +208,24 @@ class BrowseView(View):
     @on(BrowseTree.Pointed)
     def _pointed_in_tree(self) -> None:
         # The tree is also renewed while the search hides it.
-        if not self._is_searching:
+        if not self._is_searching and not self._is_on_summaries:
             self.detail.pictures.resources = self.outline.resources
             if self._going_to:
                 return
             target = self.outline.target
+            self.detail.pictures.draw_tree_of(self.outline.resource)
             # A file that only the detail shows stays there until the cursor moves.
             if target != self._followed:
                 self._followed = target
                 self.detail.follow(target)
+            self.host.context_changed()
+
+    @on(VirtualRows.Highlighted)
+    @on(BrowseSummaries.Pointed)
+    def _pointed_in_summaries(self) -> None:
+        if self._is_on_summaries and not self._is_searching:
+            self.detail.pictures.draw_tree_of(self.summaries.resource)
+            self.detail.follow(self.summaries.target)
             self.host.context_changed()
 
     @on(BrowseSearch.Pointed)
@@ -223,6 +248,7 @@ class BrowseView(View):
         self.host.context_changed()
 
     @on(BrowseTree.Chosen)
+    @on(BrowseSummaries.Chosen)
     @on(VirtualRows.Chosen)
     def _reading(self) -> None:
         """Go to the detail; show it alone where there is no room for both."""
@@ -246,7 +272,11 @@ class BrowseView(View):
     @on(Detail.Jumped)
     @on(PicturePane.Pointed)
     def _jumped(self, event: Detail.Jumped | PicturePane.Pointed) -> None:
-        self.open_path(event.path, event.line if isinstance(event, Detail.Jumped) else 0)
+        if self._is_on_summaries and not self._is_searching:
+            self.detail.show(Target(path=event.path))
+            self.summaries.open_path(event.path)
+        else:
+            self.open_path(event.path, event.line if isinstance(event, Detail.Jumped) else 0)
         self.detail.take_focus()
 
     # Actions
@@ -255,7 +285,7 @@ class BrowseView(View):
         """Open the resource, or read the chunk."""
         if not self._is_on_the_left:
             return
-        if self._is_searching or not self.outline.open():
+        if self._is_searching or not self._tree.open():
             self._reading()
 
     @property
@@ -268,28 +298,55 @@ class BrowseView(View):
         if not self._is_on_the_left:
             self._listing()
         elif not self._is_searching:
-            self.outline.close()
+            self._tree.close()
 
     def do_close_all(self) -> None:
         """Close every resource."""
-        self.outline.close_all()
+        self._tree.close_all()
 
     def do_open_all(self) -> None:
         """Open every resource."""
-        self.outline.open_all()
+        self._tree.open_all()
 
     def do_filter(self) -> None:
         """Show some names only."""
         self._leave_search()
         self._listing()
-        self.outline.begin_filter()
+        self._tree.begin_filter()
+
+    def do_summaries(self) -> None:
+        """Show the tree of summaries in place of the files, or the files again."""
+        self._leave_search()
+        path, name = self.detail.path or self._path, self._tree.resource
+        if self._is_on_summaries and path:
+            self.open_path(path)
+        else:
+            self._show_summaries(not self._is_on_summaries)
+            if path:
+                self.summaries.open_path(path, name)
+            elif self._is_on_summaries and name is not None:
+                self.summaries.open_resource(name)
+            elif name is not None:
+                self.outline.rows.move_to(("r", name))
+            self.detail.follow(self._tree.target)
+        self._listing()
+        self.host.context_changed()
+
+    def _show_summaries(self, wanted: bool) -> None:
+        """Show the one tree, or the other."""
+        if self._is_on_summaries == wanted:
+            return
+        self._is_on_summaries = wanted
+        self.outline.display, self.summaries.display = not wanted, wanted
+        if wanted:
+            self.summaries.read()
 
     def do_search(self) -> None:
         """Search the whole store."""
         self._listing()
         self._is_searching = True
         self.add_class("-searching")
-        self.outline.display = False
+        self._tree.display = False
         self.search.begin()
 
     def search_for(self, query: str) -> None:
@@ -309,7 +366,7 @@ class BrowseView(View):
         self._is_searching = False
         self.remove_class("-searching")
         self.search.leave()
-        self.outline.display = True
+        self._tree.display = True
         self.detail.find = ""
         return True
 
@@ -319,16 +376,16 @@ class BrowseView(View):
             pass
         elif self.search.input.is_typing and self.search.path:
             self._listing()
-        elif self.outline.input.is_typing:
-            self.outline.show_all(back=True)
+        elif self._tree.input.is_typing:
+            self._tree.show_all(back=True)
             self._listing()
         elif not self._is_on_the_left:
             self._listing()
         elif self._leave_search():
             self._listing()
-            self.detail.follow(self.outline.target)
+            self.detail.follow(self._tree.target)
         else:
-            self.outline.show_all()
+            self._tree.show_all()
         self.host.context_changed()
 
     def do_text(self) -> None:
@@ -342,6 +399,10 @@ class BrowseView(View):
     def do_facts(self) -> None:
         """Show the metadata; again, the text."""
         self._look_at("text" if self.detail.section == "facts" else "facts")
+
+    def do_family(self) -> None:
+        """Show the summaries above and the children below; again, the text."""
+        self._look_at("text" if self.detail.section == "family" else "family")
 
     def _look_at(self, section: str) -> None:
         self.detail.choose(section)
@@ -371,6 +432,14 @@ class BrowseView(View):
             self.detail.draw_sections()
         else:
             self._look_at("picture")
+
+    def do_enrich(self) -> None:
+        """Make questions and summaries of the resource under the cursor, once it is confirmed."""
+        self._enriching.ask(self.action_context().resource, refresh=False)
+
+    def do_refresh(self) -> None:
+        """Make again what is out of date of it."""
+        self._enriching.ask(self.action_context().resource, refresh=True)
 
     def do_next_chunk(self) -> None:
         """Go to the next chunk in reading order."""

@@ -5,6 +5,7 @@ file is read, and its Markdown drawn, in the reading thread.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -26,6 +27,7 @@ from tui.formatting.findings import place_of
 from tui.formatting.lines import Line, cut
 from tui.state.edit_line import line_in_sight, line_of_passage, line_of_query
 from tui.state.rows import Listed
+from tui.views.browse_family import FamilyPane
 from tui.views.browse_pictures import PicturePane
 from tui.views.context import ViewContext
 from tui.widgets.bar import Bar, Item
@@ -85,14 +87,16 @@ class Detail(Vertical):
     DEFAULT_CSS: ClassVar[str] = """
     Detail { width: 3fr; height: 1fr; }
     Detail #browse-sections { background: $panel; }
-    Detail #browse-reader, Detail #browse-picture, Detail #browse-beside { display: none; }
+    Detail #browse-reader, Detail #browse-picture, Detail #browse-beside,
+    Detail #browse-family { display: none; }
     Detail #browse-reader { width: 3fr; border-left: blank; padding-right: 1; }
     Detail #browse-reader:focus { border-left: heavy $primary; }
     .-ascii Detail #browse-reader:focus { border-left: ascii $primary; }
-    Detail #browse-picture { width: 3fr; padding: 0 1; }
+    Detail #browse-picture, Detail #browse-family { width: 3fr; padding: 0 1; }
     Detail #browse-beside { width: 1fr; }
     Detail.-text #browse-reader, Detail.-raw #browse-reader, Detail.-facts #browse-reader,
-    Detail.-picture #browse-picture, Detail.-neighbours #browse-beside { display: block; }
+    Detail.-picture #browse-picture, Detail.-family #browse-family,
+    Detail.-neighbours #browse-beside { display: block; }
     .-wide Detail #browse-beside { display: block; width: 2fr; border-left: solid $panel; }
     .-ascii .-wide Detail #browse-beside { border-left: ascii $panel; }
     .-wide Detail.-neighbours #browse-reader { display: block; }
@@ -100,7 +104,7 @@ class Detail(Vertical):
 
     @dataclass
     class Jumped(Message):
-        """A neighbour was chosen."""
+        """A neighbour was chosen, or a relative."""
 
         path: str
         line: int = 0
@@ -141,6 +145,7 @@ class Detail(Vertical):
         self.reader = TextPane(id="browse-reader")
         """Shows text, raw file and facts."""
         self.pictures = PicturePane(host)
+        self.family = FamilyPane(host)
         self.neighbours = VirtualRows(id="browse-neighbours", marking=False)
         self._head = Caption(id="browse-head")
         self._sections = Bar(id="browse-sections")
@@ -155,6 +160,7 @@ class Detail(Vertical):
         with Horizontal():
             yield self.reader
             yield self.pictures
+            yield self.family
             with Vertical(id="browse-beside"):
                 yield self._neighbours_title
                 yield self.neighbours
@@ -166,12 +172,16 @@ class Detail(Vertical):
     @property
     def parts(self) -> Sequence[Widget]:
         """The visible parts that take keys, from left to right."""
-        everything = (self.reader, self.pictures.plot, self.neighbours)
+        everything = (self.reader, *self.pictures.parts, self.family.rows, self.neighbours)
         return [part for part in everything if part.is_on_screen and part.size.area]
 
     def take_focus(self) -> None:
         """Let the keys go to what is shown."""
-        parts = {"picture": self.pictures.plot, "neighbours": self.neighbours}
+        parts = {
+            "picture": self.pictures.part,
+            "family": self.family.rows,
+            "neighbours": self.neighbours,
+        }
         # At once: the next key may be here already.
         self.screen.set_focus(parts.get(self.section, self.reader))
 
@@ -257,6 +267,8 @@ class Detail(Vertical):
         self.draw_sections()
         if section == "picture":
             self.pictures.show()
+        if section == "family":
+            self.family.show()
         if section == "neighbours":
             self._ask_neighbours()
         else:
@@ -317,6 +329,7 @@ class Detail(Vertical):
         self.about = self._about_resource = None
         self._head.show([])
         self._show_neighbours(NO_FILE, ())
+        self.family.point_at("", is_seen=self.section == "family")
         self.post_message(self.Shown())
 
     def _draw_nothing(self) -> None:
@@ -363,6 +376,7 @@ class Detail(Vertical):
                 group="markdown",
             )
         self.pictures.point_at(about.path)
+        self.family.point_at(about.path, is_seen=self.section == "family")
         self.pictures.narrow_to(None)
         if self.section == "neighbours":
             self._ask_neighbours()
@@ -434,6 +448,7 @@ class Detail(Vertical):
     def store_changed(self) -> None:
         """Read everything again."""
         self._neighbours_of = NO_FILE
+        self.family.store_changed()
         self._links = None
         if self.about is not None and self._target == self._shown:
             # A rebuilt catalog may give the same number to another file.
@@ -494,6 +509,11 @@ class Detail(Vertical):
     def _highlighted(self, event: VirtualRows.Highlighted) -> None:
         event.stop()
 
+    @on(FamilyPane.Jumped)
+    def _gone_to(self, event: FamilyPane.Jumped) -> None:
+        event.stop()
+        self.post_message(self.Jumped(event.path))
+
     @on(VirtualRows.Chosen)
     def _chosen(self, event: VirtualRows.Chosen) -> None:
         event.stop()
@@ -512,6 +532,12 @@ def _prepared(
     about = store.about_file(path)
     if target.line or target.text:
         part = about.part_at(target.line, target.text)
+    if section == "facts" and not store.places.is_in_place:
+        family = None
+        # Without the catalog everything else is still worth telling.
+        with suppress(FilestoreError):
+            family = store.summaries.family(about.path)
+        return Prepared(about=about, part=part, lines=texts.fact_lines(about, family))
     return _drawn(about, part, section, width, ascii_only=ascii_only)
 
 

@@ -12,21 +12,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.events import Resize
 from textual.message import Message
+from textual.widget import Widget
 
 from filestore import FilestoreError
 from tui.formatting import pictures as texts
 from tui.formatting.chunks import error_lines
 from tui.formatting.lines import Line, line
+from tui.formatting.summaries import drawing_lines, drawing_title
 from tui.views.context import ViewContext
 from tui.widgets.caption import Caption
 from tui.widgets.plot import Plot
+from tui.widgets.text import TextPane
 from tui.workers import Handlers, Job
 
 if TYPE_CHECKING:
-    from filestore.browse import Histogram, ResourceRow, VectorMap
+    from filestore.browse import Drawing, Histogram, ResourceRow, VectorMap
 
-KINDS: Final = ("map", "sizes", "similarities", "drift")
+KINDS: Final = ("map", "sizes", "similarities", "drift", "tree")
 MOST_POINTS: Final = 20_000
 MOST_COMPARED: Final = 1_000
 LEGEND_LINES: Final = 4
@@ -39,7 +43,12 @@ _JOBS: Final[dict[str, Job]] = {
 class PicturePane(Vertical):
     """One picture, with a title above and a legend below."""
 
-    DEFAULT_CSS: ClassVar[str] = "PicturePane Plot { height: 1fr; }"
+    DEFAULT_CSS: ClassVar[str] = """
+    PicturePane Plot { height: 1fr; }
+    PicturePane TextPane { height: 1fr; display: none; }
+    PicturePane.-tree Plot { display: none; }
+    PicturePane.-tree TextPane { display: block; }
+    """
 
     @dataclass
     class Pointed(Message):
@@ -55,6 +64,8 @@ class PicturePane(Vertical):
         """All of the store, for the picture of drift."""
         self._resource: str | None = None
         """The one that sizes are shown of; None for those of the whole store."""
+        self._tree_of: str | None = None
+        """The resource whose tree is drawn; None for none."""
         self._data: dict[str, Any] = {}
         self._errors: dict[str, FilestoreError] = {}
         self._at = ""
@@ -66,6 +77,8 @@ class PicturePane(Vertical):
         """The version of the findings, and the points that had drifted then."""
 
         self.plot = Plot(self._draw, id="browse-plot")
+        self.reader = TextPane(id="browse-drawing")
+        """Shows the tree of summaries, which may be longer than the screen."""
         self._title_caption = Caption(id="browse-picture-title")
         self._legend_caption = Caption(id="browse-legend", most=LEGEND_LINES)
         self._pointed_caption = Caption(id="browse-pointed")
@@ -74,6 +87,7 @@ class PicturePane(Vertical):
         """What it shows, the picture, what the colours mean, what is pointed at."""
         yield self._title_caption
         yield self.plot
+        yield self.reader
         yield self._legend_caption
         yield self._pointed_caption
 
@@ -81,7 +95,10 @@ class PicturePane(Vertical):
 
     def show(self) -> None:
         """Show the chosen picture, once its data are there."""
+        self.set_class(self.kind == "tree", "-tree")
         job = self._job()
+        if self.kind == "tree" and self.kind not in self._data and self.kind not in self._errors:
+            self._ask_tree()
         if job is not None and self.kind not in self._data and self.kind not in self._errors:
             self._host.task_manager.ask(
                 job,
@@ -94,6 +111,31 @@ class PicturePane(Vertical):
                 title=texts.TITLES[self.kind],
             )
         self._redraw()
+
+    def _ask_tree(self) -> None:
+        """Read the tree of the resource under the cursor; without one there is none to draw."""
+        name = self._tree_of
+        if name is not None:
+            self._host.task_manager.read(
+                lambda store: store.summaries.drawing(name),
+                self._take_tree,
+                group="picture tree",
+                failed=partial(self._failed, "tree"),
+            )
+
+    def _take_tree(self, drawing: "Drawing") -> None:
+        if drawing.resource == self._tree_of:
+            self._data["tree"] = drawing
+            self._redraw()
+
+    def draw_tree_of(self, resource: str | None) -> None:
+        """Show the tree of another resource: the one that the cursor is on or below."""
+        if resource != self._tree_of:
+            self._tree_of = resource
+            self._data.pop("tree", None)
+            self._errors.pop("tree", None)
+            if self.kind == "tree" and self.is_seen:
+                self.show()
 
     def _job(self) -> Job | None:
         if self.kind == "sizes":
@@ -144,6 +186,16 @@ class PicturePane(Vertical):
             self.show()
 
     @property
+    def part(self) -> Widget:
+        """What takes the keys."""
+        return self.reader if self.kind == "tree" else self.plot
+
+    @property
+    def parts(self) -> Sequence[Widget]:
+        """All that may."""
+        return self.plot, self.reader
+
+    @property
     def is_seen(self) -> bool:
         """Whether the picture is on the screen."""
         return self.display and bool(self.size)
@@ -168,16 +220,22 @@ class PicturePane(Vertical):
         self._legend_caption.show(self._legend())
         if self.kind != "map":
             self._pointed_caption.show([])
+        if self.kind == "tree":
+            self._draw_tree()
         self.plot.draw_again()
 
     def _title(self) -> list[Line]:
         if self.kind in self._errors:
             return error_lines(self._errors[self.kind])
+        if self.kind == "tree" and self._tree_of is None:
+            return [line("tree of summaries: put the cursor on a resource", "title")]
         if self.kind == "drift":
             return [line("drift by resource, as far as it is known", "title")]
         data = self._data.get(self.kind)
         if data is None:
             return [line(f"{texts.TITLES[self.kind]}: working …", "quiet")]
+        if self.kind == "tree":
+            return drawing_title(data)
         resource = self._resource if self.kind == "sizes" else None
         if self.kind == "map":
             title = texts.map_title(
@@ -228,6 +286,17 @@ class PicturePane(Vertical):
             height=height,
             ascii_only=self._ascii,
         )
+
+    def _draw_tree(self) -> None:
+        found: Drawing | None = self._data.get("tree")
+        width = self.reader.text_width or max(self.size.width - 3, 20)
+        lines = [] if found is None else drawing_lines(found, width=width, ascii_only=self._ascii)
+        self.reader.show(lines, key=f"tree {self._tree_of}")
+
+    @on(Resize)
+    def _resized(self) -> None:
+        if self.kind == "tree":
+            self.call_after_refresh(self._draw_tree)
 
     def _draw_map(self, width: int, height: int) -> Sequence[Line]:
         found: VectorMap | None = self._data.get("map")

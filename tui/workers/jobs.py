@@ -39,6 +39,15 @@ def _add(store: InspectedStore, reporter: Any, *, paths: Sequence[str]) -> "AddR
     return report
 
 
+def _enriching(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The same of one that takes resources first."""
+
+    def do(store: InspectedStore, reporter: Any, *, resources: Sequence[str], **given: Any) -> Any:
+        return method(store, *resources, **given, on_progress=reporter.progress)
+
+    return do
+
+
 JOBS: Final[dict[str, Callable[..., Any]]] = {
     "search": lambda store, _, **given: store.search(**given),
     "neighbours": lambda store, _, **given: store.explorer.neighbours(**given),
@@ -46,6 +55,7 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
     "vector_map": lambda store, _, **given: store.explorer.vector_map(**given),
     "sizes": lambda store, _, **given: store.explorer.sizes(**given),
     "similarities": lambda store, _, **given: store.explorer.similarities(**given),
+    "plan_enrich": _enriching(InspectedStore.plan_enrich),
     "status": lambda store, _: store.status(),
     "verify": lambda store, reporter, **given: store.verify(
         **given, on_progress=reporter.progress, on_found=reporter.found
@@ -56,12 +66,14 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
     "undo": _reporting(InspectedStore.undo),
     "redo": _reporting(InspectedStore.redo),
     "add": _add,
+    "enrich": _enriching(InspectedStore.enrich),
 }
 """Questions:
 - ``search(query, k, mode, source, syntax)``: `Answer`
 - ``neighbours(path, count, now, part)``: tuple of `Neighbour`
 - ``links(path)``: `Links`
 - ``vector_map(most)``: `VectorMap`; ``sizes(resource)``, ``similarities(most)``: `Histogram`
+- ``plan_enrich(resources, questions, summaries, refresh)``: `EnrichPlan`
 Work:
 - ``status()``: `Status`; ``verify(level)``: `Checked`, reporting findings and progress
 - ``sync(full, forget_missing)``: `SyncReport`
@@ -69,4 +81,5 @@ Work:
 - ``apply(plan)``: `RepairReport`
 - ``undo(identifier)``, ``redo(identifier)``: `UndoResult` or None
 - ``add(paths)``: `AddReport`
+- ``enrich(resources, questions, summaries, refresh)``: `EnrichReport`
 """

@@ -1,0 +1,287 @@
+"""Lines for summaries: rows of their tree, what one was made from, a picture of it. Pure.
+
+One rule: what is out of date says so with a sign and a word, never by colour alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from filestore.browse import shown_path
+from tui.formatting.findings import SEVERITY, place_of
+from tui.formatting.lines import Line, Role, Span, count, cut, line, one_line, span
+
+if TYPE_CHECKING:
+    from filestore.browse import About, Drawing, Family, StorePath, SummarisedResource, Tree
+    from filestore.browse import TreeNode as Node
+
+MOST_LISTED: Final = 40
+"""Children of one summary that are listed among its facts; the rest is counted."""
+NO_TREE: Final = "no summary was made from it"
+_STALE: Final[tuple[str, Role]] = (f"{SEVERITY['W'][0]} stale", SEVERITY["W"][2])
+_STATES: Final[Mapping[str, tuple[str, Role]]] = {
+    "fresh": ("", "text"),
+    "changed": ("~ changed", "warning"),
+    "gone": ("x gone", "error"),
+}
+"""A sign, a word and a role for a child; a fresh one needs none."""
+_BAR: Final = 12
+_DEEPEST: Final = 12
+"""Levels that are drawn with an indent of their own."""
+_TITLE_WIDTH: Final = 16
+"""Cells of a title at least, however little room there is."""
+
+
+# Rows of the tree
+
+
+def resource_row(row: "SummarisedResource", *, is_open: bool, ascii_only: bool = False) -> Line:
+    """A resource above the roots of its tree."""
+    stale = (Span(f"  {SEVERITY['W'][0]} {row.stale:,} stale", "warning"),) if row.stale else ()
+    return (
+        Span(_arrow(is_open=is_open, ascii_only=ascii_only), "quiet"),
+        span(shown_path(row.resource) or "(no resource)", "title"),
+        Span(f"  {_summaries(row.summaries)}", "quiet"),
+        *stale,
+    )
+
+
+def node_row(
+    node: "Node",
+    title: str,
+    tree: "Tree",
+    *,
+    depth: int,
+    above: str = "",
+    is_open: bool = False,
+    is_circle: bool = False,
+    ascii_only: bool = False,
+) -> Line:
+    """A summary, or a text, below what was made from it.
+
+    Args:
+        node: What the tree says of it.
+        title: What it is called; "" where that is not known.
+        tree: Of the store.
+        depth: How many rows stand above it.
+        above: The title of the summary above it.
+        is_open: Whether what it was made from stands below it.
+        is_circle: Whether it is one of those above it, and so is not opened again.
+        ascii_only: Whether the screen shows no more than ASCII.
+    """
+    sign = "  "
+    if node.children and not is_circle:
+        sign = _arrow(is_open=is_open, ascii_only=ascii_only)
+    parts = [Span(f"{'  ' * min(depth, _DEEPEST)}{sign}", "quiet"), *state_spans(node)]
+    if is_circle:
+        parts.append(Span("o is above already  ", "warning"))
+    if node.is_summary:
+        parts.append(Span(f"L{node.level} ", "quiet"))
+    named = short_title(title, above) or place_of(node.path, tree)
+    parts.append(span(named, "title" if node.is_summary else "text"))
+    if node.is_summary:
+        parts.append(Span(f"  {_made_from(node.children)}", "quiet"))
+    elif title:
+        parts.append(span(f"  {place_of(node.path, tree)}", "quiet"))
+    return tuple(parts)
+
+
+def state_spans(node: "Node") -> list[Span]:
+    """What is the matter with a node, before its name: a narrow screen cuts the end of a row."""
+    words, role = _STATES[node.state]
+    found = [Span(f"{words}  ", role)] if words else []
+    if node.why:
+        found.append(Span(f"{_STALE[0]}  ", _STALE[1]))
+    return found
+
+
+def short_title(title: str, above: str) -> str:
+    """A title without what the one above begins with, too."""
+    shared = above.partition(": ")[0]
+    return title.removeprefix(f"{shared}: ") if shared else title
+
+
+def _arrow(*, is_open: bool, ascii_only: bool) -> str:
+    if ascii_only:
+        return "- " if is_open else "+ "
+    return "▾ " if is_open else "▸ "
+
+
+def _made_from(children: int) -> str:
+    return "1 child" if children == 1 else f"{children:,} children"
+
+
+def _summaries(number: int) -> str:
+    return "1 summary" if number == 1 else f"{number:,} summaries"
+
+
+def count_line(*, resources: int, summaries: int, stale: int, filtered: str = "") -> Line:
+    """Below the tree: how much there is of it."""
+    if filtered:
+        return (
+            span(f"{_summaries(summaries)} for ", "quiet"),
+            span(cut(filtered, 40), "match"),
+            Span("  escape shows all", "quiet"),
+        )
+    found = [Span(f"{_summaries(summaries)} of {count(resources, 'resource')}", "quiet")]
+    if stale:
+        found += [Span(f"  {SEVERITY['W'][0]} {stale:,} stale", "warning"), Span(" R", "key")]
+        found.append(Span(" refreshes", "quiet"))
+    return tuple(found)
+
+
+def nothing_lines(*, in_place: bool) -> list[Line]:
+    """In place of a tree where there is none."""
+    lines = [line("No summaries yet.", "title"), ()]
+    if in_place:
+        return [*lines, line("None are made where documents are indexed in place.", "quiet")]
+    return [
+        *lines,
+        (Span("M ", "key"), Span("makes some of the resource under the cursor.", "quiet")),
+        (Span("S ", "key"), Span("returns to the files.", "quiet")),
+    ]
+
+
+# Of one file
+
+
+def family_lines(family: "Family | None") -> list[Line]:
+    """Above the list of what is above and below a file."""
+    if family is None:
+        return [line(NO_TREE, "quiet")]
+    node = family.node
+    what = f"level {node.level} · made from {_made_from(node.children)}" if node.is_summary else ""
+    lines: list[Line] = [(Span("Tree", "title"), Span(f"  {what or 'a text'}", "quiet"))]
+    if node.why:
+        lines.append((Span(f"{_STALE[0]}: ", _STALE[1]), span(node.why)))
+    return lines
+
+
+def family_rows(family: "Family", tree: "Tree") -> "list[tuple[StorePath, Line]]":
+    """The summaries above a file, the highest first, itself, and its children."""
+    above = [*reversed(family.above)]
+    rows: list[tuple[StorePath, Line]] = []
+    own = family.titles.get(family.path, "")
+    for node in above:
+        title = family.titles.get(node.path, "")
+        rows.append((node.path, (Span("^ ", "note"), *node_row(node, title, tree, depth=0)[1:])))
+    mark = (Span("* ", "mark"), *node_row(family.node, own, tree, depth=0)[1:])
+    rows.append((family.path, mark))
+    for node in family.children:
+        title = family.titles.get(node.path, "")
+        row = node_row(node, title, tree, depth=0, above=own)
+        rows.append((node.path, (Span("  - ", "quiet"), *row[1:])))
+    return rows
+
+
+def question_lines(about: "About") -> list[Line]:
+    """The questions that a file answers, each with who wrote it."""
+    own = set(about.own_questions)
+    lines: list[Line] = []
+    for number, question in enumerate(about.questions, start=1):
+        found = [Span(f"{number:>3}. ", "quiet"), span(question)]
+        if question in own:
+            found.append(Span("  a person's own", "note"))
+        elif about.questions_stale:
+            found.append(Span(f"  generated, {_STALE[0]}: its text changed", "warning"))
+        else:
+            found.append(Span("  generated", "quiet"))
+        lines.append(tuple(found))
+    return lines
+
+
+def relations(about: "About", family: "Family | None") -> list[tuple[str, list[Line]]]:
+    """What a file was made from, and what was made from it, each part with its title."""
+    if family is None:
+        named = [line(f"  {shown_path(child.path)}") for child in about.children[:MOST_LISTED]]
+        return [("Made from", named + _more(about.children))]
+    return [
+        (title, [_named(node, family) for node in nodes[:MOST_LISTED]] + _more(nodes))
+        for title, nodes in (
+            ("Made from", family.children),
+            ("Summaries made from it", family.above),
+        )
+    ]
+
+
+def _named(node: "Node", family: "Family") -> Line:
+    title = family.titles.get(node.path, "")
+    about = (span(f"  {cut(title, 60)}", "quiet"),) if title else ()
+    return (Span("  "), *state_spans(node), span(shown_path(node.path)), *about)
+
+
+def _more(all_of_them: Sequence[object]) -> list[Line]:
+    hidden = len(all_of_them) - MOST_LISTED
+    return [line(f"  … {hidden:,} more", "quiet")] if hidden > 0 else []
+
+
+# The picture
+
+
+def drawing_title(drawing: "Drawing") -> list[Line]:
+    """Above the picture of a tree: whose it is, how high, how much of it is out of date."""
+    name = shown_path(drawing.resource) or "(no resource)"
+    if not drawing.summaries:
+        return [line(f"tree of summaries: {name} has none", "title")]
+    levels = len(drawing.levels)
+    first: Line = (
+        span(f"tree of summaries: {name}", "title"),
+        Span(f"  {_summaries(drawing.summaries)}, {count(levels, 'level')}", "quiet"),
+        *((Span(f"  {SEVERITY['W'][0]} {drawing.stale:,} stale", "warning"),)
+          if drawing.stale else ()),
+    )  # fmt: skip
+    sizes = " · ".join(f"level {at}: {n:,}" for at, n in enumerate(drawing.levels, start=1))
+    return [first, line(sizes, "quiet")]
+
+
+def drawing_lines(drawing: "Drawing", *, width: int, ascii_only: bool = False) -> list[Line]:
+    """A tree from its roots down, a summary a line: its branch, how many texts, its title.
+
+    Args:
+        drawing: The tree.
+        width: Of the screen.
+        ascii_only: Whether the screen shows no more than ASCII.
+    """
+    largest = max((branch.texts for branch in drawing.branches), default=1)
+    titles: list[str] = []
+    lines: list[Line] = []
+    bar = _BAR if width >= 60 else _BAR // 2
+    for branch in drawing.branches:
+        depth = len(branch.rails)
+        del titles[depth - 1 :]
+        above = titles[-1] if titles else ""
+        titles.append(branch.title)
+        lead = _lead(branch.rails, ascii_only=ascii_only)
+        size = _bar(branch.texts, branch.changed, largest, bar, ascii_only=ascii_only)
+        number = Span(f" {branch.texts:>{len(f'{largest:,}')},}  ", "quiet")
+        fixed = len(lead) + bar + len(number.text)
+        state = state_spans(branch.node)
+        room = max(_TITLE_WIDTH, width - fixed - sum(len(one.text) for one in state))
+        named = short_title(one_line(branch.title), above) or shown_path(branch.node.path)
+        role: Role = "warning" if branch.node.why else "text"
+        lines.append((Span(lead, "quiet"), *size, number, *state, span(cut(named, room), role)))
+    hidden = drawing.summaries - len(drawing.branches)
+    if hidden > 0:
+        lines.append(line(f"… and {_summaries(hidden)} more", "quiet"))
+    return lines
+
+
+def _lead(rails: Sequence[bool], *, ascii_only: bool) -> str:
+    """The branches that lead to a line."""
+    shown = rails[1:][-_DEEPEST:]
+    if not shown:
+        return ""
+    through, last = ("|  ", "`- ") if ascii_only else ("│  ", "└─ ")
+    more = "|- " if ascii_only else "├─ "
+    lead = "".join(through if one else "   " for one in shown[:-1])
+    return lead + (more if shown[-1] else last)
+
+
+def _bar(texts: int, changed: int, largest: int, width: int, *, ascii_only: bool) -> list[Span]:
+    """How many texts are below, and of these how many are not as they were read."""
+    length = max(1, round(width * texts / max(largest, 1))) if texts else 0
+    worn = min(length, max(1, round(length * changed / texts))) if changed else 0
+    full, open_, none = ("#", "~", " ") if ascii_only else ("█", "░", " ")
+    found = [Span(full * (length - worn), "note")] if length > worn else []
+    if worn:
+        found.append(Span(open_ * worn, "warning"))
+    return [*found, Span(none * (width - length))]

@@ -1,0 +1,105 @@
+"""What is above and below one file in the tree of summaries, to be gone to.
+
+Read when it is seen. One rule: the newest file wins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+
+from filestore import FilestoreError
+from tui.formatting import summaries as texts
+from tui.formatting.chunks import error_lines
+from tui.formatting.lines import Line
+from tui.state.rows import Listed
+from tui.views.context import ViewContext
+from tui.widgets.caption import Caption
+from tui.widgets.rows import VirtualRows
+
+if TYPE_CHECKING:
+    from filestore.browse import Family
+
+
+class FamilyPane(Vertical):
+    """Why it is out of date, and a list: summaries above, the file itself, its children."""
+
+    DEFAULT_CSS: ClassVar[str] = "FamilyPane VirtualRows { height: 1fr; }"
+
+    @dataclass
+    class Jumped(Message):
+        """A person goes to a file of the list."""
+
+        path: str
+
+    def __init__(self, host: ViewContext) -> None:
+        super().__init__(id="browse-family")
+        self._host = host
+        self._path = ""
+        self._shown: str | None = None
+        """The file that is listed, or asked for."""
+        self.rows = VirtualRows(id="browse-family-rows", marking=False)
+        self._caption = Caption(id="browse-family-title", most=4)
+
+    def compose(self) -> ComposeResult:
+        """What is the matter, and the list."""
+        yield self._caption
+        yield self.rows
+
+    def point_at(self, path: str, *, is_seen: bool) -> None:
+        """Show this file's family, at once where it is seen; "" for none."""
+        self._path = path
+        if is_seen:
+            self.show()
+
+    def show(self) -> None:
+        """Read what is to be shown, unless it is."""
+        path = self._path
+        if path == self._shown:
+            return
+        self._shown = path
+        if not path:
+            self._draw((), None)
+            return
+        self._host.task_manager.read(
+            lambda store: store.summaries.family(path),
+            lambda found: self._take(path, found),
+            group="family",
+            failed=lambda error: self._fail(path, error),
+            urgent=True,
+        )
+
+    def store_changed(self) -> None:
+        """Read it again when it is shown next."""
+        self._shown = None
+
+    def _take(self, path: str, family: "Family | None") -> None:
+        if path == self._path:
+            self._draw(texts.family_lines(family), family)
+
+    def _fail(self, path: str, error: FilestoreError) -> None:
+        if path == self._path:
+            self._shown = None
+            self._draw(error_lines(error), None)
+
+    def _draw(self, lines: Sequence[Line], family: "Family | None") -> None:
+        self._caption.show(lines)
+        if family is None:
+            self.rows.show(Listed())
+            return
+        listed = texts.family_rows(family, self._host.findings.tree)
+        self.rows.show(Listed(listed), at=family.path)
+
+    @on(VirtualRows.Highlighted)
+    def _highlighted(self, event: VirtualRows.Highlighted) -> None:
+        event.stop()
+
+    @on(VirtualRows.Chosen)
+    def _chosen(self, event: VirtualRows.Chosen) -> None:
+        event.stop()
+        if str(event.key) != self._path:
+            self.post_message(self.Jumped(str(event.key)))
