@@ -15,6 +15,8 @@ from filestore.chunks.observation import DOCUMENT
 from filestore.core.paths import SUMMARIES, ChunkPath
 
 _ORIGINAL: Final = "original:"
+_QUESTIONS: Final = "questions"
+"""The kind of a file of questions for a document in place: each is a text, as a section is."""
 _FILES: Final = (
     f"SELECT {FILE_COLUMNS}, checksum, data FROM files"
     " LEFT JOIN contents ON contents.file = files.id ORDER BY id"
@@ -301,23 +303,25 @@ def texts_of_files(catalog: Catalog, files: Sequence[int]) -> list[int]:
 
 def text_ids(catalog: Catalog) -> list[int]:
     """The full-text ids of all searchable texts, ascending; a chunk file is one text."""
+    if catalog.meta(CHUNKER) is None:
+        return sorted(catalog.indexed_ids())
     parts = catalog.rows(
         "SELECT file, part FROM parts JOIN files ON files.id = file"
-        " WHERE part > 0 AND state = '' AND kind = ?",
-        (DOCUMENT,),
+        " WHERE state = '' AND (part = 0 OR kind IN (?, ?))",
+        (DOCUMENT, _QUESTIONS),
     )
-    return sorted([*catalog.indexed_ids(), *(text_id(file, part) for file, part in parts)])
+    return sorted(text_id(file, part) for file, part in parts)
 
 
 def count_of_texts(catalog: Catalog, files: int) -> int:
-    """How many texts so many searchable files are: of a document each section, else a file."""
+    """How many texts so many searchable files are: in place sections and questions, else files."""
     if catalog.meta(CHUNKER) is None:
         # No document was ever cut for it.
         return files
     ((others,),) = catalog.rows(
         "SELECT count(*) FROM files JOIN parts ON parts.file = files.id"
         " WHERE path BETWEEN ? AND ? AND part > 0 AND kind <> ?",
-        (f"{SUMMARIES}/".encode(), f"{SUMMARIES}0".encode(), DOCUMENT),
+        (f"{SUMMARIES}/".encode(), f"{SUMMARIES}0".encode(), _QUESTIONS),
     )
     return catalog.count("parts") - int(others)
 

@@ -21,12 +21,13 @@ _IN_STEP: Final = (
 _IS_THERE: Final = (
     "EXISTS (SELECT 1 FROM files AS child WHERE child.path = children.path AND child.state = '')"
 )
+_OF_SUMMARIES: Final = "children.file = files.id AND files.kind <> 'questions'"
 _COLUMNS: Final = f"SELECT files.path, children.path, children.key, {_IN_STEP}, {_IS_THERE}"
 _CHILDREN: Final = (
-    f"{_COLUMNS} FROM children CROSS JOIN files ON files.id = children.file WHERE files.state = ''"
+    f"{_COLUMNS} FROM children CROSS JOIN files ON {_OF_SUMMARIES} WHERE files.state = ''"
 )
 _BY_SUMMARY: Final = (
-    f"{_COLUMNS} FROM files CROSS JOIN children ON children.file = files.id WHERE files.state = ''"
+    f"{_COLUMNS} FROM files CROSS JOIN children ON {_OF_SUMMARIES} WHERE files.state = ''"
 )
 """The tables the other way round: what comes first is looked through first."""
 _STALE: Final = (
@@ -49,7 +50,7 @@ _LACKS_TEXTS: Final = (
 )
 """A text that moved is in a summary under its key alone, which takes longer to see."""
 _PARENTS: Final = (
-    "SELECT children.path, files.path FROM children CROSS JOIN files ON files.id = children.file"
+    f"SELECT children.path, files.path FROM children CROSS JOIN files ON {_OF_SUMMARIES}"
     " WHERE files.state = '' AND children.path"
 )
 
@@ -121,6 +122,16 @@ class Ancestors:
             found |= new
             rest += new
         return found - {path}
+
+
+def questions_out_of_step(catalog: Catalog) -> list[tuple[ChunkPath, int]]:
+    """The files of questions for documents in place, and for how many texts that are not there."""
+    found = catalog.connection.execute(
+        "SELECT files.path, count(*) FROM files CROSS JOIN children ON children.file = files.id"
+        f" WHERE files.state = '' AND files.kind = 'questions' AND NOT {_IN_STEP}"
+        " GROUP BY files.id ORDER BY 1"
+    )
+    return [(decode_path(path), count) for path, count in found]
 
 
 def _summaries_among(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChunkPath]:
@@ -242,9 +253,10 @@ def texts_in_none(catalog: Catalog) -> dict[str, int]:
         " JOIN parts ON parts.file = files.id"
         " JOIN vectors ON vectors.id = parts.vector"
         " WHERE files.state = '' AND files.resource IN"
-        " (SELECT files.resource FROM files JOIN children ON children.file = files.id)"
+        f" (SELECT files.resource FROM files JOIN children ON {_OF_SUMMARIES})"
         " AND (parts.part = 0 AND files.kind = 'chunk' OR files.kind = 'document')"
-        " AND vectors.key NOT IN (SELECT key FROM children) GROUP BY files.resource"
+        " AND vectors.key NOT IN"
+        f" (SELECT key FROM children JOIN files ON {_OF_SUMMARIES}) GROUP BY files.resource"
     )
     return dict(found.fetchall())
 

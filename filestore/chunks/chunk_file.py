@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Final, TypedDict, Unpack
+from typing import Final, Protocol, TypedDict, Unpack
 
 from filestore.chunks import order_key
 from filestore.chunks.frontmatter import (
@@ -57,7 +57,7 @@ __all__ = [
     "update",
 ]
 
-KINDS: Final = ("chunk", "summary")
+KINDS: Final = ("chunk", "summary", "questions")
 
 OUR_KEYS: Final = (
     "source",
@@ -82,7 +82,7 @@ _NUMBERED_NAME: Final = re.compile(r"(chunk|summary)([0-9]{1,18})(?:-[^/]*)?\.md
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _FLAT_STEM_LENGTH: Final = 13
 _INSERTED_TAG_LENGTH: Final = 4
-_MARK_DIGITS: Final = 12
+MARK_DIGITS: Final = 12
 
 
 class InvalidMetadata(FilestoreError, ValueError):
@@ -164,7 +164,7 @@ class Chunk:
 
     source: str | None
     kind: str | None
-    """``chunk`` or ``summary``; None leaves it to the name, see `kind_of_name`."""
+    """``chunk``, ``summary``, ``questions``; None leaves it to the name, see `kind_of_name`."""
     order: str | None
     """A key of `filestore.chunks.order_key`; None leaves it to the number in the name."""
     overlap: int
@@ -321,10 +321,22 @@ def hand_edited(chunk: Chunk) -> bool:
 
 def text_mark(text: str) -> str:
     """A text in 12 hex digits: enough to tell the few texts of one file from each other."""
-    return hashing.embedding_key(text).hex()[:_MARK_DIGITS]
+    return hashing.embedding_key(text).hex()[:MARK_DIGITS]
 
 
-def own_questions(chunk: Chunk) -> tuple[str, ...]:
+class HasQuestions(Protocol):
+    """Whatever questions are made for."""
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """Those that are there."""
+
+    @property
+    def questions_origin(self) -> QuestionsOrigin | None:
+        """Which were generated, and from what."""
+
+
+def own_questions(chunk: HasQuestions) -> tuple[str, ...]:
     """The questions that a person wrote or changed."""
     made = chunk.questions_origin.made if chunk.questions_origin else ()
     return tuple(one for one in chunk.questions if text_mark(one) not in made)
@@ -347,9 +359,10 @@ def embed_text(headings: Iterable[str], body: str) -> str:
 def texts(chunk: Chunk) -> tuple[str, ...]:
     """The texts that are embedded.
 
-    Of a chunk file part 0 is headings and body, part n question n; of a document each section.
+    Of a chunk file part 0 is headings and body, part n question n; of a document each section, of a
+    file of questions each of them.
     """
-    if chunk.sections:
+    if chunk.sections or chunk.kind == "questions":
         return tuple(section_text(chunk, section) for section in chunk.sections)
     return (embed_text(chunk.headings, chunk.body), *chunk.questions)
 

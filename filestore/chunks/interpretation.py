@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from filestore.chunks import chunk_file
+from filestore.chunks import chunk_file, questions_file
 from filestore.chunks.frontmatter import MalformedFrontmatter
 from filestore.chunks.observation import UNMERGED, Observation
 from filestore.core.hashing import embedding_key
@@ -25,7 +25,7 @@ def exclude(seen: Observation) -> None:
 def interpret_chunk(seen: Observation) -> None:
     """Fill in what the bytes of a chunk file mean."""
     try:
-        chunk = chunk_file.parse(seen.data)
+        chunk = questions_file.read(seen.data)
     except MalformedFrontmatter as error:
         seen.line, seen.column = error.line, error.column
         refuse(seen, "malformed-frontmatter", error.message, _conflict_in_head(seen.data))

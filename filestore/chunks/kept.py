@@ -2,7 +2,7 @@
 
 import contextlib
 
-from filestore.chunks import chunk_file, document
+from filestore.chunks import chunk_file, document, questions_file
 from filestore.chunks.chunk_file import Chunk
 from filestore.chunks.interpretation import interpret_chunk
 from filestore.chunks.observation import DOCUMENT, Observation
@@ -17,7 +17,7 @@ def read(data: bytes) -> Chunk:
     """
     if document.is_document(data):
         return document.as_chunk(document.decode(data))
-    return chunk_file.parse(data)
+    return questions_file.read(data)
 
 
 def interpret(seen: Observation) -> None:

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import ClassVar, Final
 
-from filestore.chunks import resource_record
+from filestore.chunks import questions_file, resource_record
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES, conflict_lines, interpret_chunk, refuse
 from filestore.chunks.observation import RECORD, Observation
 from filestore.config.layout import RECORD_NAME
@@ -105,6 +105,8 @@ class ChunkFiles(Layout):
         """Fill in what the bytes of a record or a chunk file mean."""
         if not self.is_record(name):
             interpret_chunk(seen)
+            if seen.chunk is not None and seen.chunk.kind == questions_file.KIND:
+                self._judge_questions(seen, name)
             return
         try:
             seen.record = resource_record.parse(seen.data)
@@ -114,6 +116,11 @@ class ChunkFiles(Layout):
             refuse(seen, "record-invalid", error.message, conflict_lines(seen.data))
             if seen.state == "conflict-markers":
                 seen.detail += _EITHER_SIDE
+
+    def _judge_questions(self, seen: Observation, name: str) -> None:
+        """Questions stand in the chunk files themselves."""
+        del name
+        _refuse_kind(seen)
 
     def settle(self, seen: Observation) -> None:
         """Nothing is ever pending: these files are small."""
@@ -137,9 +144,20 @@ class MadeFiles(ChunkFiles):
         del name
         return False
 
+    def _judge_questions(self, seen: Observation, name: str) -> None:
+        """One file of a document has them."""
+        if name != questions_file.NAME:
+            _refuse_kind(seen)
+
     def resource(self, path: ChunkPath) -> str:
         """The document."""
         return shown_name(made_of(path))
+
+
+def _refuse_kind(seen: Observation) -> None:
+    """Say that a file has questions alone where it cannot."""
+    refuse(seen, "invalid-metadata", '\'kind\' must be "chunk" or "summary"', None)
+    seen.chunk, seen.texts, seen.keys = None, (), ()
 
 
 def shown_name(path: ChunkPath) -> str:

@@ -7,13 +7,14 @@ against it when a file is written. One rule: a text stands for all files that ha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import FileRow, summaries
 from filestore.chunks import chunk_file
 from filestore.chunks.chunk_file import Chunk
 from filestore.chunks.observation import INDEXED
+from filestore.chunks.questions_file import Block
 from filestore.core.paths import TOP, ChunkPath, folder_of
 from filestore.enrich.tree import Leaf, Present
 from filestore.sidecar.snapshot import StoreSnapshot
@@ -40,6 +41,25 @@ class ChunkFile:
     def text(self) -> str:
         """What is embedded of it, questions aside."""
         return chunk_file.embed_text(self.chunk.headings, self.chunk.body)
+
+
+@dataclass(slots=True, kw_only=True)
+class SectionText(ChunkFile):
+    """A section of a document in place, as if it were a chunk file with its questions."""
+
+    key: bytes
+    """The embedding key of its text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionsFile:
+    """The questions for the sections of a document in place, as they were indexed last."""
+
+    path: ChunkPath
+    data: bytes | None = None
+    """None where there are none."""
+    blocks: Mapping[bytes, Block] = field(default_factory=dict)
+    """By the key of what they were made from, as they stand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +91,13 @@ class Material:
     """Theirs, ``(n, dim) float32, rows of length 1``."""
     without_vector: int
     present: tuple[Present, ...]
+    sections: Sequence[SectionText] = ()
+    """Of a document in place, each text once."""
+    questions: QuestionsFile | None = None
+    """Where their questions stand; None for chunk files, which have their own, and where it cannot
+    be read."""
+    unread: tuple[ChunkPath, ...] = ()
+    """Files that cannot be read, and so stay as they are."""
 
 
 STORE_TREE: Final = "_store"

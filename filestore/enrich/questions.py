@@ -6,7 +6,7 @@ One rule: a question that a person wrote or changed stays, and one that they del
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from filestore.chunks.chunk_file import Chunk, QuestionsOrigin, own_questions, text_mark
+from filestore.chunks.chunk_file import HasQuestions, QuestionsOrigin, own_questions, text_mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,18 +17,18 @@ class Questions:
     origin: QuestionsOrigin
 
 
-def are_stale(chunk: Chunk, text: str) -> bool:
+def are_stale(chunk: HasQuestions, text: str) -> bool:
     """Whether questions were made for it, and from another text than it has now."""
     origin = chunk.questions_origin
     return origin is not None and bool(origin.made) and origin.text != text_mark(text)
 
 
-def count_made(chunk: Chunk) -> int:
+def count_made(chunk: HasQuestions) -> int:
     """How many questions were made for it, those that a person took out included."""
     return len(chunk.questions_origin.made) if chunk.questions_origin else 0
 
 
-def merged(chunk: Chunk | None, text: str, made: Sequence[str]) -> Questions:
+def merged(chunk: HasQuestions | None, text: str, made: Sequence[str]) -> Questions:
     """A file's questions once some were generated for it.
 
     Args:

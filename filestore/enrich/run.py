@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +25,7 @@ from filestore.enrich.material import (
     STORE_TREE,
     ChunkFile,
     Material,
+    SectionText,
     Text,
     gather,
     gather_across,
@@ -100,7 +101,7 @@ class Enriching:
         )
         workshop = self._workshop(cache)
         for wave in self._waves():
-            jobs = [job for one in wave for job in self._question_jobs(one)]
+            jobs = [job for one in wave for _, job in self._question_jobs(one)]
             found.questions += len(jobs)
             self._estimate(found, workshop, [job.task for job in jobs])
             for resource in wave:
@@ -190,11 +191,15 @@ class Enriching:
         workshop: Workshop,
         writer: Writer,
     ) -> None:
-        files = {file.path: file for one in wave for file in _all_files(one.material)}
-        jobs = [job for one in wave for job in self._question_jobs(one)]
+        asked = [(one, *pair) for one in wave for pair in self._question_jobs(one)]
+        jobs = [job for _, _, job in asked]
         with _kept_on_error(workshop, jobs, "asking questions") as results:
+            answered: dict[int, dict[bytes, Sequence[str]]] = {}
             for place, made in results.items():
-                file = files[jobs[place].path]
+                resource, file, _ = asked[place]
+                if isinstance(file, SectionText):
+                    answered.setdefault(id(resource), {})[file.key] = made.lines
+                    continue
                 try:
                     data = writing.with_questions(file, made.lines)
                 except (FilestoreError, ValueError) as error:
@@ -204,6 +209,22 @@ class Enriching:
                     writer.put(file.path, data, file.data)
                     file.take(data)
                     self._asked.add(file.path)
+            for one in wave:
+                self._of_document(one, answered.get(id(one), {}), writer)
+
+    def _of_document(
+        self, resource: _Resource, answered: Mapping[bytes, Sequence[str]], writer: Writer
+    ) -> None:
+        """Write the file of a document's questions, if it is to be another."""
+        questions = resource.material.questions
+        if questions is None or self._wish.questions is None:
+            return
+        data, has_loose = documents.with_questions(resource.material, answered)
+        if has_loose:
+            self._keep(questions.path, "a person wrote a question; its text is gone")
+        if data != questions.data:
+            writer.put(questions.path, data, questions.data)
+            (self._removed if data is None else self._asked).add(questions.path)
 
     def _summaries(
         self,
@@ -300,18 +321,20 @@ class Enriching:
 
     # What is wanted
 
-    def _question_jobs(self, resource: _Resource) -> Iterator[Job]:
+    def _question_jobs(self, resource: _Resource) -> Iterator[tuple[ChunkFile, Job]]:
         """Texts that have no questions yet, or those of another text."""
         material = resource.material
-        for file in material.chunks.values():
+        for path in material.unread:
+            self._keep(path, "it cannot be read: 'filestore status' says why")
+        for file in (*material.chunks.values(), *material.sections):
             count = self._wanted_count(file)
             if count:
-                yield Job(path=file.path, task=_question_task(file, material.title, count))
+                yield file, Job(path=file.path, task=_question_task(file, material.title, count))
         for file in material.summaries.values():
             count = self._wanted_count(file)
             # A generated one gets them with its text, unless that stays.
             if count and (writing.is_a_persons(file.chunk) or file.chunk.questions_origin is None):
-                yield Job(path=file.path, task=_question_task(file, material.title, count))
+                yield file, Job(path=file.path, task=_question_task(file, material.title, count))
 
     def _wanted_count(self, file: ChunkFile) -> int:
         count = self._wish.questions
@@ -440,7 +463,8 @@ class Enriching:
         if not self._wish.refresh:
             return names
         tree = self._tree_of(snapshot)
-        stale = summary_rows.resources_of(catalog, tree.stale_paths())
+        loose = [path for path, _ in summary_rows.questions_out_of_step(catalog)]
+        stale = summary_rows.resources_of(catalog, [*tree.stale_paths(), *loose])
         stale |= summary_rows.with_stale_questions(catalog)
         stale |= summary_rows.texts_in_none(catalog).keys()
         return [name for name in names if name in stale]

@@ -23,7 +23,7 @@ from filestore.chunks.layout import Layout
 from filestore.chunks.observation import DOCUMENT
 from filestore.config.layout import Places
 from filestore.core.errors import UsageError
-from filestore.core.paths import ChunkPath, StorePath, is_made
+from filestore.core.paths import ChunkPath, StorePath
 from filestore.embed import EndpointError, ModelUnusable
 from filestore.fulltext import (
     FulltextDamaged,
@@ -44,6 +44,7 @@ from filestore.search.collapse import collapse
 from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH
+from filestore.search.leading import Leading
 from filestore.search.passage import Nearest
 from filestore.search.ranking import (
     LEXICAL_FLOOR,
@@ -103,6 +104,7 @@ class Searcher:
         self._index: VectorIndex | None = None
         self._per_file: float | None = None
         self._reader: Reader | None = None
+        self._leading: Leading | None = None
         self._sources: dict[str, str] = {}
         self._asked: dict[str, NDArray[float32]] = {}
         self._hidden: frozenset[int] = frozenset()
@@ -425,30 +427,32 @@ class Searcher:
             banned: The texts that may not.
         """
         owners = self._catalog.files_of_vectors([vector for vector, _ in nearest])
-        made = self._made({file for found in owners.values() for file, _ in found})
         own: dict[int, float] = {}
         asked: dict[int, float] = {}
-        is_in_place = self._layout.is_in_place
-        for vector, score in nearest:
-            for file, part in owners.get(vector, ()):
-                is_file = not is_in_place or file in made
-                if file in self._hidden or (part and is_file and not self._with_questions):
-                    continue
-                text = file if is_file else text_id(file, part)
-                may = (allowed is None or file in allowed) and text not in banned
-                if may and (required is None or text in required):
-                    (asked if part and is_file else own).setdefault(text, score)
-                    self._best_parts.setdefault(file, part)
+        for text, score, part in self._led(
+            [
+                (text_id(file, part) if self._layout.is_in_place else file, score, part)
+                for vector, score in nearest
+                for file, part in owners.get(vector, ())
+            ]
+        ):
+            file = file_of_text(text) if self._layout.is_in_place else text
+            if text in banned or (required is not None and text not in required):
+                continue
+            if self._may(file, allowed) and (self._with_questions or not part):
+                (asked if part else own).setdefault(text, score)
+                self._best_parts.setdefault(file, part)
         least = nearest[-1][1] if nearest else 0.0
         led = {text: with_question(own.get(text, least), score) for text, score in asked.items()}
         return self._ordered(list((own | led).items()))
 
-    def _made(self, files: set[int]) -> set[int]:
-        """Those of some files in place that are no documents: each is one text."""
+    def _led(self, scored: Sequence[tuple[int, float, int]]) -> Sequence[tuple[int, float, int]]:
+        """What some texts lead to, each with its score and the question that it answers, or 0."""
         if not self._layout.is_in_place:
-            return set()
-        paths = self._catalog.indexed_paths(list(files))
-        return {file for file, path in paths.items() if is_made(path)}
+            return scored
+        if self._leading is None:
+            self._leading = Leading(self._catalog)
+        return self._leading.led(scored)
 
     def _by_keyword(
         self, query: Query, depth: int, allowed: set[int] | None, notes: list[str]
@@ -459,9 +463,12 @@ class Searcher:
         wanted = depth + _SPARE
         while True:
             found = reader.search(query, wanted)
-            texts = self._ordered(
-                [one for one in found if self._may(file_of_text(one[0]), allowed)]
-            )
+            led = self._led([(text, score, 0) for text, score in found])
+            best: dict[int, float] = {}
+            for text, score, _ in led:
+                if self._may(file_of_text(text), allowed):
+                    best.setdefault(text, score)
+            texts = self._ordered(list(best.items()))
             if len(texts) >= depth or len(found) < wanted:
                 return texts[:depth]
             wanted *= 4

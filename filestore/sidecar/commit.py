@@ -31,7 +31,7 @@ from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD, Observation
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
-from filestore.core.paths import ChunkPath, folder_of
+from filestore.core.paths import ChunkPath, folder_of, is_made, made_of
 from filestore.core.progress import OnShare, ignore_share
 from filestore.embed.cache import EmbeddingCache
 from filestore.fs.scan import pack_folder, stat_entry
@@ -232,9 +232,9 @@ class Commit:
         chunk = look.chunk
         if chunk is None:
             return
-        children = [(child.path, child.key) for child in chunk.children]
+        children = [(child.path or made_of(look.path), child.key) for child in chunk.children]
         self._catalog.replace_children(identifier, children)
-        if self._layout.is_in_place and chunk.kind != DOCUMENT:
+        if is_made(look.path):
             # What links of documents call their targets is kept there; a summary calls none.
             return
         targets = [child.path for child in chunk.children]

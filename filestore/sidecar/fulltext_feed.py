@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from filestore.catalog import Catalog, in_batches, queries, text_id
-from filestore.chunks import kept
+from filestore.chunks import chunk_file, kept, questions_file
 from filestore.chunks.chunk_file import Chunk
 from filestore.config.layout import Places
 from filestore.core.paths import ChunkPath
@@ -36,9 +36,14 @@ the scores until its segment is merged away, and answers shall not depend on a s
 def entries(identifier: int, path: ChunkPath, chunk: Chunk) -> Iterator[Entry]:
     """What is indexed of a file.
 
-    Of a chunk file its headings as title, its body and questions as text; of a document each
-    section, which is found by title and file name as well, and the first by its other names.
+    Of a chunk file its headings as title, its body and questions as text; of a file of questions
+    each; of a document each section, which is found by title and file name as well, and the first
+    by its other names.
     """
+    if chunk.kind == questions_file.KIND:
+        for part, text in enumerate(chunk_file.texts(chunk)):
+            yield Entry(id=text_id(identifier, part), title="", text=text)
+        return
     if not chunk.sections:
         text = "\n\n".join((chunk.body, *chunk.questions))
         yield Entry(id=identifier, title=" > ".join(chunk.headings), text=text)

@@ -17,7 +17,7 @@ from filestore.chunks.observation import DOCUMENT
 from filestore.config.layout import CATALOG
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
-from filestore.core.paths import ChunkPath, Tree
+from filestore.core.paths import ChunkPath, Tree, is_made
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
 
 MOST_FILES: Final = 100
@@ -122,7 +122,9 @@ def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
         # Which links are a person's own depends on what was generated, as it was known then.
         return ""
     targets = {child.path for child in chunk.children}
-    if chunk.kind == DOCUMENT:
+    if is_made(path):
+        targets = set()
+    elif chunk.kind == DOCUMENT:
         targets = {ChunkPath(key) for key in chunk.link_keys}
     elif chunk.origin is None:
         targets.update(own_links(path, chunk.body, None))

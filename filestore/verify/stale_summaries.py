@@ -1,4 +1,4 @@
-"""Summaries of text that changed since, told from the catalog alone.
+"""Summaries of text that changed since, and questions in place, told from the catalog alone.
 
 One rule: what was read is known by its hash, so a summary is stale where one of its texts is no
 longer there, where one below it is stale, and, at the top, where a text is in no summary.
@@ -31,6 +31,12 @@ def check(snapshot: StoreSnapshot) -> Iterator[Finding]:
             code="summary-stale",
             path=snapshot.places.tree.store_path(path),
             detail=f"{reasons[path]}; to make it again some {tokens:,} tokens are read",
+        )
+    for path, lacking in summaries.questions_out_of_step(catalog):
+        said = "1 text that is" if lacking == 1 else f"{lacking:,} texts that are"
+        detail = f"it has questions for {said} not there any more, which find nothing"
+        yield Finding(
+            code="summary-stale", path=snapshot.places.tree.store_path(path), detail=detail
         )
 
 

@@ -1,4 +1,4 @@
-"""Summaries of notes in place: beside them, never among them, and as editable as they are."""
+"""Summaries of notes in place, and questions: beside them, never among them, as editable."""
 
 from collections.abc import Callable
 
@@ -176,3 +176,123 @@ def test_a_folder_that_cannot_be_written_is_said(notes: Workspace) -> None:
     assert truth(notes) | {MADE: b"a file in the way"} == before | {MADE: b"a file in the way"}
     (notes.folder / MADE).unlink()
     assert notes.json("enrich", "--summaries")["summaries"] > 0
+
+
+QUESTIONS = f"{MADE}/notes/Home.md/questions.md"
+
+
+def ask(notes: Workspace, query: str) -> list[tuple[str, int]]:
+    hits = notes.json("search", query, "--mode", "keyword", code=None)["hits"]
+    return [(hit["path"], hit["line"]) for hit in hits]
+
+
+def test_a_question_leads_to_its_section(notes: Workspace) -> None:
+    """A person's own is found by each way of searching, and shows the note, not the list."""
+    before = truth(notes)
+    assert notes.json("enrich", "--questions", "2")["questions"] == 2
+    assert truth(notes) == before
+    path = notes.folder / QUESTIONS
+    listed = path.read_text()
+    comment = listed.split("## Home > Watering\n")[1].partition("\n")[0]
+    path.write_text(listed.replace(comment, f"{comment}\n- Quand arroser les fleurs fragiles ?"))
+    notes("sync")
+    assert notes.drift() == {}
+    assert notes.json("verify")["findings"] == []
+    line = 1 + HOME[: HOME.index("## Watering")].count("\n")
+    for mode in ("keyword", "vector", "hybrid"):
+        hits = notes.json("search", "Quand arroser les fleurs fragiles", "--mode", mode)["hits"]
+        assert (hits[0]["path"], hits[0]["kind"]) == ("notes/Home.md", "document")
+        assert hits[0]["line"] >= line
+        assert hits[0]["headings"] == ["Home", "Watering"]
+        assert hits[0]["freshness"] == "fresh"
+        assert all(MADE not in hit["path"] for hit in hits)
+
+
+def test_a_question_whose_text_changed_finds_nothing(notes: Workspace) -> None:
+    """It is stale until it is made again; a person's own goes along with its text."""
+    notes("enrich", "--questions", "2")
+    path = notes.folder / QUESTIONS
+    listed = path.read_text()
+    comment = listed.split("## Home\n")[1].partition("\n")[0]
+    path.write_text(listed.replace(comment, f"{comment}\n- Combien de bars ?"))
+    notes("sync")
+    assert ask(notes, "combien bars")[0][0] == "notes/Home.md"
+    notes.write("notes/Home.md", HOME.replace("1.5 bar", "1.8 atmospheres"))
+    notes("sync", code=1)
+    assert notes.drift() == {"summary-stale": [QUESTIONS]}
+    assert ask(notes, "combien") == []
+    assert notes.json("enrich", "--refresh", "--questions", "2")["questions"] == 1
+    assert notes.drift() == {}
+    assert ask(notes, "combien")[0][0] == "notes/Home.md"
+
+
+def test_a_deleted_question_stays_away(notes: Workspace) -> None:
+    """Whatever is made again; a changed one stays as a person changed it."""
+    notes("enrich", "--questions", "2")
+    path = notes.folder / QUESTIONS
+    lines = path.read_text().split("\n")
+    asked = [number for number, line in enumerate(lines) if line.startswith("- ")]
+    deleted, changed = lines[asked[0]], f"{lines[asked[1]]} And since when?"
+    lines[asked[1]] = changed
+    del lines[asked[0]]
+    path.write_text("\n".join(lines))
+    notes("sync")
+    assert notes.json("enrich", "--questions", "2")["questions"] == 0
+    first = HOME.partition("\n\n")[2].partition("\n")[0]
+    notes.write("notes/Home.md", HOME.replace(first, f"{first} And a word more."))
+    notes("enrich", "--refresh", "--questions", "2", code=None)
+    after = path.read_text().split("\n")
+    assert changed in after
+    assert deleted not in after[: after.index("## Home > Service")]
+
+
+def test_lines_that_are_no_questions_are_told(notes: Workspace) -> None:
+    """And the file stays as it is, whatever is asked for, until a person corrected it."""
+    notes("enrich", "--questions", "2")
+    path = notes.folder / QUESTIONS
+    path.write_text(path.read_text() + "\nSome remark of mine.\n")
+    assert notes.drift() == {"invalid-metadata": [QUESTIONS]}
+    wrong = path.read_bytes()
+    report = notes.json("enrich", "--questions", "4", code=None)
+    assert [one["path"] for one in report["kept"]] == [QUESTIONS]
+    assert path.read_bytes() == wrong
+    assert notes.drift() == {"invalid-metadata": [QUESTIONS]}
+
+
+def test_questions_of_two_branches_merge_line_by_line(notes: Workspace) -> None:
+    """Each added one to another section: git has both, and nothing is made twice."""
+    notes("enrich", "--questions", "2")
+    commit(notes, "questions")
+    listed = (notes.folder / QUESTIONS).read_text()
+    sections = listed.split("<!-- ")
+
+    def add(number: int, question: str) -> str:
+        changed = list(sections)
+        changed[number] = changed[number].replace("-->\n\n", f"-->\n\n- {question}\n")
+        return "<!-- ".join(changed)
+
+    notes.git("checkout", "-qb", "side")
+    notes.write(QUESTIONS, add(1, "Side?"))
+    commit(notes, "side")
+    notes.git("checkout", "-q", "-")
+    notes.write(QUESTIONS, add(len(sections) - 1, "Main?"))
+    commit(notes, "main")
+    notes.git("merge", "-q", "side", "-m", "both")
+    both = (notes.folder / QUESTIONS).read_text()
+    assert "- Side?" in both
+    assert "- Main?" in both
+    notes("sync")
+    assert notes.drift() == {}
+    assert notes.json("enrich", "--questions", "2")["questions"] == 0
+
+
+def test_nothing_is_embedded_or_made_twice(notes: Workspace) -> None:
+    """Also where the catalog is gone: what was made lies in files, and their vectors are kept."""
+    notes("enrich")
+    before = made(notes)
+    (notes.folder / ".filestore/catalog.sqlite").unlink()
+    notes("sync")
+    report = notes.json("enrich")
+    assert (report["questions"], report["summaries"], report["embedded"]) == (0, 0, 0)
+    assert made(notes) == before
+    assert notes.json("verify")["findings"] == []
