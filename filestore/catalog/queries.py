@@ -17,6 +17,8 @@ from filestore.core.paths import SUMMARIES, ChunkPath
 _ORIGINAL: Final = "original:"
 _QUESTIONS: Final = "questions"
 """The kind of a file of questions for a document in place: each is a text, as a section is."""
+_MADE: Final = (f"{SUMMARIES}/".encode(), f"{SUMMARIES}0".encode())
+"""Between these lie the paths of what was made of documents in place."""
 _FILES: Final = (
     f"SELECT {FILE_COLUMNS}, checksum, data FROM files"
     " LEFT JOIN contents ON contents.file = files.id ORDER BY id"
@@ -182,6 +184,14 @@ def documents_in_place(catalog: Catalog) -> list[tuple[bytes, int]]:
     )
 
 
+def made_files(catalog: Catalog) -> list[ChunkPath]:
+    """Every indexed file that was made of a document in place, by path."""
+    found = catalog.rows(
+        "SELECT path FROM files WHERE path BETWEEN ? AND ? AND state = '' ORDER BY path", _MADE
+    )
+    return [decode_path(path) for (path,) in found]
+
+
 def contents_linking(catalog: Catalog, keys: Sequence[str]) -> list[tuple[bytes, bytes]]:
     """Path and last good bytes of documents with links of some keys, at most `VARIABLES`; by path.
 
@@ -321,7 +331,7 @@ def count_of_texts(catalog: Catalog, files: int) -> int:
     ((others,),) = catalog.rows(
         "SELECT count(*) FROM files JOIN parts ON parts.file = files.id"
         " WHERE path BETWEEN ? AND ? AND part > 0 AND kind <> ?",
-        (f"{SUMMARIES}/".encode(), f"{SUMMARIES}0".encode(), _QUESTIONS),
+        (*_MADE, _QUESTIONS),
     )
     return catalog.count("parts") - int(others)
 

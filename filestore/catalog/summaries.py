@@ -134,6 +134,19 @@ def questions_out_of_step(catalog: Catalog) -> list[tuple[ChunkPath, int]]:
     return [(decode_path(path), count) for path, count in found]
 
 
+def keys_read(catalog: Catalog, paths: Sequence[ChunkPath]) -> set[bytes]:
+    """The embedding keys of the texts that some files name as what they were made from."""
+    keys: set[bytes] = set()
+    for batch in in_batches([encode_path(path) for path in paths]):
+        found = catalog.connection.execute(
+            "SELECT key FROM children JOIN files ON files.id = children.file"
+            f" WHERE files.path IN ({placeholders(batch)}) AND key <> x''",
+            batch,
+        )
+        keys.update(key for (key,) in found)
+    return keys
+
+
 def _summaries_among(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChunkPath]:
     found: list[ChunkPath] = []
     for batch in in_batches([encode_path(path) for path in paths]):

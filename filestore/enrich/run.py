@@ -19,7 +19,7 @@ from filestore.chunks import chunk_file
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
-from filestore.enrich import documents, grouping, writing
+from filestore.enrich import documents, grouping, moves, writing
 from filestore.enrich.jobs import Job, Workshop, estimated
 from filestore.enrich.material import (
     STORE_TREE,
@@ -152,6 +152,7 @@ class Enriching:
         writer = Writer(self._parts, on_progress=self._on_progress)
         report.bill = workshop.bill
         try:
+            self._follow(writer)
             for wave in self._waves(writer):
                 self._questions(wave, workshop, writer)
                 self._summaries(wave, workshop, writer)
@@ -184,6 +185,20 @@ class Enriching:
             writer.flush()
         except FilestoreError as error:
             report.problem = report.problem or error
+
+    def _follow(self, writer: Writer) -> None:
+        """Take along what was made of documents in place that were moved."""
+        if not self._parts.places.is_in_place:
+            return
+        with self._parts.looking(sound=True) as (snapshot, _):
+            found = moves.moves(snapshot.catalog)
+        for one in found:
+            if not self._wish.resources or one.new in self._wish.resources:
+                for path, data in one.changes.items():
+                    writer.put(path, data, one.before.get(path))
+                self.notes.append(f"what was made of {one.old} is with {one.new} now")
+        # What is made next is read from the index.
+        writer.flush()
 
     def _questions(
         self,

@@ -296,3 +296,30 @@ def test_nothing_is_embedded_or_made_twice(notes: Workspace) -> None:
     assert (report["questions"], report["summaries"], report["embedded"]) == (0, 0, 0)
     assert made(notes) == before
     assert notes.json("verify")["findings"] == []
+
+
+def test_what_was_made_goes_along_with_a_note(notes: Workspace) -> None:
+    """With what a person wrote in it, and without a text being made or embedded again."""
+    notes("enrich")
+    summary = notes.folder / MADE / "notes/Home.md/summary1.md"
+    summary.write_text(summary.read_text() + "\nA word of mine about the boiler.\n")
+    notes("sync", code=None)
+    notes("enrich", "--refresh")
+    before = len(made(notes))
+    (notes.folder / "house").mkdir()
+    (notes.folder / "notes/Home.md").rename(notes.folder / "house/House.md")
+    notes("sync", code=1)
+    report = notes.json("enrich", "--refresh")
+    assert any("house/House.md" in note for note in report["notes"])
+    assert report["embedded"] == 0
+    assert len(made(notes)) == before
+    moved = notes.folder / MADE / "house/House.md/summary1.md"
+    assert "A word of mine" in moved.read_text()
+    assert not summary.exists()
+    codes = {one["code"] for one in notes.json("verify")["findings"]}
+    assert codes <= {"hand-edited"}
+    stale = notes.drift().get("summary-stale", [])
+    assert all("house/House.md" in path for path in stale)
+    notes("undo")
+    assert summary.exists()
+    assert not moved.exists()
