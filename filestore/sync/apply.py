@@ -17,7 +17,7 @@ from filestore.chunks.observation import Observation
 from filestore.chunks.observe import look_at, unreadable
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, worst_first
-from filestore.core.paths import ChunkPath
+from filestore.core.paths import ChunkPath, is_made
 from filestore.core.progress import OnProgress, Progress, ignore, part_of
 from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
@@ -198,7 +198,7 @@ class _Applying:
     def collect(self, finding: Finding) -> None:
         """Remove the temporary file of a dead writer: this writer's lock says that it is dead."""
         places = self._snapshot.places
-        if places.is_in_place:
+        if places.is_in_place and not is_made(finding.path):
             # No writer of ours ever wrote there.
             self.remaining.append(finding)
             return

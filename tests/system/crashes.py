@@ -419,6 +419,19 @@ def damaged_notes(folder: Path) -> None:
         connection.close()
 
 
+def enriched_notes(folder: Path) -> None:
+    """Before an enrich in place: what was made of notes of which some changed, and of a moved one."""
+    notes(folder)
+    must(folder, "init", "--in-place", "--embedder", "builtin")
+    must(folder, "enrich")
+    first = folder / "stones.md"
+    first.write_bytes(first.read_bytes() + b"\nA sentence about zinc.\n")
+    (folder / "sub" / "other.md").rename(folder / "moved.md")
+    (folder / "own.md").write_text(document(random.Random(8)))
+    # It says that summaries are stale.
+    assert run(folder, "sync").code == 1
+
+
 SCENARIOS = {
     one.name: one
     for one in (
@@ -448,6 +461,7 @@ SCENARIOS = {
             again=("enrich", "--refresh"),
             is_taken_back=True,
         ),
+        Scenario(name="enrich-in-place", make=enriched_notes, words=("enrich",), again=("enrich",)),
         Scenario(name="sync", make=edited, words=("sync",), again=("sync",)),
         Scenario(
             name="add", make=changed_source, words=("add", "stones.md"), again=("add", "stones.md")
@@ -480,14 +494,18 @@ SCENARIOS = {
 def truth(folder: Path) -> dict[str, bytes]:
     """Every file below `chunked/` and `source/` but the temporary ones of a writer.
 
-    Of documents in place all files that are not ours, with times and modes: no command changes any.
+    Of documents in place all files that are not ours, with times and modes: no command changes any;
+    and what was made of them.
     """
     top = folder / "file_index"
     if is_in_place(folder):
         found = {}
         for path in sorted(folder.rglob("*")):
             name, seen = path.relative_to(folder).as_posix(), path.lstat()
-            if path.is_file() and name.split("/")[0] not in (
+            if path.is_file() and name.startswith(".filestore-summaries/"):
+                if not path.name.startswith(".filestore-tmp-"):
+                    found[name] = path.read_bytes()
+            elif path.is_file() and name.split("/")[0] not in (
                 ".filestore",
                 "filestore.toml",
                 "configuration",
