@@ -420,7 +420,7 @@ def damaged_notes(folder: Path) -> None:
 
 
 def enriched_notes(folder: Path) -> None:
-    """Before an enrich in place: what was made of notes of which some changed, and of a moved one."""
+    """Before an enrich in place: some notes changed since the last one, one was moved."""
     notes(folder)
     must(folder, "init", "--in-place", "--embedder", "builtin")
     must(folder, "enrich")
