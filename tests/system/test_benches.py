@@ -33,6 +33,7 @@ SMALL: Final = {
     "misspelt": ("{data}", "--languages", "en"),
     "pdf": ("--runs", "1"),
     "query_syntax": ("--xquad", "{data}"),
+    "questions": ("--xquad", "{data}", "--only", "XQuAD en"),
     "renames": ("--files", "200", "--folders", "2"),
     "start": STORE,
     "status": STORE,
