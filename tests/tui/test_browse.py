@@ -516,6 +516,8 @@ def test_pictures_follow_each_other(root):
         found(page, Finding(code="modified", path=target))
         await shows(pilot, "1 error in 1 chunk")
         await press(pilot, "m")
+        await shows(pilot, "tree of summaries: list.txt has none")
+        await press(pilot, "m")
         page.view.open_path(path)
         await shows(pilot, "map of the vectors", "X", "@")
 

@@ -7,6 +7,7 @@ import pytest
 from filestore import Store
 from filestore.core.example import copy_example
 from tests.tui.looks import look, seen
+from tui.actions import table
 
 CHECKLIST = "chunked/checklist.txt"
 
@@ -92,6 +93,22 @@ def test_stale_branches_say_so_and_why(folder):
         assert "generated, ! stale" in seen(onlooker.app)
 
     look(folder, act, size=(140, 50))
+
+
+def test_summaries_are_searched(folder):
+    """From the tree s keeps to summaries, and says so where it can be taken out."""
+
+    async def act(onlooker):
+        await onlooker.press("S", "s", words="kind:summary")
+        await onlooker.press(*"review", "space", *"dates", "enter", words="hybrid · escape returns")
+        found = onlooker.app.view.search
+        assert found.hit is not None
+        assert {hit.kind for hit in found._found.values()} == {"summary"}
+        same = table.command_line(table.find("browse", "search"), onlooker.app.action_context())
+        assert same == "filestore search --kind summary 'review dates'"
+        await onlooker.press("escape", "escape", words="of 2 resources")
+
+    look(folder, act)
 
 
 def test_the_family_of_a_file_leads_to_its_members(folder):
@@ -222,3 +239,27 @@ def test_no_enriching_says_why(folder):
         await onlooker.told("only looked at")
 
     look(folder, reading, read_only="only looked at")
+
+
+def test_a_run_is_stopped_and_what_was_made_is_kept(folder):
+    """x ends it as Ctrl-C does: the task says so, no file is torn, and the same key goes on."""
+
+    async def act(onlooker):
+        app = onlooker.app
+        await onlooker.press("j", "M", words="enrich field-guide: questions for")
+        await onlooker.pilot.press("y")
+        await onlooker.until(lambda: app.task_manager.stoppable is not None)
+        await onlooker.until(lambda: any(one.title == "enrich field-guide" for one in tasks(app)))
+        await onlooker.pilot.press("x")
+        await onlooker.until(lambda: all(one.is_over for one in tasks(app)))
+        (task,) = (one for one in tasks(app) if one.title == "enrich field-guide")
+        assert task.state in ("stopped", "done")
+        await onlooker.press("M", words="y confirms")
+        await onlooker.press("y")
+        await onlooker.told("u undoes")
+        assert enriched(folder, "field-guide")
+
+    def tasks(app):
+        return list(app.task_manager.tasks)
+
+    look(folder, act)

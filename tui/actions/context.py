@@ -31,6 +31,8 @@ class ActionContext:
     """Of the finding under the cursor."""
     query: str = ""
     mode: str = "hybrid"
+    kind: str = ""
+    """Of the files that the search kept to; "" for all."""
     level: str = "fast"
     """Of the last verification."""
     codes: tuple[str, ...] = ()
@@ -109,6 +111,7 @@ def _place(now: ActionContext) -> str:
 def search(now: ActionContext) -> str:
     """Ask the question."""
     mode = "" if now.mode == "hybrid" else f" --mode {now.mode}"
+    mode += f" --kind {now.kind}" if now.kind else ""
     return f"search{mode} {quoted(now.query or 'QUERY')}"
 
 

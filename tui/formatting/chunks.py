@@ -40,6 +40,8 @@ SECTIONS: Final[tuple[tuple[str, str, str], ...]] = (
 MODES: Final = ("hybrid", "vector", "keyword")
 _PREFIXES: Final[Mapping[str, str]] = {"h:": "hybrid", "v:": "vector", "k:": "keyword"}
 """The prefix of a query that chooses the search mode."""
+KINDS: Final = ("kind:summary", "kind:chunk")
+"""Words of a query that keep to one kind of file."""
 _SYNTAXES: Final = ("syntax:auto", "syntax:plain", "syntax:operators")
 _MODE_WORDS: Final = {
     "hybrid": "by meaning and by words",
@@ -486,6 +488,14 @@ def parse_source(text: str) -> tuple[str, str | None]:
     return kept, globs[-1][3:] if globs else None
 
 
+def parse_kind(text: str) -> tuple[str, str]:
+    """The words of a query without its `kind:NAME`, and that name; "" for all kinds."""
+    words = text.split(" ")
+    named = [word for word in words if word in KINDS]
+    kept = " ".join(word for word in words if word not in KINDS).strip()
+    return kept, named[-1].partition(":")[2] if named else ""
+
+
 def parse_syntax(text: str) -> tuple[str, str]:
     """The words of a query without its `syntax:NAME`, and that name."""
     words = text.split(" ")
@@ -523,7 +533,7 @@ def mode_lines(mode: str, *, is_typed: bool = False) -> list[Line]:
     how = f"{_MODE_WORDS[mode]}, this time" if is_typed else _MODE_WORDS[mode]
     return [
         (span(how, "note"), Span("  ^t changes it", "quiet")),
-        line("in:GLOB keeps to some sources", "quiet"),
+        line("in:GLOB and kind:summary keep to those", "quiet"),
     ]
 
 

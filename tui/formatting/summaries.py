@@ -114,19 +114,22 @@ def _summaries(number: int) -> str:
     return "1 summary" if number == 1 else f"{number:,} summaries"
 
 
-def count_line(*, resources: int, summaries: int, stale: int, filtered: str = "") -> Line:
-    """Below the tree: how much there is of it."""
-    if filtered:
-        return (
-            span(f"{_summaries(summaries)} for ", "quiet"),
-            span(cut(filtered, 40), "match"),
-            Span("  escape shows all", "quiet"),
-        )
-    found = [Span(f"{_summaries(summaries)} of {count(resources, 'resource')}", "quiet")]
+def count_lines(*, resources: int, summaries: int, stale: int) -> list[Line]:
+    """Below the tree: how much there is of it, and what is to be done."""
+    lines = [line(f"{_summaries(summaries)} of {count(resources, 'resource')}", "quiet")]
     if stale:
-        found += [Span(f"  {SEVERITY['W'][0]} {stale:,} stale", "warning"), Span(" R", "key")]
-        found.append(Span(" refreshes", "quiet"))
-    return tuple(found)
+        sign = Span(f"{SEVERITY['W'][0]} {stale:,} stale  ", "warning")
+        lines.append((sign, Span("R ", "key"), Span("refreshes them", "quiet")))
+    return lines
+
+
+def found_line(summaries: int, filtered: str) -> Line:
+    """Below the tree: how many summaries the filter leaves."""
+    return (
+        span(f"{_summaries(summaries)} for ", "quiet"),
+        span(cut(filtered, 40), "match"),
+        Span("  escape shows all", "quiet"),
+    )
 
 
 def nothing_lines(*, in_place: bool) -> list[Line]:
@@ -229,8 +232,8 @@ def drawing_title(drawing: "Drawing") -> list[Line]:
         *((Span(f"  {SEVERITY['W'][0]} {drawing.stale:,} stale", "warning"),)
           if drawing.stale else ()),
     )  # fmt: skip
-    sizes = " · ".join(f"level {at}: {n:,}" for at, n in enumerate(drawing.levels, start=1))
-    return [first, line(sizes, "quiet")]
+    sizes = " ".join(f"{number:,}" for number in drawing.levels)
+    return [first, line(f"summaries by level, from the texts up: {sizes}", "quiet")]
 
 
 def drawing_lines(drawing: "Drawing", *, width: int, ascii_only: bool = False) -> list[Line]:
@@ -253,12 +256,12 @@ def drawing_lines(drawing: "Drawing", *, width: int, ascii_only: bool = False) -
         lead = _lead(branch.rails, ascii_only=ascii_only)
         size = _bar(branch.texts, branch.changed, largest, bar, ascii_only=ascii_only)
         number = Span(f" {branch.texts:>{len(f'{largest:,}')},}  ", "quiet")
-        fixed = len(lead) + bar + len(number.text)
+        fixed = bar + len(number.text) + len(lead)
         state = state_spans(branch.node)
         room = max(_TITLE_WIDTH, width - fixed - sum(len(one.text) for one in state))
         named = short_title(one_line(branch.title), above) or shown_path(branch.node.path)
         role: Role = "warning" if branch.node.why else "text"
-        lines.append((Span(lead, "quiet"), *size, number, *state, span(cut(named, room), role)))
+        lines.append((*size, number, Span(lead, "quiet"), *state, span(cut(named, room), role)))
     hidden = drawing.summaries - len(drawing.branches)
     if hidden > 0:
         lines.append(line(f"… and {_summaries(hidden)} more", "quiet"))
@@ -281,7 +284,7 @@ def _bar(texts: int, changed: int, largest: int, width: int, *, ascii_only: bool
     length = max(1, round(width * texts / max(largest, 1))) if texts else 0
     worn = min(length, max(1, round(length * changed / texts))) if changed else 0
     full, open_, none = ("#", "~", " ") if ascii_only else ("█", "░", " ")
-    found = [Span(full * (length - worn), "note")] if length > worn else []
+    found = [Span(full * (length - worn))] if length > worn else []
     if worn:
         found.append(Span(open_ * worn, "warning"))
     return [*found, Span(none * (width - length))]

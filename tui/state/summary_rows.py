@@ -93,6 +93,11 @@ class SummaryRows(Rows):
         return way in self._below
 
     @property
+    def top_count(self) -> int:
+        """How many rows there are at the top."""
+        return len(self._tops)
+
+    @property
     def opened(self) -> list[Way]:
         """Every row that is open and shown, from the top down."""
         return [way for way in self._rows if way in self._opened]

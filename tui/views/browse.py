@@ -17,7 +17,7 @@ from textual.widget import Widget
 from filestore import FilestoreError
 from filestore.browse import InspectedStore
 from tui.actions.context import ActionContext, Place
-from tui.formatting.chunks import SECTIONS, longest_word, nothing_lines
+from tui.formatting.chunks import KINDS, SECTIONS, longest_word, nothing_lines
 from tui.formatting.lines import Line, count
 from tui.views.browse_detail import Detail, Target
 from tui.views.browse_enrich import Enriching
@@ -116,6 +116,7 @@ class BrowseView(View):
             resource="" if self._is_searching else self._tree.resource or "",
             query=self.search.query_words if self._is_searching else "",
             mode=self.search.asked_mode,
+            kind=self.search.asked_kind if self._is_searching else "",
             codes=tuple(dict.fromkeys(finding.code for finding in found)),
             paths=tuple(dict.fromkeys(finding.path for finding in found)),
             marked=len(self.listed.marks),
@@ -347,7 +348,7 @@ class BrowseView(View):
         self._is_searching = True
         self.add_class("-searching")
         self._tree.display = False
-        self.search.begin()
+        self.search.begin(KINDS[0] if self._is_on_summaries else "")
 
     def search_for(self, query: str) -> None:
         """Search the whole store for what was typed elsewhere."""

@@ -55,6 +55,8 @@ class BrowseSearch(Vertical):
         """The mode of the last search."""
         self.query_words = ""
         """The last query, without prefix and options."""
+        self.asked_kind = ""
+        """The kind of file that the last search kept to; "" for all."""
         self._typed = ""
         self.hits = VirtualRows(id="browse-hits")
         """What was found."""
@@ -66,6 +68,8 @@ class BrowseSearch(Vertical):
             then=self.hits, placeholder='words, "a phrase", prefix*, -not', id="browse-query"
         )
         """Where a query is typed."""
+        # What is selected is chosen in `begin`; the focus comes later, after a key perhaps.
+        self.input.select_on_focus = False
         self._how = Caption(id="browse-mode")
         self._answer_caption = Caption(id="browse-answer", most=6)
         self._hit_caption = Caption(id="browse-hit", most=6)
@@ -120,11 +124,19 @@ class BrowseSearch(Vertical):
         """Whether an answer is awaited."""
         return self._question is not None
 
-    def begin(self) -> None:
-        """Let a query be typed; what was typed before is there to be changed."""
+    def begin(self, kind: str = "") -> None:
+        """Let a query be typed; what was typed before is there to be changed.
+
+        Args:
+            kind: The word that keeps a new query to one kind of file; "" for all.
+        """
         self.display = True
         self.screen.set_focus(self.input)
-        self.input.select_all()
+        if kind and self.input.value.strip() in ("", *texts.KINDS):
+            self.input.value = f"{kind} "
+            self.input.cursor_position = len(self.input.value)
+        else:
+            self.input.select_all()
 
     def ask_for(self, query: str) -> None:
         """Search for this, as if it had been typed here."""
@@ -173,6 +185,7 @@ class BrowseSearch(Vertical):
     def _ask(self) -> None:
         asked, self.asked_mode = texts.parse_query(self._typed, self.mode)
         asked, syntax = texts.parse_syntax(asked)
+        asked, self.asked_kind = texts.parse_kind(asked)
         query, source = texts.parse_source(asked)
         self.query_words = query
         self.hits.marks = set()
@@ -182,7 +195,10 @@ class BrowseSearch(Vertical):
         arguments = {"query": query, "k": HITS, "mode": self.asked_mode, "syntax": syntax}
         self._end_waiting()
         self._question = self._host.task_manager.ask(
-            Job(name="search", arguments={**arguments, "source": source or ()}),
+            Job(
+                name="search",
+                arguments={**arguments, "source": source or (), "kind": self.asked_kind or ()},
+            ),
             Handlers(then=self._show, failed=self._no_answer, stopped=self._cancelled),
             group="search",
             title=f"search for {cut(query, 40)}",

@@ -219,20 +219,15 @@ class BrowseSummaries(Vertical):
         if self._problem:
             self._caption.show(self._problem)
         elif self._filter:
-            found = len(self.model) if not self.model.opened else self._found
-            counted = texts.count_line(resources=0, summaries=found, stale=0, filtered=self._filter)
-            self._caption.show([counted])
+            self._caption.show([texts.found_line(self.model.top_count, self._filter)])
         else:
-            counted = texts.count_line(
-                resources=len(rows),
-                summaries=sum(row.summaries for row in rows),
-                stale=sum(row.stale for row in rows),
+            self._caption.show(
+                texts.count_lines(
+                    resources=len(rows),
+                    summaries=sum(row.summaries for row in rows),
+                    stale=sum(row.stale for row in rows),
+                )
             )
-            self._caption.show([counted])
-
-    @property
-    def _found(self) -> int:
-        return sum(len(way) == 2 for way in map(self.model.key, range(len(self.model))))
 
     def nothing_lines(self) -> Sequence[Line]:
         """What is shown while there is no tree."""

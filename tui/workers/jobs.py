@@ -69,7 +69,7 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
     "enrich": _enriching(InspectedStore.enrich),
 }
 """Questions:
-- ``search(query, k, mode, source, syntax)``: `Answer`
+- ``search(query, k, mode, source, syntax, kind)``: `Answer`
 - ``neighbours(path, count, now, part)``: tuple of `Neighbour`
 - ``links(path)``: `Links`
 - ``vector_map(most)``: `VectorMap`; ``sizes(resource)``, ``similarities(most)``: `Histogram`

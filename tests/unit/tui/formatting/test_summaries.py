@@ -80,16 +80,16 @@ def test_the_picture_shows_levels_sizes_and_what_is_stale():
     )
     assert plain(summaries.drawing_lines(picture, width=60)).splitlines() == [
         "█████████░░░ 12  ! stale  Beans",
-        "├─ ██████        6  Beans",
-        "└─ ░░░           3  ! stale  Beans",
+        "██████        6  ├─ Beans",
+        "░░░           3  └─ ! stale  Beans",
     ]
     assert plain(summaries.drawing_title(picture)).splitlines() == [
         "tree of summaries: a  3 summaries, 2 levels  ! 2 stale",
-        "level 1: 2 · level 2: 1",
+        "summaries by level, from the texts up: 2 1",
     ]
     ascii_lines = plain(summaries.drawing_lines(picture, width=60, ascii_only=True))
     assert ascii_lines.isascii()
-    assert "`- ~~~" in ascii_lines
+    assert "~~~           3  `- ! stale" in ascii_lines
 
 
 @given(st.lists(st.booleans(), max_size=40), st.integers(20, 200))
