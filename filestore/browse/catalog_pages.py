@@ -17,7 +17,7 @@ from filestore.browse.document_filter import DocumentFinder
 from filestore.browse.document_rows import DocumentRow, EntryRow, SectionRow
 from filestore.browse.row_words import OPENING_BYTES, first_words
 from filestore.browse.wanted import Wanted
-from filestore.catalog import Catalog, CatalogPages, FileRow, file_of_text, part_of_text
+from filestore.catalog import Catalog, CatalogPages, FileRow, file_of_text, part_of_text, queries
 from filestore.chunks import reading_order
 from filestore.chunks.chunk_file import kind_of_name
 from filestore.chunks.observation import RECORD
@@ -99,7 +99,9 @@ class Listing:
         with self._reading() as (catalog, pages):
             files = catalog.file_count()
             if self._is_in_place:
-                return Counts(files=files, chunks=catalog.count("parts"), resources=files)
+                made, texts = queries.count_of_made(catalog)
+                chunks = catalog.count("parts") - texts
+                return Counts(files=files, chunks=chunks, resources=files - made)
             return Counts(
                 files=files,
                 chunks=files - pages.record_count(),

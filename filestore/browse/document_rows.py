@@ -21,7 +21,7 @@ from filestore.catalog import (
 )
 from filestore.chunks import kept
 from filestore.chunks.chunk_file import Chunk, Section
-from filestore.core.paths import ChunkPath, StorePath, Tree, folder_of
+from filestore.core.paths import ChunkPath, StorePath, Tree, folder_of, is_made
 from filestore.fs.scan import STAT_BYTES, unpack_names, unpack_stat
 
 
@@ -133,7 +133,7 @@ def documents_of(catalog: Catalog, pages: CatalogPages, resource: str) -> list[i
     """The document of a name, or those below a folder, in order; none for an unknown name."""
     if resource.endswith("/"):
         return [row.id for row in entries(pages) if row.id and row.resource.startswith(resource)]
-    return [row.id for row in catalog.files_of(resource)]
+    return [row.id for row in catalog.files_of(resource) if not is_made(row.path)]
 
 
 def section_ids(pages: CatalogPages, document: int) -> "array[int]":

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from filestore.catalog._reading import Catalog
-from filestore.catalog._rows import decode_path, encode_path, in_batches, placeholders
+from filestore.catalog._rows import MADE, decode_path, encode_path, in_batches, placeholders
 from filestore.core.paths import ChunkPath
 
 _NAMES: Final = (
@@ -193,9 +193,9 @@ class CatalogPages:
         return [ids for _, ids, _, _ in self.packed(resource)]
 
     def names(self) -> Iterator[tuple[int, str]]:
-        """Id and resource of every file but records, in no order."""
-        statement = "SELECT id, resource FROM files WHERE state <> 'record'"
-        yield from self._catalog.connection.execute(statement)
+        """Id and name of every document in place, in no order."""
+        statement = "SELECT id, resource FROM files WHERE path NOT BETWEEN ? AND ?"
+        yield from self._catalog.connection.execute(statement, MADE)
 
     def part_counts(self, files: Sequence[int] | None = None) -> dict[int, int]:
         """How many texts of each file, of these or of all, are indexed; none is left out."""

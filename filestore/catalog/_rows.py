@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import orjson
 
 from filestore.core.hashing import content_hash
-from filestore.core.paths import ChunkPath
+from filestore.core.paths import SUMMARIES, ChunkPath
 
 VARIABLES: Final = 900
 """How many values one statement takes."""
@@ -163,6 +163,8 @@ def decode_path(path: bytes) -> ChunkPath:
     return ChunkPath(path.decode("utf-8", "surrogateescape"))
 
 
+MADE: Final = (f"{SUMMARIES}/".encode(), f"{SUMMARIES}0".encode())
+"""Between these lie the paths of what was made of documents in place."""
 _FILE_BITS: Final = 40
 
 

@@ -9,16 +9,21 @@ from typing import Any, Final
 
 from filestore.catalog._reading import FILE_COLUMNS, Catalog
 from filestore.catalog._remembered import LET_GO
-from filestore.catalog._rows import decode_path, encode_path, in_batches, placeholders, text_id
+from filestore.catalog._rows import (
+    MADE,
+    decode_path,
+    encode_path,
+    in_batches,
+    placeholders,
+    text_id,
+)
 from filestore.catalog._schema import CHUNKER
 from filestore.chunks.observation import DOCUMENT
-from filestore.core.paths import SUMMARIES, ChunkPath
+from filestore.core.paths import ChunkPath
 
 _ORIGINAL: Final = "original:"
 _QUESTIONS: Final = "questions"
 """The kind of a file of questions for a document in place: each is a text, as a section is."""
-_MADE: Final = (f"{SUMMARIES}/".encode(), f"{SUMMARIES}0".encode())
-"""Between these lie the paths of what was made of documents in place."""
 _FILES: Final = (
     f"SELECT {FILE_COLUMNS}, checksum, data FROM files"
     " LEFT JOIN contents ON contents.file = files.id ORDER BY id"
@@ -187,9 +192,19 @@ def documents_in_place(catalog: Catalog) -> list[tuple[bytes, int]]:
 def made_files(catalog: Catalog) -> list[ChunkPath]:
     """Every indexed file that was made of a document in place, by path."""
     found = catalog.rows(
-        "SELECT path FROM files WHERE path BETWEEN ? AND ? AND state = '' ORDER BY path", _MADE
+        "SELECT path FROM files WHERE path BETWEEN ? AND ? AND state = '' ORDER BY path", MADE
     )
     return [decode_path(path) for (path,) in found]
+
+
+def count_of_made(catalog: Catalog) -> tuple[int, int]:
+    """How many files were made of documents in place, and how many texts they are."""
+    ((files, texts),) = catalog.rows(
+        "SELECT count(DISTINCT id), count(part) FROM files LEFT JOIN parts ON file = id"
+        " WHERE path BETWEEN ? AND ?",
+        MADE,
+    )
+    return int(files), int(texts)
 
 
 def contents_linking(catalog: Catalog, keys: Sequence[str]) -> list[tuple[bytes, bytes]]:
@@ -331,7 +346,7 @@ def count_of_texts(catalog: Catalog, files: int) -> int:
     ((others,),) = catalog.rows(
         "SELECT count(*) FROM files JOIN parts ON parts.file = files.id"
         " WHERE path BETWEEN ? AND ? AND part > 0 AND kind <> ?",
-        (*_MADE, _QUESTIONS),
+        (*MADE, _QUESTIONS),
     )
     return catalog.count("parts") - int(others)
 

@@ -16,6 +16,7 @@ from filestore.core.errors import UsageError
 from filestore.core.progress import OnProgress, ignore
 from filestore.enrich.plan import EnrichPlan, EnrichReport, Wanted, Wish
 from filestore.enrich.run import Enriching
+from filestore.fs import disk
 from filestore.fs.lock import writer_lock
 from filestore.generate.base import MOST_QUESTIONS
 from filestore.generate.cache import NAME, GeneratedCache
@@ -115,5 +116,8 @@ def _cache(parts: Parts) -> str:
 def _alone(parts: Parts) -> Iterator[None]:
     recover.make_sidecar(parts.places)
     path = os.path.join(parts.places.sidecar, LOCK)
-    with writer_lock(path, command="filestore enrich", on_wait=parts.on_wait):
+    with (
+        disk.disk_errors(parts.places.sidecar),
+        writer_lock(path, command="filestore enrich", on_wait=parts.on_wait),
+    ):
         yield

@@ -167,3 +167,14 @@ def test_the_evidence_of_a_note_is_what_it_said_and_says(notes):
     assert gone.diff.splitlines()[-1] == "-A plain list of what to buy."
     assert "the catalog keeps its last good text: 29 bytes" in gone.notes
     assert not any("not the one that was recorded" in note for note in edited.notes)
+
+
+def test_what_was_made_of_documents_is_not_listed_among_them(notes):
+    """Summaries and questions lie beside them; a document is its sections, as it was."""
+    listing, counts = notes.listing, notes.listing.counts()
+    before = listing.resources(), outline(notes, "garden/Beans.md")
+    assert notes.enrich().summaries > 0
+    assert (listing.resources(), outline(notes, "garden/Beans.md")) == before
+    after = listing.counts()
+    assert (after.resources, after.chunks) == (counts.resources, counts.chunks)
+    assert not listing.matching(Wanted(text="summary"))

@@ -1,5 +1,6 @@
 """Summaries of notes in place, and questions: beside them, never among them, as editable."""
 
+import os
 from collections.abc import Callable
 
 import pytest
@@ -323,3 +324,75 @@ def test_what_was_made_goes_along_with_a_note(notes: Workspace) -> None:
     notes("undo")
     assert summary.exists()
     assert not moved.exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_notes_that_may_only_be_read_are_left_alone(notes: Workspace) -> None:
+    """The sidecar keeps what was made; it is written once that may be."""
+    before = truth(notes)
+    notes.folder.chmod(0o555)
+    try:
+        done = notes("enrich", code=None)
+    finally:
+        notes.folder.chmod(0o755)
+    assert done.code not in (0, 1)
+    assert truth(notes) == before
+    assert made(notes) == {}
+    assert notes.json("enrich")["from_cache"] > 0
+
+
+def test_rules_that_leave_out_dot_folders_leave_out_no_summaries(notes: Workspace) -> None:
+    """Whether they are committed is another matter."""
+    notes("enrich")
+    notes.write(".gitignore", f".*\n{MADE}/\n")
+    assert notes.drift() == {}
+    assert notes.json("search", "boiler", "--kind", "summary")["hits"]
+
+
+def test_what_does_not_belong_there_is_told(notes: Workspace) -> None:
+    """A link out of it is not followed, a document in it is none, nothing else is read."""
+    notes("enrich")
+    target = notes.folder / MADE / "notes/Home.md"
+    (target / "summary9.md").symlink_to("/etc/passwd")
+    (target / "mine.txt").write_text("words\n")
+    notes.write(f"{MADE}/notes/Home.md/odd.md", '---\nkind: "questions"\n---\n')
+    drift = notes.drift()
+    assert drift["symlink"] == [f"{MADE}/notes/Home.md/summary9.md"]
+    assert drift["litter"] == [f"{MADE}/notes/Home.md/mine.txt"]
+    assert drift["empty"] == [f"{MADE}/notes/Home.md/odd.md"]
+    notes("sync", code=1)
+    assert notes.json("search", "root", "--mode", "keyword", code=None)["hits"] == []
+
+
+def test_a_summary_that_names_itself_or_nothing_is_stale(notes: Workspace) -> None:
+    """Cycles and lies in what a person wrote end neither a status nor a run."""
+    notes("enrich", "--summaries")
+    name = f"{MADE}/notes/Home.md/summary8.md"
+    key = "0" * 64
+    notes.write(
+        name,
+        f"""---
+kind: "summary"
+level: 7
+children: [{{"path": "{name}", "hash": "sha256:{key}"}}, {{"path": "../x", "hash": "no"}}]
+---
+A text of mine.
+""",
+    )
+    notes("sync", code=1)
+    assert name in notes.drift()["summary-stale"]
+    report = notes.json("enrich", "--refresh", code=None)
+    assert name in [one["path"] for one in report["kept"]]
+    assert "A text of mine." in texts(notes)
+
+
+def test_staged_files_are_looked_at(notes: Workspace) -> None:
+    """The hook reads what is committed of them, too."""
+    notes("enrich")
+    notes.git("add", "-A")
+    assert notes.json("verify", "--staged")["findings"] == []
+    path = notes.folder / QUESTIONS
+    path.write_text(path.read_text() + "No question.\n")
+    notes.git("add", "-A")
+    findings = notes.json("verify", "--staged", code=None)["findings"]
+    assert [one["path"] for one in findings] == [QUESTIONS]

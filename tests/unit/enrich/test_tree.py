@@ -215,3 +215,51 @@ def test_a_run_that_was_broken_off_goes_on() -> None:
         assert paths(plan) == paths(whole)
         assert [one.path for one in plan.summaries][:count] == [one.path for one in some]
         assert plan.superfluous == []
+
+
+def sections(leaves):
+    """The same texts as sections of one document in place."""
+    return [Leaf(path=ChunkPath("notes.md"), key=one.key, tokens=one.tokens) for one in leaves]
+
+
+def in_place(plan):
+    """The plan as files that are there, children by the keys of their sections."""
+    found = []
+    for number, one in enumerate(plan.summaries, 1):
+        one.path = one.path or ChunkPath(f"s/summary{number}.md")
+        children = {}
+        for member in one.members:
+            key = member.key if isinstance(member, Leaf) else b""
+            children.setdefault(member.path, set()).add(key)
+        children = {path: frozenset(keys) for path, keys in children.items()}
+        found.append(Present(path=one.path, level=one.level, children=children))
+    return found
+
+
+def test_a_section_stays_with_those_it_was_with() -> None:
+    """All have the path of their document: a changed one takes the place of one that is gone."""
+    leaves, vectors = made([0, 0, 0, 3, 3, 3])
+    of_note = sections(leaves)
+    first = plan_tree(of_note, vectors, (), LIMITS)
+    present = in_place(first)
+    names = {one.path: {member.key for member in one.members[:3]} for one in first.summaries[:2]}
+    changed = [*of_note]
+    changed[4] = Leaf(path=changed[4].path, key=leaf(4, "changed").key, tokens=100)
+    second = plan_tree(changed, vectors, present, LIMITS, root=find_root(present))
+    after = {one.path: {member.key for member in one.members[:3]} for one in second.summaries[:2]}
+    assert after.keys() == names.keys()
+    moved = {path for path in names if names[path] != after[path]}
+    assert len(moved) == 1
+    assert after[moved.pop()] == {changed[place].key for place in (3, 4, 5)}
+    assert second.superfluous == []
+
+
+def test_a_group_that_stands_alone_is_not_the_one_over_all() -> None:
+    """A run that was ended before it came to the next level goes on where it was."""
+    leaves, vectors = made([0, 0, 0, 3, 6])
+    first = plan_tree(leaves, vectors, (), LIMITS)
+    present = there(first)
+    assert len(present) == 2
+    second = plan_tree(leaves, vectors, present[:1], LIMITS, root=find_root(present[:1]))
+    assert [one.path for one in second.summaries] == [present[0].path, None]
+    assert paths(second) == paths(first)
