@@ -31,7 +31,11 @@ def interpret_chunk(seen: Observation) -> None:
         refuse(seen, "malformed-frontmatter", error.message, _conflict_in_head(seen.data))
     except chunk_file.InvalidMetadata as error:
         seen.line, seen.column = error.line, error.column
-        refuse(seen, "invalid-metadata", error.message, _conflict_in_head(seen.data))
+        lines = _conflict_in_head(seen.data)
+        if lines is None and error.key == questions_file.KIND:
+            # Its lines are the metadata, wherever they stand.
+            lines = conflict_lines(seen.data)
+        refuse(seen, "invalid-metadata", error.message, lines)
     except chunk_file.BadEncoding as error:
         seen.state, seen.detail = "bad-encoding", error.message
         start = seen.data.rfind(b"\n", 0, error.offset) + 1

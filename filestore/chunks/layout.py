@@ -18,6 +18,9 @@ from filestore.fs import disk
 
 _EITHER_SIDE: Final = "; either side will do: 'filestore update' completes it"
 """Of a record: what it does not name any more is found, and what it names wrongly read again."""
+_MADE_AGAIN: Final = (
+    "; unless a person wrote in it, either side will do: 'filestore enrich --refresh' completes it"
+)
 
 
 class Layout(ABC):
@@ -143,6 +146,12 @@ class MadeFiles(ChunkFiles):
         """There are no records among them."""
         del name
         return False
+
+    def interpret(self, seen: Observation, name: str) -> None:
+        """Fill in what the bytes of a chunk file mean."""
+        super().interpret(seen, name)
+        if seen.state == "conflict-markers":
+            seen.detail += _MADE_AGAIN
 
     def _judge_questions(self, seen: Observation, name: str) -> None:
         """One file of a document has them."""

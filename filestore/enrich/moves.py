@@ -74,13 +74,13 @@ def _move(catalog: Catalog, old: ChunkPath, new: ChunkPath, paths: Iterable[Chun
     rows = catalog.files(list(paths))
     for path, row in rows.items():
         data = catalog.content(row.id) or b""
-        target = _below(path, folder, new)
+        target = _moved_path(path, folder, new)
         before |= {path: data, target: None}
         after |= {path: None, target: _renamed(data, old, new)}
     return Move(old=old, new=new, changes=after, before=before)
 
 
-def _below(path: ChunkPath, folder: str, new: ChunkPath) -> ChunkPath:
+def _moved_path(path: ChunkPath, folder: str, new: ChunkPath) -> ChunkPath:
     return inside(inside(ChunkPath(SUMMARIES), new), path.removeprefix(folder))
 
 
@@ -93,7 +93,7 @@ def _renamed(data: bytes, old: ChunkPath, new: ChunkPath) -> bytes:
     children = [
         replace(child, path=new)
         if child.path == old
-        else replace(child, path=_below(child.path, folder, new))
+        else replace(child, path=_moved_path(child.path, folder, new))
         if child.path.startswith(folder)
         else child
         for child in chunk.children
