@@ -18,11 +18,23 @@ _IN_STEP: Final = (
     " JOIN vectors ON vectors.id = parts.vector"
     " WHERE child.path = children.path AND child.state = '' AND vectors.key = children.key)"
 )
+_ALL_IN_STEP: Final = (
+    "(children.path, children.key) IN (SELECT child.path, vectors.key FROM files AS child"
+    " JOIN parts ON parts.file = child.id JOIN vectors ON vectors.id = parts.vector"
+    " WHERE child.state = '' AND child.path IN (SELECT path FROM children))"
+)
+"""The same of all children at once: a document in place may have thousands of texts, of which one
+by one each would be looked for among all."""
 _IS_THERE: Final = (
     "EXISTS (SELECT 1 FROM files AS child WHERE child.path = children.path AND child.state = '')"
 )
 _OF_SUMMARIES: Final = "children.file = files.id AND files.kind <> 'questions'"
-_COLUMNS: Final = f"SELECT files.path, children.path, children.key, {_IN_STEP}, {_IS_THERE}"
+_NAMED: Final = "SELECT files.path, children.path, children.key"
+_COLUMNS: Final = f"{_NAMED}, {_IN_STEP}, {_IS_THERE}"
+_ALL_CHILDREN: Final = (
+    f"{_NAMED}, {_ALL_IN_STEP}, {_IS_THERE} FROM children CROSS JOIN files ON {_OF_SUMMARIES}"
+    " WHERE files.state = ''"
+)
 _CHILDREN: Final = (
     f"{_COLUMNS} FROM children CROSS JOIN files ON {_OF_SUMMARIES} WHERE files.state = ''"
 )
@@ -76,13 +88,13 @@ def has_summaries(catalog: Catalog) -> bool:
 
 def is_in_step(catalog: Catalog) -> bool:
     """Whether every child is as it was read; a fifth of what it takes to tell which are not."""
-    statement = f"SELECT 1 FROM children WHERE NOT {_IN_STEP} LIMIT 1"
+    statement = f"SELECT 1 FROM children WHERE NOT {_ALL_IN_STEP} LIMIT 1"
     return not catalog.rows(statement)
 
 
 def all_children(catalog: Catalog) -> Iterator[ChildRow]:
     """The children of all indexed summaries, by summary and path."""
-    yield from map(_row, catalog.connection.execute(f"{_CHILDREN} ORDER BY 1, 2, 3"))
+    yield from map(_row, catalog.connection.execute(f"{_ALL_CHILDREN} ORDER BY 1, 2, 3"))
 
 
 def children_of(catalog: Catalog, summaries: Sequence[ChunkPath]) -> list[ChildRow]:

@@ -15,6 +15,7 @@ from filestore.core.safe_text import shown_path
 from filestore.fs import disk
 from filestore.git import repository
 from filestore.history import write as truth
+from filestore.history.batch import is_truth
 from filestore.sync.apply import put_settled
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ class Writer:
             for path in changes:
                 if path in held:
                     self.leave(path, "git has it as unmerged: resolve the conflict first")
+                elif not is_truth(self._parts.places.tree.store_path(path)):
+                    self.leave(path, "of a name with signs that some systems do not see")
                 elif _read(handle, path) == before.get(path):
                     chosen.append(path)
                 else:

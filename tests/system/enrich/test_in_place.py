@@ -160,7 +160,248 @@ def test_broken_frontmatter_in_a_summary_is_told(notes: Workspace) -> None:
     whole = path.read_text()
     path.write_text(whole.replace("level: 1", 'level: "high"'))
     assert notes.drift()["invalid-metadata"] == [f"{MADE}/{name}"]
-    path.write_text("
+    path.write_text("<<<<<<< ours\n" + whole + "=======\n" + whole + ">>>>>>> theirs\n")
+    assert notes.drift()["conflict-markers"] == [f"{MADE}/{name}"]
+    notes("sync", code=1)
+    path.write_text(whole)
+    notes("sync")
+    assert notes.drift() == {}
+
+
+def test_a_folder_that_cannot_be_written_is_said(notes: Workspace) -> None:
+    """Nothing is made among the notes; what was made is kept, and written the next time."""
+    before = truth(notes)
+    notes.write(f"{MADE}", "a file in the way")
+    done = notes("enrich", "--summaries", code=None)
+    assert done.code != 0
+    assert truth(notes) | {MADE: b"a file in the way"} == before | {MADE: b"a file in the way"}
+    (notes.folder / MADE).unlink()
+    assert notes.json("enrich", "--summaries")["summaries"] > 0
+
+
+QUESTIONS = f"{MADE}/notes/Home.md/questions.md"
+
+
+def ask(notes: Workspace, query: str) -> list[tuple[str, int]]:
+    hits = notes.json("search", query, "--mode", "keyword", code=None)["hits"]
+    return [(hit["path"], hit["line"]) for hit in hits]
+
+
+def test_a_question_leads_to_its_section(notes: Workspace) -> None:
+    """A person's own is found by each way of searching, and shows the note, not the list."""
+    notes.write("notes/Home.md", f"{HOME}\nIt is a #house text.\n")
+    notes("sync")
+    before = truth(notes)
+    assert notes.json("enrich", "--questions", "2")["questions"] == 2
+    assert truth(notes) == before
+    path = notes.folder / QUESTIONS
+    listed = path.read_text()
+    comment = listed.split("## Home > Watering\n")[1].partition("\n")[0]
+    path.write_text(listed.replace(comment, f"{comment}\n- Quand arroser les fleurs fragiles ?"))
+    notes("sync")
+    assert notes.drift() == {}
+    assert notes.json("verify")["findings"] == []
+    line = 1 + HOME[: HOME.index("## Watering")].count("\n")
+    for mode in ("keyword", "vector", "hybrid"):
+        hits = notes.json("search", "Quand arroser les fleurs fragiles", "--mode", mode)["hits"]
+        assert (hits[0]["path"], hits[0]["kind"]) == ("notes/Home.md", "document")
+        assert hits[0]["line"] >= line
+        assert hits[0]["headings"] == ["Home", "Watering"]
+        assert hits[0]["freshness"] == "fresh"
+        assert all(MADE not in hit["path"] for hit in hits)
+        filtered = ("--mode", mode, "--where", "tags=house")
+        hits = notes.json("search", "Quand arroser les fleurs fragiles", *filtered)["hits"]
+        assert [hit["headings"] for hit in hits] == [["Home", "Watering"]]
+
+
+def test_a_question_whose_text_changed_finds_nothing(notes: Workspace) -> None:
+    """It is stale until it is made again; a person's own goes along with its text."""
+    notes("enrich", "--questions", "2")
+    path = notes.folder / QUESTIONS
+    listed = path.read_text()
+    comment = listed.split("## Home\n")[1].partition("\n")[0]
+    path.write_text(listed.replace(comment, f"{comment}\n- Combien de bars ?"))
+    notes("sync")
+    assert ask(notes, "combien bars")[0][0] == "notes/Home.md"
+    notes.write("notes/Home.md", HOME.replace("1.5 bar", "1.8 atmospheres"))
+    notes("sync", code=1)
+    assert notes.drift() == {"summary-stale": [QUESTIONS]}
+    assert ask(notes, "combien") == []
+    assert notes.json("enrich", "--refresh", "--questions", "2")["questions"] == 1
+    assert notes.drift() == {}
+    assert ask(notes, "combien")[0][0] == "notes/Home.md"
+
+
+def test_a_deleted_question_stays_away(notes: Workspace) -> None:
+    """Whatever is made again; a changed one stays as a person changed it."""
+    notes("enrich", "--questions", "2")
+    path = notes.folder / QUESTIONS
+    lines = path.read_text().split("\n")
+    asked = [number for number, line in enumerate(lines) if line.startswith("- ")]
+    deleted, changed = lines[asked[0]], f"{lines[asked[1]]} And since when?"
+    lines[asked[1]] = changed
+    del lines[asked[0]]
+    path.write_text("\n".join(lines))
+    notes("sync")
+    assert notes.json("enrich", "--questions", "2")["questions"] == 0
+    first = HOME.partition("\n\n")[2].partition("\n")[0]
+    notes.write("notes/Home.md", HOME.replace(first, f"{first} And a word more."))
+    notes("enrich", "--refresh", "--questions", "2", code=None)
+    after = path.read_text().split("\n")
+    assert changed in after
+    assert deleted not in after[: after.index("## Home > Service")]
+
+
+def test_lines_that_are_no_questions_are_told(notes: Workspace) -> None:
+    """And the file stays as it is, whatever is asked for, until a person corrected it."""
+    notes("enrich", "--questions", "2")
+    path = notes.folder / QUESTIONS
+    path.write_text(path.read_text() + "\nSome remark of mine.\n")
+    assert notes.drift() == {"invalid-metadata": [QUESTIONS]}
+    wrong = path.read_bytes()
+    report = notes.json("enrich", "--questions", "4", code=None)
+    assert [one["path"] for one in report["kept"]] == [QUESTIONS]
+    assert path.read_bytes() == wrong
+    assert notes.drift() == {"invalid-metadata": [QUESTIONS]}
+
+
+def test_questions_of_two_branches_merge_line_by_line(notes: Workspace) -> None:
+    """Each added one to another section: git has both, and nothing is made twice."""
+    notes("enrich", "--questions", "2")
+    commit(notes, "questions")
+    listed = (notes.folder / QUESTIONS).read_text()
+    sections = listed.split("<!-- ")
+
+    def add(number: int, question: str) -> str:
+        changed = list(sections)
+        changed[number] = changed[number].replace("-->\n\n", f"-->\n\n- {question}\n")
+        return "<!-- ".join(changed)
+
+    notes.git("checkout", "-qb", "side")
+    notes.write(QUESTIONS, add(1, "Side?"))
+    commit(notes, "side")
+    notes.git("checkout", "-q", "-")
+    notes.write(QUESTIONS, add(len(sections) - 1, "Main?"))
+    commit(notes, "main")
+    notes.git("merge", "-q", "side", "-m", "both")
+    both = (notes.folder / QUESTIONS).read_text()
+    assert "- Side?" in both
+    assert "- Main?" in both
+    notes("sync")
+    assert notes.drift() == {}
+    assert notes.json("enrich", "--questions", "2")["questions"] == 0
+
+
+def test_nothing_is_embedded_or_made_twice(notes: Workspace) -> None:
+    """Also where the catalog is gone: what was made lies in files, and their vectors are kept."""
+    notes("enrich")
+    before = made(notes)
+    (notes.folder / ".filestore/catalog.sqlite").unlink()
+    notes("sync")
+    report = notes.json("enrich")
+    assert (report["questions"], report["summaries"], report["embedded"]) == (0, 0, 0)
+    assert made(notes) == before
+    assert notes.json("verify")["findings"] == []
+
+
+def test_what_was_made_goes_along_with_a_note(notes: Workspace) -> None:
+    """With what a person wrote in it, and without a text being made or embedded again."""
+    notes("enrich")
+    summary = notes.folder / MADE / "notes/Home.md/summary1.md"
+    summary.write_text(summary.read_text() + "\nA word of mine about the boiler.\n")
+    notes("sync", code=None)
+    notes("enrich", "--refresh")
+    before = len(made(notes))
+    (notes.folder / "house").mkdir()
+    (notes.folder / "notes/Home.md").rename(notes.folder / "house/House.md")
+    notes("sync", code=1)
+    report = notes.json("enrich", "--refresh")
+    assert any("house/House.md" in note for note in report["notes"])
+    assert report["embedded"] == 0
+    assert len(made(notes)) == before
+    moved = notes.folder / MADE / "house/House.md/summary1.md"
+    assert "A word of mine" in moved.read_text()
+    assert not summary.exists()
+    codes = {one["code"] for one in notes.json("verify")["findings"]}
+    assert codes <= {"hand-edited"}
+    stale = notes.drift().get("summary-stale", [])
+    assert all("house/House.md" in path for path in stale)
+    notes("undo")
+    assert summary.exists()
+    assert not moved.exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_notes_that_may_only_be_read_are_left_alone(notes: Workspace) -> None:
+    """The sidecar keeps what was made; it is written once that may be."""
+    before = truth(notes)
+    notes.folder.chmod(0o555)
+    try:
+        done = notes("enrich", code=None)
+    finally:
+        notes.folder.chmod(0o755)
+    assert done.code not in (0, 1)
+    assert truth(notes) == before
+    assert made(notes) == {}
+    assert notes.json("enrich")["from_cache"] > 0
+
+
+def test_rules_that_leave_out_dot_folders_leave_out_no_summaries(notes: Workspace) -> None:
+    """Whether they are committed is another matter."""
+    notes("enrich")
+    notes.write(".gitignore", f".*\n{MADE}/\n")
+    assert notes.drift() == {}
+    assert notes.json("search", "boiler", "--kind", "summary")["hits"]
+
+
+def test_what_does_not_belong_there_is_told(notes: Workspace) -> None:
+    """A link out of it is not followed, a document in it is none, nothing else is read."""
+    notes("enrich")
+    target = notes.folder / MADE / "notes/Home.md"
+    (target / "summary9.md").symlink_to("/etc/passwd")
+    (target / "mine.txt").write_text("words\n")
+    notes.write(f"{MADE}/notes/Home.md/odd.md", '---\nkind: "questions"\n---\n')
+    drift = notes.drift()
+    assert drift["symlink"] == [f"{MADE}/notes/Home.md/summary9.md"]
+    assert drift["litter"] == [f"{MADE}/notes/Home.md/mine.txt"]
+    assert drift["empty"] == [f"{MADE}/notes/Home.md/odd.md"]
+    notes("sync", code=1)
+    assert notes.json("search", "root", "--mode", "keyword", code=None)["hits"] == []
+
+
+def test_a_summary_that_names_itself_or_nothing_is_stale(notes: Workspace) -> None:
+    """Cycles and lies in what a person wrote end neither a status nor a run."""
+    notes("enrich", "--summaries")
+    name = f"{MADE}/notes/Home.md/summary8.md"
+    key = "0" * 64
+    notes.write(
+        name,
+        f"""---
+kind: "summary"
+level: 7
+children: [{{"path": "{name}", "hash": "sha256:{key}"}}, {{"path": "../x", "hash": "no"}}]
+---
+A text of mine.
+""",
+    )
+    notes("sync", code=1)
+    assert name in notes.drift()["summary-stale"]
+    report = notes.json("enrich", "--refresh", code=None)
+    assert name in [one["path"] for one in report["kept"]]
+    assert "A text of mine." in texts(notes)
+
+
+def test_staged_files_are_looked_at(notes: Workspace) -> None:
+    """The hook reads what is committed of them, too."""
+    notes("enrich")
+    notes.git("add", "-A")
+    assert notes.json("verify", "--staged")["findings"] == []
+    path = notes.folder / QUESTIONS
+    path.write_text(path.read_text() + "No question.\n")
+    notes.git("add", "-A")
+    findings = notes.json("verify", "--staged", code=None)["findings"]
+    assert [one["path"] for one in findings] == [QUESTIONS]
+
 
 def test_a_note_whose_name_may_not_be_written_is_named(notes: Workspace) -> None:
     """Some systems would take it for a hidden file; all others get what was made of them."""
