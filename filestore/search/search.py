@@ -44,7 +44,7 @@ from filestore.search.collapse import collapse
 from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH
-from filestore.search.leading import Leading
+from filestore.search.leading import Leading, questions_of
 from filestore.search.passage import Nearest
 from filestore.search.ranking import (
     LEXICAL_FLOOR,
@@ -375,7 +375,8 @@ class Searcher:
             )
         vectors = None
         if allowed is not None:
-            vectors = numpy.array(self._catalog.vectors_of_files(allowed), dtype=numpy.int64)
+            files = allowed | questions_of(self._catalog, allowed, self._layout)
+            vectors = numpy.array(self._catalog.vectors_of_files(files), dtype=numpy.int64)
         if meant not in self._asked:
             self._asked[meant] = self._embedder.embed_query(meant)
         vector = self._asked[meant]
