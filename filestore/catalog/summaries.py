@@ -86,6 +86,12 @@ def has_summaries(catalog: Catalog) -> bool:
     return bool(catalog.rows("SELECT 1 FROM children LIMIT 1"))
 
 
+def named_by(catalog: Catalog, file: int) -> set[tuple[ChunkPath, bytes]]:
+    """What a file is recorded to be made from: paths, and the keys that their texts had."""
+    found = catalog.rows("SELECT path, key FROM children WHERE file = ?", (file,))
+    return {(decode_path(path), key) for path, key in found}
+
+
 def is_in_step(catalog: Catalog) -> bool:
     """Whether every child is as it was read; a fifth of what it takes to tell which are not."""
     statement = f"SELECT 1 FROM children WHERE NOT {_ALL_IN_STEP} LIMIT 1"

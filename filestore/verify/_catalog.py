@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from filestore.catalog import Catalog
+from filestore.catalog import Catalog, summaries
 from filestore.chunks import chunk_file, kept, resource_record
 from filestore.chunks.layout import resource_of
 from filestore.chunks.links import own_links
@@ -118,6 +118,8 @@ def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
         return ""
     if catalog.metadata_of(identifier) != set(pairs_of(chunk)):
         return "its metadata is not that of its frontmatter"
+    if summaries.named_by(catalog, identifier) != {(one.path, one.key) for one in chunk.children}:
+        return "what it was made from is not what it names"
     if chunk.origin is not None and chunk_file.hand_edited(chunk):
         # Which links are a person's own depends on what was generated, as it was known then.
         return ""

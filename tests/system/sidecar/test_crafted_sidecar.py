@@ -95,12 +95,12 @@ class Laboratory:
             text = f"---\ntags: [t{number}]\n---\nNote {number}, see [it](n{number - 1}.md).\n"
             (notes / f"n{number}.md").write_text(text)
         (notes / "n0.md").write_text("The first note.\n")
-        leaves = self.root / "chunked" / "leaves"
+        leaves = self.root / "chunked" / "z"
         leaves.mkdir()
         for name in ("ash", "elm"):
             (leaves / f"{name}.md").write_text(f"Leaves of {name}.\n")
         children = [
-            Child(path=ChunkPath(f"leaves/{name}.md"), hash=origin_hash(f"Leaves of {name}.\n"))
+            Child(path=ChunkPath(f"z/{name}.md"), hash=origin_hash(f"Leaves of {name}.\n"))
             for name in ("ash", "elm")
         ]
         summary = generate(body="Leaves.\n", kind="summary", level=1, children=children)
