@@ -217,7 +217,7 @@ def resources_of_summaries(catalog: Catalog) -> dict[ChunkPath, str]:
     """The resource of every indexed summary, and of every other file that names children."""
     found = catalog.connection.execute(
         "SELECT path, resource FROM files WHERE state = '' AND kind = 'summary'"
-        " UNION SELECT path, resource FROM files WHERE state = ''"
+        " UNION SELECT path, resource FROM files WHERE state = '' AND kind <> 'questions'"
         " AND id IN (SELECT file FROM children)"
     )
     return {decode_path(path): resource for path, resource in found}

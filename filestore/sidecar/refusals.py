@@ -27,10 +27,9 @@ _IN_PLACE: Final = {
     "rm": ("so 'rm' removes nothing", "delete the files yourself, then 'filestore sync'"),
     "update": ("so 'update' has no copies to renew", "edit them, then 'filestore sync'"),
     "repair": ("so 'repair' writes none of them", "edit the file, then 'filestore sync'"),
-    "undo": ("so there is nothing to undo", "your editor or git undoes what you changed"),
-    "enrich": (
-        "and so far 'enrich' writes only beside chunk files",
-        "use a store of chunk files: 'filestore init', then 'filestore add'",
+    "undo": (
+        "so only what 'enrich' wrote beside them is undone, from a terminal",
+        "'filestore undo'; your editor or git undoes what you changed",
     ),
     "reconstruct": ("so there is nothing to put together", "open the file itself"),
 }

@@ -47,7 +47,7 @@ def plan_lines(plan: "EnrichPlan") -> list[Line]:
     if len(plan.kept) > _SHOWN:
         lines.append(field("", f"… {len(plan.kept) - _SHOWN:,} more", "quiet"))
     lines += [line(note, "warning") for note in plan.notes]
-    return [*lines, line("files are backed up first: u undoes all of it", "note")]
+    return [*lines, line("files are backed up first: undo takes all of it back", "note")]
 
 
 def price(plan: "EnrichPlan") -> str:

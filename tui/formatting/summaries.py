@@ -132,13 +132,11 @@ def found_line(summaries: int, filtered: str) -> Line:
     )
 
 
-def nothing_lines(*, in_place: bool) -> list[Line]:
+def nothing_lines() -> list[Line]:
     """In place of a tree where there is none."""
-    lines = [line("No summaries yet.", "title"), ()]
-    if in_place:
-        return [*lines, line("None are made where documents are indexed in place.", "quiet")]
     return [
-        *lines,
+        line("No summaries yet.", "title"),
+        (),
         (Span("M ", "key"), Span("makes some of the resource under the cursor.", "quiet")),
         (Span("S ", "key"), Span("returns to the files.", "quiet")),
     ]

@@ -233,7 +233,7 @@ class BrowseSummaries(Vertical):
         """What is shown while there is no tree."""
         if not self.is_known or self._problem or self._filter:
             return ()
-        return texts.nothing_lines(in_place=not self._host.findings.tree.folder)
+        return texts.nothing_lines()
 
     # Opening and closing
 
