@@ -9,6 +9,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -398,3 +399,14 @@ def _names_the_folder(node: ast.AST) -> bool:
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "os.path.join":
         return any(isinstance(one, ast.Name) and one.id == "CHUNKED" for one in node.args)
     return isinstance(node, ast.Constant) and node.value == "chunked/"
+
+
+def test_every_package_is_installed() -> None:
+    """What is not named in pyproject.toml is in a checkout, and in no installation."""
+    named = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    there = {
+        path.parent.relative_to(ROOT).as_posix().replace("/", ".")
+        for top in ("filestore", "tui")
+        for path in (ROOT / top).rglob("__init__.py")
+    }
+    assert there <= set(named)

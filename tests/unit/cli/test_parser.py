@@ -15,6 +15,8 @@ ONCE: Final = frozenset(
         "--above",
         "--apply",
         "--budget",
+        "--depth",
+        "--rewrite",
         "--context",
         "--generator",
         "--questions",
