@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from filestore.catalog import Catalog, summaries
-from filestore.chunks import chunk_file, kept, resource_record
+from filestore.chunks import chunk_file, kept, questions_file, resource_record
 from filestore.chunks.layout import resource_of
 from filestore.chunks.links import own_links
 from filestore.chunks.metadata import metadata_pairs, pairs_of
@@ -118,7 +118,10 @@ def _taken_otherwise(catalog: Catalog, identifier: int, path: ChunkPath) -> str:
         return ""
     if catalog.metadata_of(identifier) != set(pairs_of(chunk)):
         return "its metadata is not that of its frontmatter"
-    if summaries.named_by(catalog, identifier) != {(one.path, one.key) for one in chunk.children}:
+    named = {(one.path, one.key) for one in chunk.children}
+    # What a file of questions names stands in its text.
+    is_read = chunk.kind != questions_file.KIND
+    if is_read and summaries.named_by(catalog, identifier) != named:
         return "what it was made from is not what it names"
     if chunk.origin is not None and chunk_file.hand_edited(chunk):
         # Which links are a person's own depends on what was generated, as it was known then.

@@ -350,6 +350,14 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         "redo": [("redo",), ("redo", mixed)],
         "git": [("git", "status"), ("git", "install"), ("git", mixed), ("git", "remove")],
         "similar": [("similar", "chunked/many.md"), ("similar", mixed), ("similar", f"{mixed}:1")],
+        "enrich": [
+            ("enrich", "--plan"),
+            ("enrich", mixed),
+            ("enrich", "--generator", mixed),
+            ("enrich", "--questions", "1"),
+            ("enrich", "--json"),
+        ],
+        "about": [("about",), ("about", mixed), ("about", "words"), ("about", "--json")],
         "duplicates": [("duplicates", "--above", "0.1"), ("duplicates", "--json")],
         "links": [("links", "chunked/many.md"), ("links", mixed), ("links", mixed, "--json")],
         "search": [

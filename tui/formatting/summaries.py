@@ -11,8 +11,15 @@ from tui.formatting.findings import SEVERITY, place_of
 from tui.formatting.lines import Line, Role, Span, count, cut, line, one_line, span
 
 if TYPE_CHECKING:
-    from filestore.browse import About, Drawing, Family, StorePath, SummarisedResource, Tree
-    from filestore.browse import TreeNode as Node
+    from filestore.browse import (
+        About,
+        Drawing,
+        Family,
+        StorePath,
+        SummarisedResource,
+        Tree,
+        TreeNode,
+    )
 
 MOST_LISTED: Final = 40
 """Children of one summary that are listed among its facts; the rest is counted."""
@@ -46,7 +53,7 @@ def resource_row(row: "SummarisedResource", *, is_open: bool, ascii_only: bool =
 
 
 def node_row(
-    node: "Node",
+    node: "TreeNode",
     title: str,
     tree: "Tree",
     *,
@@ -85,7 +92,7 @@ def node_row(
     return tuple(parts)
 
 
-def state_spans(node: "Node") -> list[Span]:
+def state_spans(node: "TreeNode") -> list[Span]:
     """What is the matter with a node, before its name: a narrow screen cuts the end of a row."""
     words, role = _STATES[node.state]
     found = [Span(f"{words}  ", role)] if words else []
@@ -204,7 +211,7 @@ def relations(about: "About", family: "Family | None") -> list[tuple[str, list[L
     ]
 
 
-def _named(node: "Node", family: "Family") -> Line:
+def _named(node: "TreeNode", family: "Family") -> Line:
     title = family.titles.get(node.path, "")
     about = (span(f"  {cut(title, 60)}", "quiet"),) if title else ()
     return (Span("  "), *state_spans(node), span(shown_path(node.path)), *about)
