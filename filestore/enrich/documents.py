@@ -20,6 +20,7 @@ from filestore.enrich.material import (
     QuestionsFile,
     SectionText,
     Text,
+    excluded_of,
     leaves_of,
     present_of,
     read_file,
@@ -44,7 +45,8 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
     }
     folder = inside(ChunkPath(SUMMARIES), document.path if document else ChunkPath(resource))
     path = inside(folder, questions_file.NAME)
-    unread = tuple(row.path for row in rows if row.path == path and path not in indexed)
+    excluded = excluded_of(rows)
+    unread = (path,) if path in excluded or ChunkPath(resource) in excluded else ()
     questions = None if unread else _questions(snapshot, path, indexed.get(path))
     sections = _sections(snapshot, document, questions) if document else []
     texts = {one.key: Text(path=document.path, text=one.text) for one in sections if document}
@@ -61,6 +63,7 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
         vectors=vectors,
         without_vector=lacking,
         present=present_of(tree, made),
+        excluded=excluded,
         sections=() if unread else sections,
         questions=questions,
         unread=unread,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from filestore.catalog import FileRow, summaries
 from filestore.chunks import chunk_file
 from filestore.chunks.chunk_file import Chunk
-from filestore.chunks.observation import INDEXED
+from filestore.chunks.observation import INDEXED, RECORD
 from filestore.chunks.questions_file import Block
 from filestore.core.paths import TOP, ChunkPath, folder_of
 from filestore.enrich.tree import Leaf, Present
@@ -91,6 +91,8 @@ class Material:
     """Theirs, ``(n, dim) float32, rows of length 1``."""
     without_vector: int
     present: tuple[Present, ...]
+    excluded: frozenset[ChunkPath] = frozenset()
+    """Its files that are excluded from search for now: their texts are not known."""
     sections: Sequence[SectionText] = ()
     """Of a document in place, each text once."""
     questions: QuestionsFile | None = None
@@ -150,7 +152,8 @@ def _top(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> tuple[Fil
 def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Material:
     """Read one resource from the catalog."""
     catalog = snapshot.catalog
-    rows = [row for row in catalog.files_of(resource) if row.state == INDEXED]
+    every = catalog.files_of(resource)
+    rows = [row for row in every if row.state == INDEXED]
     rows.sort(key=lambda row: chunk_file.sort_key(row.position, row.path))
     files = {row.path: read_file(snapshot, row) for row in rows}
     kinds = {row.path: row.kind for row in rows}
@@ -174,7 +177,13 @@ def gather(snapshot: StoreSnapshot, tree: SummaryTree, resource: str) -> Materia
         vectors=vectors,
         without_vector=lacking,
         present=present_of(tree, made),
+        excluded=excluded_of(every),
     )
+
+
+def excluded_of(rows: Iterable[FileRow]) -> frozenset[ChunkPath]:
+    """Those of some files that are excluded from search."""
+    return frozenset(row.path for row in rows if row.state not in (INDEXED, RECORD))
 
 
 def read_file(snapshot: StoreSnapshot, row: FileRow) -> ChunkFile:

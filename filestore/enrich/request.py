@@ -25,6 +25,7 @@ from filestore.sidecar import recover
 from filestore.sync import run as syncing
 
 if TYPE_CHECKING:
+    from filestore.generate import Generator
     from filestore.sidecar.session import Parts
 
 LOCK: Final = "enrich.lock"
@@ -57,7 +58,7 @@ def plan(
         EndpointUntrusted: The generator would reach what this store may not.
     """
     _check(parts, wish)
-    opened = parts.model.generator(generator)
+    opened = _opened(parts, generator)
     asked = replace(wish, replace=generator is not None)
     with GeneratedCache.open(_cache(parts)) as cache:
         return Enriching(parts, opened, asked, on_progress=on_progress).plan(cache)
@@ -89,11 +90,22 @@ def enrich(
     _check(parts, wish)
     repository.refuse_during_operation(parts.places.root)
     parts.model.ask()
-    opened = parts.model.generator(generator)
+    opened = _opened(parts, generator)
     syncing.catch_up(parts, syncing.Wanted(), on_progress)
     asked = replace(wish, replace=generator is not None)
     with _alone(parts), GeneratedCache.open(_cache(parts)) as cache:
         return Enriching(parts, opened, asked, stop=stop, on_progress=on_progress).run(cache)
+
+
+def _opened(parts: Parts, name: str | None) -> Generator:
+    """The generator, once it is known that it can work at all.
+
+    Raises:
+        ModelMissing: It stands on an embedder that is not here.
+    """
+    opened = parts.model.generator(name)
+    _ = opened.fingerprint
+    return opened
 
 
 def _check(parts: Parts, wish: Wish) -> None:

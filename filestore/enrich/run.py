@@ -61,7 +61,6 @@ class _Resource:
     tree: TreePlan
     files: dict[int, ChunkFile] = field(default_factory=dict)
     """By identity of the wanted summary: as it is, or as it was just made."""
-    failed: set[int] = field(default_factory=set)
     taken: set[str] = field(default_factory=set)
 
 
@@ -403,11 +402,16 @@ class Enriching:
         """Summaries of nothing that is there, which no person had a hand in."""
         if not self._wish.summaries:
             return []
+        material = resource.material
         found = []
-        for path in resource.tree.superfluous:
-            file = resource.material.summaries[path]
-            if writing.has_something_of_a_persons(file.chunk):
-                self._keep(path, "a person wrote in it; its group is no more")
+        held = set(material.excluded)
+        files = [material.summaries[path] for path in resource.tree.superfluous]
+        for file in sorted(files, key=lambda one: one.chunk.level or 0):
+            if held.intersection(child.path for child in file.chunk.children):
+                held.add(file.path)
+                self._keep(file.path, "a text of it is excluded from search for now")
+            elif writing.has_something_of_a_persons(file.chunk):
+                self._keep(file.path, "a person wrote in it; its group is no more")
             else:
                 found.append(file)
         return found
@@ -508,12 +512,13 @@ class Enriching:
                 "1 text" if material.without_vector == 1 else f"{material.without_vector:,} texts"
             )
             self.notes.append(
-                f"{material.resource or 'the top folder'}: {texts} without a vector left out;"
-                " 'filestore sync' embeds them"
+                f"{material.resource or 'the top folder'}: {texts} without a vector, so its"
+                " summaries stay as they are; 'filestore sync' embeds them"
             )
         is_wanted = self._wish.summaries and (material.present or not self._wish.refresh)
         tree = TreePlan()
-        if is_wanted:
+        # Which texts belong together is known only of all of them.
+        if is_wanted and not material.without_vector:
             root = find_root(material.present)
             tree = plan_tree(material.leaves, material.vectors, material.present, limits, root=root)
         return _Resource(material, tree)

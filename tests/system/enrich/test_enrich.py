@@ -457,6 +457,63 @@ def test_in_the_middle_of_a_merge_nothing_is_written(workspace: Any) -> None:
     assert workspace.truth() == before
 
 
+def test_without_the_model_nothing_is_removed(workspace: Any) -> None:
+    """Texts that no vector is there for tell nothing about their groups."""
+    added(workspace)
+    workspace("enrich", "--summaries")
+    before = workspace.truth()
+    settings = workspace.store / "filestore.toml"
+    settings.write_text(
+        re.sub("^embedder = .*$", 'embedder = "onnx:nowhere"', settings.read_text(), flags=re.M)
+    )
+    for words in (("--summaries",), ("--refresh",), ("--plan", "--summaries"), ()):
+        assert "nowhere" in workspace("enrich", *words, code=3).stderr
+        assert workspace.truth() == before
+
+
+def test_texts_without_vectors_keep_their_summaries(workspace: Any) -> None:
+    """Where only some are missing, what stands over them stays as it is, and that is said."""
+    added(workspace)
+    workspace("enrich", "--summaries")
+    before = summaries(workspace)
+    from filestore.embed.cache import EmbeddingCache
+
+    with EmbeddingCache.open(str(workspace.sidecar / "embeddings.sqlite")) as cache:
+        (fingerprint,) = cache.fingerprints()
+        cache.discard(fingerprint, [key for key, _ in cache.rows(fingerprint)])
+    plan = workspace.json("enrich", "--plan", "--summaries")
+    assert (plan["summaries"], plan["removed"]) == (0, 0)
+    assert "without a vector" in plan["notes"][0]
+    workspace("enrich", "--summaries")
+    assert summaries(workspace) == before
+
+
+def test_a_text_that_is_excluded_for_a_while_keeps_its_summaries(workspace: Any) -> None:
+    """Frontmatter that a person has not finished is no reason to remove what was made."""
+    added(workspace, TOPICS[:4])
+    workspace("enrich", "--summaries")
+    found = summaries(workspace)
+    first = next(one for one in found.values() if one.level == 1)
+    whole = {child.path: (workspace.chunked / child.path).read_bytes() for child in first.children}
+    for path in list(whole)[1:]:
+        (workspace.chunked / path).write_bytes(b"---\ntags: [\n---\n" + whole[path])
+    workspace("sync", code=None)
+    report = workspace.json("enrich", "--summaries", code=None)
+    assert report["removed"] == 0
+    assert summaries_as_files(workspace) == set(found)
+    assert any("excluded" in one["reason"] for one in report["kept"])
+    for path, data in whole.items():
+        (workspace.chunked / path).write_bytes(data)
+    workspace("sync", code=None)
+    workspace("enrich", "--summaries")
+    workspace.assert_settled()
+
+
+def summaries_as_files(workspace: Any) -> set[str]:
+    """The names of all summaries, whatever is in them."""
+    return {path for path in workspace.truth() if "/summary" in path}
+
+
 def test_one_tree_over_the_store(workspace: Any) -> None:
     """On wish what resources have on top is summarised, too; a refresh keeps it up to date."""
     added(workspace)
