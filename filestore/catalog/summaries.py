@@ -29,19 +29,10 @@ _IS_THERE: Final = (
     "EXISTS (SELECT 1 FROM files AS child WHERE child.path = children.path AND child.state = '')"
 )
 _OF_SUMMARIES: Final = "children.file = files.id AND files.kind <> 'questions'"
-_NAMED: Final = "SELECT files.path, children.path, children.key"
-_COLUMNS: Final = f"{_NAMED}, {_IN_STEP}, {_IS_THERE}"
 _ALL_CHILDREN: Final = (
-    f"{_NAMED}, {_ALL_IN_STEP}, {_IS_THERE} FROM children CROSS JOIN files ON {_OF_SUMMARIES}"
-    " WHERE files.state = ''"
+    f"SELECT files.path, children.path, children.key, {_ALL_IN_STEP}, {_IS_THERE}"
+    f" FROM children CROSS JOIN files ON {_OF_SUMMARIES} WHERE files.state = ''"
 )
-_CHILDREN: Final = (
-    f"{_COLUMNS} FROM children CROSS JOIN files ON {_OF_SUMMARIES} WHERE files.state = ''"
-)
-_BY_SUMMARY: Final = (
-    f"{_COLUMNS} FROM files CROSS JOIN children ON {_OF_SUMMARIES} WHERE files.state = ''"
-)
-"""The tables the other way round: what comes first is looked through first."""
 _STALE: Final = (
     "WITH RECURSIVE below(file) AS (SELECT id FROM files WHERE path = ? UNION SELECT child.id"
     " FROM below CROSS JOIN children ON children.file = below.file"
@@ -101,16 +92,6 @@ def is_in_step(catalog: Catalog) -> bool:
 def all_children(catalog: Catalog) -> Iterator[ChildRow]:
     """The children of all indexed summaries, by summary and path."""
     yield from map(_row, catalog.connection.execute(f"{_ALL_CHILDREN} ORDER BY 1, 2, 3"))
-
-
-def children_of(catalog: Catalog, summaries: Sequence[ChunkPath]) -> list[ChildRow]:
-    """The children of some summaries, by summary and path."""
-    return _where(catalog, f"{_BY_SUMMARY} AND files.path", summaries)
-
-
-def parents_of(catalog: Catalog, paths: Sequence[ChunkPath]) -> list[ChildRow]:
-    """The rows in which some files are children, by summary and path."""
-    return _where(catalog, f"{_CHILDREN} AND children.path", paths)
 
 
 class Ancestors:
@@ -192,14 +173,6 @@ class Stale:
             rows = self._catalog.rows
             self._known[path] = bool(rows(_STALE, named) or rows(_LACKS_TEXTS, named))
         return {path for path in paths if self._known.setdefault(path, False)}
-
-
-def _where(catalog: Catalog, start: str, paths: Sequence[ChunkPath]) -> list[ChildRow]:
-    rows: list[ChildRow] = []
-    for batch in in_batches([encode_path(path) for path in dict.fromkeys(paths)]):
-        statement = f"{start} IN ({placeholders(batch)})"
-        rows += map(_row, catalog.connection.execute(statement, batch))
-    return sorted(rows, key=lambda row: (row.summary, row.path, row.key))
 
 
 def _row(values: tuple[bytes, bytes, bytes, int, int]) -> ChildRow:

@@ -22,8 +22,6 @@ class Job:
     path: ChunkPath
     """For a summary that is not there yet: of its first child."""
     task: Task
-    is_new: bool = False
-    """Whether the file is still to be made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -382,7 +382,7 @@ class Enriching:
             count = max(count, count_made(there.chunk)) if count_made(there.chunk) else 0
         cut = _cut(texts, self._generator)
         task = Task(kind="summary", texts=cut, title=resource.material.title, count=count)
-        return Job(path=wanted.path or texts[0].path, task=task, is_new=there is None)
+        return Job(path=wanted.path or texts[0].path, task=task)
 
     def _texts(self, resource: _Resource, members: Sequence[Member]) -> list[Text] | None:
         """What a summary is made from; None where a part of it is not there."""

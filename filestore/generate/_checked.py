@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from filestore.generate._language import in_another_language
+from filestore.generate._other_language import in_another_language
 from filestore.generate.base import GenerationFailed, Kind, Made, Task
 from filestore.remote.refusals import start_of
 
