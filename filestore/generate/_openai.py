@@ -158,18 +158,21 @@ class OpenAIGenerator(Generator):
         Where the service fails for all, what is on its way and may be paid for is still waited for.
         """
         key = key_for(self._service.address, self._choice.machine.environment)
-        ended, failed = threading.Event(), threading.Event()
+        ended, failures = threading.Event(), _Failures()
         begun: set[int] = set()
 
         def work(place: int) -> Result | None:
-            if failed.is_set():
+            if failures.reason is not None:
                 return None
             begun.add(place)
+            until = Deadline(self._limits.total_s, ended)
             try:
-                return self._result(place, tasks[place], key, Deadline(self._limits.total_s, ended))
-            except EndpointUnusable:
-                failed.set()
-                raise
+                result = self._result(place, tasks[place], key, until)
+            except EndpointUnusable as error:
+                failures.end(error)
+                return None
+            failures.note(result.problem)
+            return result
 
         finishing = as_ended(
             work,
@@ -180,13 +183,13 @@ class OpenAIGenerator(Generator):
             stop=stop,
         )
         with contextlib.closing(finishing):
-            yield from self._told(finishing, begun, failed, len(tasks))
+            yield from self._told(finishing, begun, failures, len(tasks))
 
     def _told(
         self,
         finishing: Iterator[tuple[int, Result | Exception | None]],
         begun: set[int],
-        failed: threading.Event,
+        failures: _Failures,
         count: int,
     ) -> Iterator[Result]:
         """Each result, and what went wrong for all behind them.
@@ -194,36 +197,29 @@ class OpenAIGenerator(Generator):
         Args:
             finishing: What ends, and None for what was left out.
             begun: The tasks that were worked on; what is told is taken out.
-            failed: Set once no task shall be begun any more.
+            failures: What went wrong so far.
             count: How many tasks there are.
 
         Raises:
             EndpointError: The service answers nobody, or too many tasks in a row.
         """
-        failures, waiting = 0, count
-        reason: FilestoreError | None = None
+        waiting = count
         try:
             for place, result in finishing:
                 waiting -= 1
                 begun.discard(place)
-                if isinstance(result, EndpointUnusable):
-                    reason = reason or result
-                elif isinstance(result, Exception):
+                if isinstance(result, Exception):
                     raise result
-                elif result is not None:
-                    failures = failures + 1 if isinstance(result.problem, EndpointError) else 0
-                    if failures == FAILURES_IN_A_ROW:
-                        reason = reason or result.problem
-                        failed.set()
+                if result is not None:
                     yield result
         except TimeoutError:
             slow, stuck = self._service.too_slow(self._limits.total_s), list(begun)
             for place in stuck:
                 yield Result(place=place, problem=slow)
             if waiting > len(stuck):
-                reason = reason or slow
-        if reason is not None:
-            raise reason
+                failures.end(slow)
+        if failures.reason is not None:
+            raise failures.reason
 
     def _result(self, place: int, task: Task, key: str, until: Deadline) -> Result:
         """What came of one task: asked once more where the answer cannot be used.
@@ -299,6 +295,31 @@ class OpenAIGenerator(Generator):
             remedy="run the command again, or name another model in "
             f"`{GENERATION.model_key}` in filestore.toml",
         )
+
+
+class _Failures:
+    """Failures in a row, counted by the threads that meet them.
+
+    Whoever reads the results may come late; by then more would be asked, and paid.
+    """
+
+    def __init__(self) -> None:
+        self.reason: FilestoreError | None = None
+        """Why no task is begun any more."""
+        self._in_a_row = 0
+        self._lock = threading.Lock()
+
+    def note(self, problem: FilestoreError | None) -> None:
+        """Count what one task came to."""
+        with self._lock:
+            self._in_a_row = self._in_a_row + 1 if isinstance(problem, EndpointError) else 0
+            if self._in_a_row == FAILURES_IN_A_ROW:
+                self.reason = self.reason or problem
+
+    def end(self, reason: FilestoreError) -> None:
+        """Begin no task any more."""
+        with self._lock:
+            self.reason = self.reason or reason
 
 
 def _address(choice: GeneratorChoice) -> Address:

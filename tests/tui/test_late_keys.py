@@ -157,3 +157,11 @@ def test_a_key_behind_one_that_closed_a_question_is_not_lost(root):
         await until(pilot, lambda: inspector.view._rows.filter.text == "word")
 
     session(root, act)
+
+
+@pytest.mark.parametrize(
+    "screen", [ChoiceScreen("Which?", []), PromptScreen(":")], ids=["choice", "prompt"]
+)
+def test_a_question_that_opens_as_the_inspector_ends_does_nothing(screen):
+    """Textual mounts it without its widgets then."""
+    screen.on_mount()

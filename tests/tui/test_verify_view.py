@@ -197,8 +197,10 @@ def test_verifying_says_what_was_looked_at_and_what_was_not(root):
         await pilot.press("t")
         await pilot.pause()
         assert inspector.screen is inspector.screen_stack[0]
+        await until(pilot, lambda: inspector.task_manager.busy is None)
         page(inspector).verify("deep")
-        inspector.task_manager.stop(inspector.task_manager.busy)
+        tasks = inspector.task_manager.tasks
+        inspector.task_manager.stop(next(one for one in tasks if one.title == "verify (deep)"))
         await until(pilot, lambda: "stopped" in head(inspector))
         assert "incomplete" in head(inspector)
         assert inspector.findings.clean is None

@@ -37,6 +37,15 @@ class Steady:
         assert isinstance(self, Screen)
         return False if self.is_left else Screen.check_action(self, action, parameters)
 
+    def on_mount(self) -> None:
+        """Begin, unless the inspector ends while it opens: then Textual has left out its widgets."""
+        assert isinstance(self, Screen)
+        if self.children:
+            self.begin()
+
+    def begin(self) -> None:
+        """Show what there is to show; its widgets are there."""
+
     def on_resize(self, event: Resize) -> None:
         """Drop a size that the terminal does not have any more."""
         assert isinstance(self, Screen)

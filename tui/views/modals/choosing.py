@@ -59,7 +59,7 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
                 text.append(f"  {one_line(more)}", style="dim not bold")
         return Option(text, id=choice.name, disabled=bool(choice.why_not))
 
-    def on_mount(self) -> None:
+    def begin(self) -> None:
         """Begin on the choice that holds now."""
         options = self.query_one(OptionList)
         names = [choice.name for choice in self._choices]

@@ -75,7 +75,7 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
             return f"{files} will be removed: type {YES} and press enter; esc cancels"
         return "y confirms; enter or esc cancels"
 
-    def on_mount(self) -> None:
+    def begin(self) -> None:
         """Show what it means; begin where the answer is given."""
         pane = self.query_one(TextPane)
         pane.styles.height = min(sum(map(_height, self._lines)) or 1, MOST_LINES)

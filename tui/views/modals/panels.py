@@ -54,7 +54,7 @@ class Panel(Steady, ModalScreen[None]):
             yield TextPane()
             yield Static("esc closes, y copies it all", classes="panel-foot", markup=False)
 
-    def on_mount(self) -> None:
+    def begin(self) -> None:
         """Show the lines, and refresh them if they are live."""
         self._show()
         self.query_one(TextPane).focus()

@@ -56,7 +56,7 @@ class PromptScreen(Steady, ModalScreen[str | None]):
                 select_on_focus=False,
             )
 
-    def on_mount(self) -> None:
+    def begin(self) -> None:
         """Begin to type."""
         self.query_one(Input).focus()
 

@@ -76,7 +76,7 @@ class SidesScreen(Steady, ModalScreen[Choice | None]):
             yield TextPane(id="sides-text")
             yield Caption(id="sides-choices", most=8)
 
-    def on_mount(self) -> None:
+    def begin(self) -> None:
         """Have both sides read."""
         self.query_one("#sides-title", Caption).show([line(one_line(self._finding.path), "title")])
         self.query_one(TextPane).focus()

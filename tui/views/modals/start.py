@@ -35,7 +35,7 @@ class StartScreen(Steady, ModalScreen[str]):
         with Vertical(classes="box wide", id="start"):
             yield self._pane
 
-    def on_mount(self) -> None:
+    def begin(self) -> None:
         """Show what is wrong."""
         self._pane.show(start_lines(self.error, absent=self._absent), key="start")
         self._pane.focus()
