@@ -1,8 +1,11 @@
 """Vector indexes behind one contract; a store's size chooses one, or a name does."""
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
+from filestore.core.spelling import did_you_mean
 from filestore.index._faiss_file import IndexDamagedError
+from filestore.index.backend import BackendChoice, BackendSettingsWrong, IndexBackend
 from filestore.index.base import VectorIndex, VectorsOf
 
 if TYPE_CHECKING:
@@ -12,7 +15,45 @@ if TYPE_CHECKING:
     from filestore.index._approximate import ApproximateIndex
     from filestore.index._faiss import FaissIndex
 
-__all__ = ["IndexDamagedError", "VectorIndex", "VectorsOf", "new_index", "overlaid", "read_index"]
+__all__ = [
+    "BACKENDS",
+    "BackendChoice",
+    "IndexBackend",
+    "IndexDamagedError",
+    "VectorIndex",
+    "VectorsOf",
+    "new_index",
+    "open_backend",
+    "overlaid",
+    "read_index",
+]
+
+BACKENDS: Final = {
+    "faiss": "filestore.index._faiss_rows.FaissRows",
+    "local": "filestore.index._local_rows.LocalRows",
+    "qdrant": "filestore.index._qdrant.QdrantRows",
+    "pgvector": "filestore.index._pgvector.PgvectorRows",
+}
+"""Where the vectors of a store may live, and the class that keeps them there. The sidecar's own
+FAISS file, which `faiss` means without a path, is no member: the catalog names and seals it."""
+
+
+def open_backend(choice: BackendChoice) -> IndexBackend:
+    """The backend that settings name; nothing is connected before `load`.
+
+    Raises:
+        BackendSettingsWrong: No such backend, or a key is unknown or of another type.
+        BackendKeysMissing: Keys are missing; all of them are named.
+        BackendMissing: Its package is not installed.
+    """
+    if choice.kind not in BACKENDS:
+        raise BackendSettingsWrong(
+            f"there is no backend {choice.kind!r}{did_you_mean(choice.kind, BACKENDS)}",
+            remedy=f"the backends are {', '.join(BACKENDS)}",
+        )
+    module, _, name = BACKENDS[choice.kind].rpartition(".")
+    opened: IndexBackend = getattr(import_module(module), name)(choice)
+    return opened
 
 
 def new_index(backend: str, dimension: int) -> VectorIndex:

@@ -38,7 +38,7 @@ class Steady:
         return False if self.is_left else Screen.check_action(self, action, parameters)
 
     def on_mount(self) -> None:
-        """Begin, unless the inspector ends while it opens: then Textual has left out its widgets."""
+        """Begin, unless the inspector ends just now: then Textual has left out its widgets."""
         assert isinstance(self, Screen)
         if self.children:
             self.begin()

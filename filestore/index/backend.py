@@ -1,0 +1,364 @@
+"""The contract of a backend: where the vectors of a store live, and what may stand beside them.
+
+A store's files are the truth and its embeddings are kept in the sidecar; a backend holds what a
+search compares, and can be made again from both at any time. One rule: what a backend cannot do is
+declared, never guessed, and an answer that may be another store's is an error.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+
+from filestore.core.errors import FilestoreError
+from filestore.core.safe_text import brief
+from filestore.core.spelling import did_you_mean
+
+if TYPE_CHECKING:
+    from numpy import float32, int64
+    from numpy.typing import NDArray
+
+WITHOUT: Final = "`filestore search --mode keyword` works without it"
+"""What a store can do while its backend is away."""
+
+_TYPES: Final = {str: "a text", int: "a whole number", bool: "true or false", list: "a list"}
+
+Where: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""Conditions that all hold in one and the same file of an item: a key, and the values of which
+that file has at least one."""
+
+
+class BackendKeysMissing(FilestoreError, ValueError):
+    """The settings lack keys that a backend needs; all of them are named."""
+
+
+class BackendSettingsWrong(FilestoreError, ValueError):
+    """A key of the settings has a value that a backend cannot use, or one that it does not know."""
+
+
+class WrongDimension(FilestoreError, ValueError):
+    """Vectors of another length than the index holds."""
+
+
+class BackendUnreachable(FilestoreError, ConnectionError):
+    """The service does not answer, or stopped in the middle; with its address and no password."""
+
+
+class BackendUnusable(FilestoreError):
+    """The service answers and cannot be used: another shape, read-only, full, too old."""
+
+
+class BackendForeign(FilestoreError):
+    """What is there was written by another store, or by this one's catalog before it was lost."""
+
+
+class BackendMissing(FilestoreError, ImportError):
+    """The package that talks to a backend is not installed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a backend can do."""
+
+    approximate: bool = False
+    """A search may miss some of the nearest."""
+    filters: bool = False
+    """It filters by metadata itself; ids that are allowed are taken by every backend."""
+    compares: bool = False
+    """It computes digests of its vectors where they lie: verification transfers none."""
+    atomic: bool = False
+    """A change is seen whole or not at all."""
+    batch: int = 1_000
+    """How many items it takes at a time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedConfig:
+    """Whose vectors an index holds."""
+
+    fingerprint: str
+    """Of the model; vectors of two models never mix."""
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stamp:
+    """What an index says of itself; written last, so that it vouches for all before it."""
+
+    owner: str
+    """Which catalog it was written for."""
+    generation: int
+    """Of that catalog, when it was written."""
+    embed: EmbedConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One vector and what stands beside it."""
+
+    id: int
+    """64 bits with sign; the same for the same text."""
+    vector: "NDArray[float32]"
+    """(dimension,) of length 1."""
+    doc_id: str
+    """The document that it is a chunk of."""
+    content_hash: str
+    """Of that document as it was indexed."""
+    text: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """JSON. ``files``: a list of objects, for each file that has the text, of lists of texts by
+    key; what `Where` asks of. The whitelist, where there is one, limits the keys of these."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One vector that was found."""
+
+    id: int
+    score: float
+    """Inner product with the query."""
+    text: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocState:
+    """A document as an index has it."""
+
+    content_hash: str
+    chunk_ids: tuple[int, ...]
+    """Ascending."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What an index holds."""
+
+    stamp: Stamp | None
+    """None where it was never finished."""
+    docs: Mapping[str, DocState]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How an index is brought up to date: deletes first, then upserts, then its stamp."""
+
+    delete: tuple[int, ...]
+    upsert: tuple[str, ...]
+    """Documents whose chunks are sent."""
+    kept: int
+    """Documents that stay as they are."""
+
+
+def plan(state: Mapping[str, DocState], wanted: Mapping[str, str]) -> Plan:
+    """What to change, once for every backend.
+
+    A document that is gone loses its chunks, and so does one whose content is another now.
+
+    Args:
+        state: What the index holds.
+        wanted: The content hash of each document that it should hold.
+    """
+    gone = [
+        identifier
+        for name, doc in state.items()
+        if wanted.get(name) != doc.content_hash
+        for identifier in doc.chunk_ids
+    ]
+    new = [
+        name
+        for name, content in wanted.items()
+        if name not in state or state[name].content_hash != content
+    ]
+    kept = len(wanted) - len(new)
+    return Plan(delete=tuple(sorted(gone)), upsert=tuple(sorted(new)), kept=kept)
+
+
+class IndexBackend(ABC):
+    """Vectors by id, kept where the settings say.
+
+    Opened by `filestore.index.open_backend`; closed by its user. Methods raise
+    `BackendUnreachable` where a service does not answer within its time limit, and
+    `BackendUnusable` where it refuses.
+    """
+
+    kind: ClassVar[str]
+    capabilities: ClassVar[Capabilities]
+
+    @abstractmethod
+    def load(self) -> None:
+        """Connect and look what is there; make what is needed where nothing is.
+
+        Raises:
+            BackendUnreachable: Nobody answers.
+            BackendUnusable: What is there has another shape.
+            WrongDimension: It holds vectors of another length.
+        """
+
+    @abstractmethod
+    def save(self, *, owner: str, generation: int) -> None:
+        """Make what was changed last, and stamp it."""
+
+    @abstractmethod
+    def set_embed_config(self, embed: EmbedConfig) -> None:
+        """Say whose vectors are held; before the first upsert.
+
+        Raises:
+            WrongDimension: It holds vectors of another length.
+        """
+
+    @property
+    @abstractmethod
+    def dim(self) -> int | None:
+        """The length of its vectors; None before anybody said."""
+
+    @abstractmethod
+    def stamp(self) -> Stamp | None:
+        """What it says of itself now; None where it was never finished."""
+
+    @property
+    @abstractmethod
+    def state(self) -> State:
+        """All documents it holds, asked now."""
+
+    @abstractmethod
+    def upsert(self, items: Iterable[Item], *, skip_existing: bool = True) -> int:
+        """Hold items; returns how many were written.
+
+        Args:
+            items: With distinct ids.
+            skip_existing: Leave an id alone that is there with the same content hash.
+
+        Raises:
+            WrongDimension: A vector has another length.
+        """
+
+    @abstractmethod
+    def delete(self, ids: Collection[int]) -> int:
+        """Let go of ids; unknown ones are passed over. Returns how many were held."""
+
+    @abstractmethod
+    def query(
+        self,
+        vector: "NDArray[float32]",
+        *,
+        top_k: int | None = None,
+        where: Where = (),
+        allowed: "NDArray[int64] | None" = None,
+    ) -> list[Hit]:
+        """The nearest, by score descending, then by id ascending.
+
+        Args:
+            vector: (dimension,) float32 of length 1.
+            top_k: At most so many; None for all.
+            where: What a hit must satisfy; only of a backend that filters.
+            allowed: Only these ids; None allows all.
+
+        Raises:
+            WrongDimension: The vector has another length.
+        """
+
+    @abstractmethod
+    def digests(self, ids: "NDArray[int64] | None" = None) -> Mapping[int, bytes]:
+        """`digest` of the vector that lies there now, by id; of all where no ids are given."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Delete all that is held for this store, and its stamp."""
+
+    @abstractmethod
+    def address(self) -> str:
+        """Where it is, for people; without a password."""
+
+    @abstractmethod
+    def expect(self, owner: str, generation: int) -> None:
+        """Answer only as long as its stamp says this; where it can be asked along with the query.
+
+        `query` then raises `BackendForeign` where somebody else wrote since.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of files and connections."""
+
+    def __enter__(self) -> "IndexBackend":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendChoice:
+    """A backend as the settings name it, and what it may use."""
+
+    kind: str
+    options: Mapping[str, object]
+    """The table ``[backend_config]``."""
+    folder: str
+    """Of the sidecar, against which relative paths are."""
+    environment: Mapping[str, str]
+    """Of the process: where secrets are."""
+
+
+def checked_options(
+    choice: BackendChoice, *, needed: Sequence[str], known: Mapping[str, type]
+) -> dict[str, Any]:
+    """The options of a backend, each of the type that it has.
+
+    Raises:
+        BackendKeysMissing: Some are missing; all of them are named.
+        BackendSettingsWrong: One is unknown, or has another type.
+    """
+    missing = [key for key in needed if not choice.options.get(key)]
+    if missing:
+        names = " and ".join(missing)
+        raise BackendKeysMissing(
+            f"the backend {choice.kind} needs {names}",
+            remedy=f"filestore backend set {choice.kind} "
+            + " ".join(f"{key}=…" for key in missing),
+        )
+    for key, value in choice.options.items():
+        if key not in known:
+            raise BackendSettingsWrong(
+                f"the backend {choice.kind} has no key {brief(key)}{did_you_mean(key, known)}",
+                remedy=f"its keys are {', '.join(known)}",
+            )
+        if not isinstance(value, known[key]) or (known[key] is int and isinstance(value, bool)):
+            raise BackendSettingsWrong(
+                f"`{key}` of the backend {choice.kind} must be {_TYPES[known[key]]}",
+                remedy="change it under [backend_config] in filestore.toml",
+            )
+    return dict(choice.options)
+
+
+def digest(vectors: "NDArray[float32]") -> list[bytes]:
+    """The digest of each vector: MD5 of its numbers as big-endian float32.
+
+    MD5, since PostgreSQL computes it everywhere without an extension; nobody is kept out by it, it
+    tells damage.
+
+    Args:
+        vectors: (n, dimension) float32.
+    """
+    import hashlib
+
+    rows = vectors.astype(">f4", copy=False)
+    return [hashlib.md5(row.tobytes(), usedforsecurity=False).digest() for row in rows]
+
+
+def whitelisted(metadata: Mapping[str, Any], whitelist: Sequence[str]) -> Mapping[str, Any]:
+    """Metadata with the keys of its files that may leave; an empty whitelist lets all of them."""
+    if not whitelist or "files" not in metadata:
+        return metadata
+    names = set(whitelist)
+    files = [{key: one[key] for key in one if key in names} for one in metadata["files"]]
+    return {**metadata, "files": files}
+
+
+def satisfies(metadata: Mapping[str, Any], where: Where) -> bool:
+    """Whether one file satisfies every condition; the judge of the filters of servers."""
+    return not where or any(
+        all(set(file.get(key, ())).intersection(values) for key, values in where)
+        for file in metadata.get("files", ())
+    )
