@@ -347,17 +347,17 @@ class Catalog:
         return [decode_path(row[0]) for row in found]
 
     def index_delta(self) -> tuple[list[int], list[tuple[int, bytes]]]:
-        """What the FAISS file lacks: ids to remove, and (id, embedding key) to add."""
+        """What the index lacks: ids to remove, and (id, embedding key) to add, or to send again."""
         removed = self.rows("SELECT vector FROM index_delta WHERE present = 0 ORDER BY vector")
         # The difference is small and leads: SQLite, left to choose, walks all vectors.
         added = self.rows(
             "SELECT id, key FROM index_delta CROSS JOIN vectors ON id = vector"
-            " WHERE present = 1 AND embedded <> 0 ORDER BY id"
+            " WHERE present <> 0 AND embedded <> 0 ORDER BY id"
         )
         return [row[0] for row in removed], added
 
     def delta_size(self) -> int:
-        """How many vectors the FAISS file differs by."""
+        """How many vectors the index differs by."""
         return self.count("index_delta")
 
     def content(self, file: int) -> bytes | None:

@@ -25,6 +25,10 @@ RESOLVED: Final = "resolved"
 """Conflicts that a person resolved, as JSON."""
 ROWS: Final = "rows"
 """How many rows each table had at the last commit, as JSON."""
+ROWS_AT: Final = "vector_rows"
+"""Where the backend is that has the vectors, where the sidecar has no FAISS file of them."""
+ROWS_GENERATION: Final = "vector_rows_generation"
+"""What was sent to it last."""
 COUNTED: Final = frozenset(
     {
         "children",
@@ -146,6 +150,8 @@ _FORMS: Final[Mapping[str, Callable[[Any], bool]]] = {
     RESOLVED: _is_list,
     ROWS: _is_count_of_rows,
     "texts": _is_number,
+    ROWS_AT: _is_text,
+    ROWS_GENERATION: _is_number,
 }
 
 

@@ -97,14 +97,15 @@ CREATE TABLE forgotten (
 `contents` keeps the last good bytes of each file, `generated` what an edited body was made from.
 `vectors.embedded` is 0 for a text without its embedding, else when the model gave it, in seconds
 since 1970, 1 where that is not known. `index_delta` is the difference to the FAISS file named in
-`meta`; `dead` the file ids that the full-text index may still hold. `documents` are the sources
-that records name, `source_stats` the stats under which their files had a hash. `links` are a
-person's own from file to file, and of a document in place what its links call their targets,
-`children` what a summary was made from, with the embedding key that its text had (empty where
-the file names none),
-`renamed` the moves that were followed, `conflicts` new source text
-that a hand edit stands in the way of (none where the source text went) and the hash of the document
-that has it, `forgotten` the last good bytes of files that are gone, `deleted` the origins of the
+`meta`, or to the backend: `present` is 0 for what is to go, 1 for what it lacks, 2 for what it has
+with other paths or metadata beside it; `dead` the file ids that the full-text index may still
+hold. `documents` are the sources that records name, `source_stats` the stats under which their
+files had a hash. `links` are a person's own from file to file, and of a document in place what its
+links call their targets, `children` what a summary was made from, with the embedding key that its
+text had (empty where the file names none), `renamed` the moves that were followed, `conflicts` new
+source text that a hand edit stands in the way of (none where the source text went) and the hash of
+the document that has it, `forgotten` the last good bytes of files that are gone, `deleted` the
+origins of the
 chunk files that a person deleted from what a version of a record describes."""
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from filestore.catalog import _remembered, queries
+from filestore.catalog import _remembered, queries, vector_rows
 from filestore.catalog._damage import written_by_us
 from filestore.catalog._reading import Catalog
 from filestore.catalog._rows import (
@@ -65,6 +65,7 @@ class CatalogWriter(Catalog):
             raise
         self.next_generation = self.generation + 1
         self._touched: set[str] = set()
+        self._put: set[int] = set()
         if upgrade(self.connection):
             self._read_children_again()
         # SQLite asks it again about each statement, and so tells which tables are changed.
@@ -94,6 +95,9 @@ class CatalogWriter(Catalog):
         self.set_meta("indexed", files - others)
         self.set_meta("texts", queries.count_of_texts(self, files - others))
         self.set_meta("generation", self.next_generation)
+        if vector_rows.sent(self) is not None:
+            for batch in in_batches(sorted(self._put)):
+                self._note_beside(self.vectors_of_files(batch))
         _remembered.seal(self.connection, self._touched)
         self.require_alone()
         self.connection.execute("COMMIT")
@@ -163,7 +167,13 @@ class CatalogWriter(Catalog):
 
     _given: int = 0
 
+    @property
+    def _has_index(self) -> bool:
+        """Whether there is anything that `index_delta` tells the difference to."""
+        return self.index_file() is not None or vector_rows.sent(self) is not None
+
     def _insert_rows(self, rows: Sequence[FileRow]) -> None:
+        self._put.update(row.id for row in rows)
         self.connection.executemany(
             f"INSERT INTO files VALUES ({placeholders(range(15))})", map(self._values, rows)
         )
@@ -203,19 +213,25 @@ class CatalogWriter(Catalog):
         self.connection.executemany(
             "INSERT INTO vectors VALUES (?, ?, 0)", [(vector, wanted[vector][0]) for vector in new]
         )
-        if self.index_file() is not None:
+        if self._has_index:
             self._note_delta(new, present=True)
 
     def _note_delta(self, vectors: Sequence[int], *, present: bool) -> None:
         """Keep `index_delta` the net difference: coming back after leaving is no difference."""
         for vector in vectors:
             opposite = self.connection.execute(
-                "DELETE FROM index_delta WHERE vector = ? AND present <> ?", (vector, present)
+                "DELETE FROM index_delta WHERE vector = ? AND present = ?", (vector, not present)
             )
             if opposite.rowcount == 0:
                 self.connection.execute(
-                    "INSERT OR IGNORE INTO index_delta VALUES (?, ?)", (vector, present)
+                    "INSERT OR REPLACE INTO index_delta VALUES (?, ?)", (vector, present)
                 )
+
+    def _note_beside(self, vectors: Iterable[int]) -> None:
+        """Note that what stands beside vectors is another now, as the path of their file."""
+        self.connection.executemany(
+            "INSERT OR IGNORE INTO index_delta VALUES (?, 2)", [(vector,) for vector in vectors]
+        )
 
     def update(self, row: FileRow) -> None:
         """Replace the row of a file whose texts stay as they were."""
@@ -257,8 +273,10 @@ class CatalogWriter(Catalog):
         self.connection.executemany(
             "DELETE FROM vectors WHERE id = ?", [(vector,) for vector in unused]
         )
-        if self.index_file() is not None:
+        if self._has_index:
             self._note_delta(unused, present=False)
+        if vector_rows.sent(self) is not None:
+            self._note_beside(used)
 
     def set_embedded(
         self, vectors: Iterable[int], *, embedded: bool = True, at_s: int = SOME_TIME
@@ -281,10 +299,40 @@ class CatalogWriter(Catalog):
         self.set_meta("index_size", file.size_bytes)
         self.set_meta("index_hash", file.hash)
         self.set_meta("index_generation", file.generation)
+        self._clear_delta()
+
+    def _clear_delta(self) -> None:
         self.connection.execute("DELETE FROM index_delta")
         self.connection.execute(
             "INSERT INTO index_delta SELECT id, 1 FROM vectors WHERE embedded = 0"
         )
+
+    def unname_index(self) -> None:
+        """Forget the FAISS file: the vectors are searched elsewhere from now on."""
+        for key in ("name", "size", "hash", "generation"):
+            self.connection.execute("DELETE FROM meta WHERE key = ?", (f"index_{key}",))
+
+    def unname_rows(self) -> None:
+        """Forget the backend that was written to: a FAISS file takes its place."""
+        for key in (_remembered.ROWS_AT, _remembered.ROWS_GENERATION):
+            self.connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+
+    def note_sent(self, address: str, generation: int) -> None:
+        """Remember, in a transaction of its own, that a backend has all of a generation.
+
+        It makes no new generation: no file changed, and what is read stays true.
+        """
+        self.require_alone()
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            self.set_meta(_remembered.ROWS_AT, address)
+            self.set_meta(_remembered.ROWS_GENERATION, generation)
+            self._clear_delta()
+            _remembered.seal(self.connection, {"index_delta"})
+            self.connection.execute("COMMIT")
+        except BaseException:
+            self.rollback()
+            raise
 
     def forget_dead(self, generation: int) -> None:
         """Drop the dead ids that the full-text index, at this generation, no longer holds."""

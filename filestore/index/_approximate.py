@@ -8,6 +8,7 @@ what can go wrong is only that a neighbour lies in a list that was not looked in
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from filestore.index._faiss_file import FaissBacked, one_thread
+from filestore.index.backend import Where
 from filestore.index.base import VectorsOf, best_first
 
 if TYPE_CHECKING:
@@ -183,7 +184,12 @@ class ApproximateIndex(FaissBacked):
         return super().remove(ids)
 
     def search(
-        self, vector: "NDArray[float32]", count: int, *, allowed: "NDArray[int64] | None" = None
+        self,
+        vector: "NDArray[float32]",
+        count: int,
+        *,
+        allowed: "NDArray[int64] | None" = None,
+        where: Where = (),
     ) -> list[tuple[int, float]]:
         """See the contract."""
         available = len(self) if allowed is None else min(len(self), len(allowed))

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from filestore.index.backend import Where
 from filestore.index.base import VectorIndex, best_first
 
 if TYPE_CHECKING:
@@ -45,7 +46,12 @@ class ExactIndex(VectorIndex):
         return sum(self._rows.pop(identifier, None) is not None for identifier in ids.tolist())
 
     def search(
-        self, vector: "NDArray[float32]", count: int, *, allowed: "NDArray[int64] | None" = None
+        self,
+        vector: "NDArray[float32]",
+        count: int,
+        *,
+        allowed: "NDArray[int64] | None" = None,
+        where: Where = (),
     ) -> list[tuple[int, float]]:
         """See the contract."""
         import numpy

@@ -4,6 +4,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.index._faiss_file import FaissBacked, one_thread
+from filestore.index.backend import Where
 from filestore.index.base import best_first
 
 if TYPE_CHECKING:
@@ -47,7 +48,12 @@ class FaissIndex(FaissBacked):
         return same
 
     def search(
-        self, vector: "NDArray[float32]", count: int, *, allowed: "NDArray[int64] | None" = None
+        self,
+        vector: "NDArray[float32]",
+        count: int,
+        *,
+        allowed: "NDArray[int64] | None" = None,
+        where: Where = (),
     ) -> list[tuple[int, float]]:
         """See the contract."""
         import faiss

@@ -5,6 +5,7 @@ So a large file is searched where it lies, and opening it costs the difference o
 
 from typing import TYPE_CHECKING
 
+from filestore.index.backend import Where
 from filestore.index.base import VectorIndex
 
 if TYPE_CHECKING:
@@ -74,12 +75,21 @@ class OverlaidIndex(VectorIndex):
         self.hide(ids)
         return below + self._upper.remove(ids)
 
+    def close(self) -> None:
+        """See the contract."""
+        self._lower.close()
+
     def hide(self, ids: "NDArray[int64]") -> None:
         """Let go of ids below, without counting, which would look at all of them."""
         self._hidden.update(ids.tolist())
 
     def search(
-        self, vector: "NDArray[float32]", count: int, *, allowed: "NDArray[int64] | None" = None
+        self,
+        vector: "NDArray[float32]",
+        count: int,
+        *,
+        allowed: "NDArray[int64] | None" = None,
+        where: Where = (),
     ) -> list[tuple[int, float]]:
         """See the contract."""
         if allowed is not None:

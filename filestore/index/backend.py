@@ -28,31 +28,35 @@ Where: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 that file has at least one."""
 
 
-class BackendKeysMissing(FilestoreError, ValueError):
+class BackendError(FilestoreError):
+    """A backend cannot do what it is asked; files and embeddings are as they were."""
+
+
+class BackendKeysMissing(BackendError, ValueError):
     """The settings lack keys that a backend needs; all of them are named."""
 
 
-class BackendSettingsWrong(FilestoreError, ValueError):
+class BackendSettingsWrong(BackendError, ValueError):
     """A key of the settings has a value that a backend cannot use, or one that it does not know."""
 
 
-class WrongDimension(FilestoreError, ValueError):
+class WrongDimension(BackendError, ValueError):
     """Vectors of another length than the index holds."""
 
 
-class BackendUnreachable(FilestoreError, ConnectionError):
+class BackendUnreachable(BackendError, ConnectionError):
     """The service does not answer, or stopped in the middle; with its address and no password."""
 
 
-class BackendUnusable(FilestoreError):
+class BackendUnusable(BackendError):
     """The service answers and cannot be used: another shape, read-only, full, too old."""
 
 
-class BackendForeign(FilestoreError):
+class BackendForeign(BackendError):
     """What is there was written by another store, or by this one's catalog before it was lost."""
 
 
-class BackendMissing(FilestoreError, ImportError):
+class BackendMissing(BackendError, ImportError):
     """The package that talks to a backend is not installed."""
 
 
@@ -272,9 +276,10 @@ class IndexBackend(ABC):
 
     @abstractmethod
     def expect(self, owner: str, generation: int) -> None:
-        """Answer only as long as its stamp says this; where it can be asked along with the query.
+        """Answer only as long as its stamp names this owner, and this generation or a later one.
 
-        `query` then raises `BackendForeign` where somebody else wrote since.
+        `query` then raises `BackendForeign` where another store wrote since, or an older backup was
+        put back; a backend that cannot ask along with the query leaves it to whoever opened it.
         """
 
     @abstractmethod

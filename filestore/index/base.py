@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
+from filestore.index.backend import Where
+
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64
     from numpy.typing import NDArray
@@ -59,7 +61,12 @@ class VectorIndex(ABC):
 
     @abstractmethod
     def search(
-        self, vector: "NDArray[float32]", count: int, *, allowed: "NDArray[int64] | None" = None
+        self,
+        vector: "NDArray[float32]",
+        count: int,
+        *,
+        allowed: "NDArray[int64] | None" = None,
+        where: Where = (),
     ) -> list[tuple[int, float]]:
         """The nearest ids and their inner products, best first, ties by id.
 
@@ -70,7 +77,17 @@ class VectorIndex(ABC):
             vector: (dimension,) float32 of length 1.
             count: At most so many.
             allowed: Only these ids; None allows all.
+            where: What must hold of a file with the text; only where `takes_conditions`.
         """
+
+    @property
+    def takes_conditions(self) -> bool:
+        """Whether `search` takes `where`, and so needs no list of what is allowed."""
+        return False
+
+    def close(self) -> None:
+        """Let go of what it has open; one in memory has nothing."""
+        return
 
     def _check(self, ids: "NDArray[int64]", vectors: "NDArray[float32]") -> None:
         if vectors.ndim != 2 or vectors.shape != (len(ids), self.dimension):
