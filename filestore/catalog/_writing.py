@@ -307,24 +307,24 @@ class CatalogWriter(Catalog):
             "INSERT INTO index_delta SELECT id, 1 FROM vectors WHERE embedded = 0"
         )
 
-    def unname_index(self) -> None:
-        """Forget the FAISS file: the vectors are searched elsewhere from now on."""
-        for key in ("name", "size", "hash", "generation"):
-            self.connection.execute("DELETE FROM meta WHERE key = ?", (f"index_{key}",))
-
     def unname_rows(self) -> None:
         """Forget the backend that was written to: a FAISS file takes its place."""
-        for key in (_remembered.ROWS_AT, _remembered.ROWS_GENERATION):
+        self._forget_meta(_remembered.ROWS_AT, _remembered.ROWS_GENERATION)
+
+    def _forget_meta(self, *keys: str) -> None:
+        for key in keys:
             self.connection.execute("DELETE FROM meta WHERE key = ?", (key,))
 
     def note_sent(self, address: str, generation: int) -> None:
         """Remember, in a transaction of its own, that a backend has all of a generation.
 
-        It makes no new generation: no file changed, and what is read stays true.
+        A FAISS file is no longer named. It makes no new generation: no file changed, and what is
+        read stays true.
         """
         self.require_alone()
         self.connection.execute("BEGIN IMMEDIATE")
         try:
+            self._forget_meta("index_name", "index_size", "index_hash", "index_generation")
             self.set_meta(_remembered.ROWS_AT, address)
             self.set_meta(_remembered.ROWS_GENERATION, generation)
             self._clear_delta()

@@ -22,7 +22,8 @@ from filestore.fs import disk
 
 FORMAT_VERSION: Final = 1
 METRICS: Final = ("cosine",)
-BACKENDS: Final = ("faiss",)
+BACKENDS: Final = ("faiss", "local", "qdrant", "pgvector")
+"""Where the vectors may be searched; the first one is the sidecar's own file."""
 DEFAULT_BUDGET: Final = 256
 MAX_BUDGET: Final = 100_000
 
@@ -109,6 +110,19 @@ class Follow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """Where a store's vectors are searched: key ``backend`` and table ``[backend_config]``."""
+
+    kind: str = BACKENDS[0]
+    options: Mapping[str, str | int | bool | tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def is_own_file(self) -> bool:
+        """Whether that is the FAISS file of the sidecar, as where nobody chose."""
+        return self.kind == BACKENDS[0] and not self.options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What a store was set to."""
 
@@ -121,6 +135,7 @@ class Settings:
     """Patterns, as in ``.gitignore``, of what is left out of folders that are added."""
     follow: Follow = Follow()
     metric: str = "cosine"
+    backend: Backend = Backend()
     budget: int = DEFAULT_BUDGET
     """The most tokens a chunk may have, heading path included."""
     accepted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -167,7 +182,6 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
     if not 1 <= budget <= MAX_BUDGET:
         raise _wrong(name, "chunker.budget", f"1 to {MAX_BUDGET}", budget)
     layout = _choice(table, "layout", tuple(LAYOUTS), name)
-    _choice(table, "backend", BACKENDS, name)  # the only one; the key is kept as it stands
     return Settings(
         layout=LAYOUTS[layout],
         embedder=_value(table, "embedder", str, "builtin", name),
@@ -176,6 +190,7 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
         ignore=_texts(_value(table, "ignore", list, [], name), "ignore", name),
         follow=_follow(table.get("follow", True), name),
         metric=_choice(table, "metric", METRICS, name),
+        backend=_backend(table, name),
         budget=budget,
         accepted=_accepted(_value(table, "accepted", dict, {}, name), name),
     )
@@ -238,19 +253,37 @@ def with_model(data: bytes, embedder: str, options: ModelOptions) -> bytes:
     Raises:
         SettingsError: It is written in a way that cannot be edited without loss.
     """
+    chosen = {key: value for key, value in asdict(options).items() if value is not None}
+    return _edited(data, {"embedder": embedder}, "model", chosen)
+
+
+def with_backend(data: bytes, backend: Backend) -> bytes:
+    """A settings file that names another backend; every other line stays as it is.
+
+    Raises:
+        SettingsError: It is written in a way that cannot be edited without loss.
+    """
+    options = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in backend.options.items()
+    }
+    return _edited(data, {"backend": backend.kind}, "backend_config", options)
+
+
+def _edited(data: bytes, keys: Mapping[str, str], name: str, table: Mapping[str, Any]) -> bytes:
+    """A settings file with some keys and one table replaced."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    chosen = {key: value for key, value in asdict(options).items() if value is not None}
-    wanted = tomllib.loads(data.decode()) | {"embedder": embedder, "model": chosen}
+    wanted = tomllib.loads(data.decode()) | dict(keys) | {name: table}
     try:
         document = tomlkit.parse(data)
-        document["embedder"] = embedder
-        document.pop("model", None)
-        if chosen:
-            document["model"] = chosen
+        document.update(keys)
+        document.pop(name, None)
+        if table:
+            document[name] = table
         text = tomlkit.dumps(document)
-        kept = {"model": {}} | tomllib.loads(text) == wanted
+        kept = {name: {}} | tomllib.loads(text) == wanted
     except (TOMLKitError, tomllib.TOMLDecodeError):
         kept = False
     if not kept:
@@ -290,6 +323,24 @@ def _generator(table: Mapping[str, Any], name: str) -> GeneratorOptions:
             raise _wrong(name, f"generator.{key}", f"a number from 0 to {most:g}", found)
         chosen[key] = float(found)
     return GeneratorOptions(**chosen)
+
+
+def _backend(table: Mapping[str, Any], name: str) -> Backend:
+    """Kind and options; which keys a kind has, it says itself when it is opened."""
+    options: dict[str, str | int | bool | tuple[str, ...]] = {}
+    for key, value in _value(table, "backend_config", dict, {}, name).items():
+        if isinstance(value, list):
+            options[key] = _texts(value, f"backend_config.{_clipped(key)}", name)
+        elif isinstance(value, str | int | bool):
+            options[key] = value
+        else:
+            expected = "a text, a whole number, true or false, or a list of texts"
+            # The value is not named: it may hold a password.
+            raise SettingsError(
+                f"{name}: backend_config.{_clipped(key)} must be {expected}",
+                remedy=f"fix it in {name}",
+            )
+    return Backend(kind=_choice(table, "backend", BACKENDS, name), options=options)
 
 
 def _texts(value: list[Any], key: str, name: str) -> tuple[str, ...]:

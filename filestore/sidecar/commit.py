@@ -35,11 +35,13 @@ from filestore.core.paths import ChunkPath, folder_of, is_made, made_of
 from filestore.core.progress import OnShare, ignore_share
 from filestore.embed.cache import EmbeddingCache
 from filestore.fs.scan import pack_folder, stat_entry
+from filestore.index.backend import BackendError
 from filestore.sidecar import vector_file
 from filestore.sidecar.embedding_feed import EmbeddingFeed
 from filestore.sidecar.file_rows import (
     StatEntries,
     has_same_text,
+    kept_texts,
     metadata_of,
     owner,
     record_metadata,
@@ -47,6 +49,7 @@ from filestore.sidecar.file_rows import (
     texts_of,
 )
 from filestore.sidecar.fulltext_feed import FulltextFeed, entries, stem_of
+from filestore.sidecar.vector_rows import VectorRows
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
@@ -68,6 +71,8 @@ class CommitReport:
     """Texts of new or changed files that were embedded before."""
     problem: FilestoreError | None
     """Why texts were left without embedding, where they were to be embedded."""
+    unsent: FilestoreError | None = None
+    """Why a backend did not get what it lacks, which then waits for the next writer."""
 
 
 class Commit:
@@ -85,8 +90,11 @@ class Commit:
         processes: int = 1,
         no_embedder: FilestoreError | None = None,
         metric: str = "cosine",
+        rows: VectorRows | None = None,
     ) -> None:
         self._places = places
+        self._rows = rows
+        self._compares_rows = False
         self._metric = metric
         self._layout = layout
         self._catalog = catalog
@@ -273,13 +281,7 @@ class Commit:
 
     def embed_missing(self, on_share: OnShare = ignore_share) -> None:
         """Embed the texts that are known but were never embedded."""
-        texts: dict[bytes, str] = {}
-        for row in self._catalog.files(self._catalog.paths_without_vectors()).values():
-            data = self._catalog.content(row.id)
-            if data is not None:
-                look = Observation(path=row.path, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
-                kept.interpret(look)
-                texts |= dict(texts_of(look))
+        texts = dict(kept_texts(self._catalog, self._catalog.paths_without_vectors()))
         wanted = {key for _, key in self._catalog.vector_keys(embedded=False)}
         wanted_texts = {key: text for key, text in texts.items() if key in wanted}
         self._embedding_feed.take(wanted_texts, sound=True, on_share=on_share)
@@ -420,13 +422,19 @@ class Commit:
         """Why embedding was given up in this commit."""
         return self._embedding_feed.problem
 
-    def want_index(self) -> None:
-        """Write the FAISS file on `finish`, whether or not it is due."""
+    def want_index(self, *, whole: bool = True) -> None:
+        """Write the FAISS file on `finish`, due or not; or compare what a backend holds.
+
+        Args:
+            whole: Whether what a backend holds is compared; else it gets what it lacks.
+        """
         self._index_wanted = True
+        self._compares_rows = self._compares_rows or whole
 
     def _write_index(self) -> None:
-        if self._embedder is None:
+        if self._embedder is None or self._rows is not None:
             return
+        self._catalog.unname_rows()
         first = self._catalog.index_file() is None and self._catalog.count("vectors") > 0
         if not first and not self._index_wanted and not vector_file.is_behind(self._catalog):
             return
@@ -467,12 +475,27 @@ class Commit:
         vector_file.collect(self._places, self._catalog, self._previous)
         self._fulltext_feed.commit(generation)
         self._layout.drop_unused(self._catalog.file_hashes)
+        unsent = self._send()
         return CommitReport(
             generation=generation,
             embedded=self._embedding_feed.embedded,
             reused=self._embedding_feed.reused,
             problem=self._embedding_feed.problem,
+            unsent=unsent,
         )
+
+    def _send(self) -> FilestoreError | None:
+        """Send a backend what it lacks; why that did not work, and waits for the next writer."""
+        rows, embedder = self._rows, self._embedder
+        if rows is None or embedder is None:
+            return None
+        if not self._compares_rows and not rows.is_behind(self._catalog):
+            return None
+        try:
+            rows.send(self._catalog, self._embeddings, embedder, whole=self._compares_rows)
+        except BackendError as error:
+            return error
+        return None
 
     def await_rest(self, *, is_awaited: bool) -> None:
         """Remember whether files of a mass that went are still to come back or to be let go."""

@@ -1,9 +1,9 @@
 """Rows of the catalog, made of what was read. Writes nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from filestore.catalog import Catalog, FileRow, encode_place
-from filestore.chunks import chunk_file
+from filestore.chunks import chunk_file, kept
 from filestore.chunks.layout import Layout
 from filestore.chunks.metadata import metadata_pairs, pairs_of
 from filestore.chunks.observation import INDEXED, Observation
@@ -76,6 +76,16 @@ def has_same_text(row: FileRow, look: Observation) -> bool:
 def texts_of(look: Observation) -> Iterator[tuple[bytes, str]]:
     """Key and text of everything that is embedded of a file."""
     return zip(look.keys, look.texts, strict=True)
+
+
+def kept_texts(catalog: Catalog, paths: Iterable[ChunkPath]) -> Iterator[tuple[bytes, str]]:
+    """Key and text of everything that is embedded of files, from their last good bytes."""
+    for row in catalog.files(list(paths)).values():
+        data = catalog.content(row.id)
+        if data is not None:
+            look = Observation(path=row.path, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
+            kept.interpret(look)
+            yield from texts_of(look)
 
 
 def metadata_of(look: Observation, identifier: int) -> Iterator[tuple[str, str, int]]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.model import StoreModel
     from filestore.sidecar.reachable import Reachable
     from filestore.sidecar.snapshot import StoreSnapshot
+    from filestore.sidecar.vector_rows import VectorRows
 
 
 class Parts:
@@ -106,6 +107,20 @@ class Parts:
 
         return StoreModel(
             self.places.root, self.settings, self.configuration, recorded=self._fingerprints
+        )
+
+    @cached_property
+    def rows(self) -> "VectorRows | None":
+        """The backend that has the vectors; None where the sidecar's own file has them."""
+        if self.settings.backend.is_own_file:
+            return None
+        from filestore.config.user_config import read_machine
+        from filestore.sidecar.vector_rows import VectorRows
+
+        return VectorRows.of(
+            self.settings.backend,
+            self.places,
+            machine=read_machine(self.configuration, os.environ),
         )
 
     def _fingerprints(self) -> list[str]:
@@ -183,6 +198,7 @@ class Parts:
             lost=partial(git_losses.lost, self.places, self.layout),
             processes=self._processes,
             settings=self.settings,
+            rows=self.rows,
             unmerged=frozenset(unmerged(self.places.chunked) if operation(root) else ()),
             may_reach_sources=self.may_reach_sources(),
         )
@@ -322,6 +338,7 @@ class Parts:
             processes=self._processes,
             no_embedder=self.model.why_not,
             metric=self.settings.metric,
+            rows=self.rows,
         )
 
     def clock(self) -> disk.FileSystemClock:

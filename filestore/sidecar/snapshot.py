@@ -19,6 +19,7 @@ from filestore.sidecar.seen_files import SeenFiles
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
+    from filestore.sidecar.vector_rows import VectorRows
 
 Level = Literal["fast", "full", "deep"]
 LEVELS: Final[tuple[Level, ...]] = ("fast", "full", "deep")
@@ -45,6 +46,8 @@ class StoreSnapshot:
     no_model: str = ""
     """Why there is no embedder; "" also where a service was never asked for its vectors."""
     settings: Settings = field(default_factory=Settings)
+    rows: "VectorRows | None" = None
+    """The backend that has its vectors; None where the sidecar has them."""
     unmerged: frozenset[ChunkPath] = frozenset()
     """Paths below `chunked/` that git has as unmerged, as far as it was asked."""
     may_reach_sources: bool = False

@@ -220,7 +220,7 @@ def _grown(
         return None
     removed, added = catalog.index_delta()
     index.remove(numpy.array(removed, numpy.int64))
-    lacking = _fill(index, added, embeddings, embedder)
+    lacking = fill(index, added, embeddings, embedder)
     if not numpy.array_equal(index.ids(), numpy.setdiff1d(wanted, lacking)):
         return None
     return Grown(index=index, trained_on=trained_on)
@@ -237,7 +237,7 @@ def load_to_search(
     if catalog.count("vectors") > FEW_VECTORS:
         return load(places, catalog, embeddings, embedder)
     index = new_index("exact", embedder.dimension)
-    _fill(index, catalog.vector_keys(), embeddings, embedder)
+    fill(index, catalog.vector_keys(), embeddings, embedder)
     return index
 
 
@@ -253,12 +253,12 @@ def load(
     index = _read(places, catalog, embeddings, embedder, mapped=True)
     if index is None:
         index = new_index("faiss", embedder.dimension)
-        _fill(index, catalog.vector_keys(), embeddings, embedder)
+        fill(index, catalog.vector_keys(), embeddings, embedder)
         return index
     removed, added = catalog.index_delta()
     if removed or added:
         index = overlaid(index, numpy.array(removed, numpy.int64))
-        _fill(index, added, embeddings, embedder)
+        fill(index, added, embeddings, embedder)
     return index
 
 
@@ -304,13 +304,13 @@ def _none_of(dimension: int, ids: "NDArray[int64]") -> "tuple[NDArray[float32], 
     return numpy.empty((len(ids), dimension), numpy.float32), numpy.zeros(len(ids), numpy.bool_)
 
 
-def _fill(
+def fill(
     index: "VectorIndex",
     wanted: Sequence[tuple[int, bytes]],
     embeddings: "EmbeddingCache",
     embedder: Space,
 ) -> list[int]:
-    """Add vectors by id and embedding key; returns the ids whose embedding is not to be had."""
+    """Add vectors to an index by id and embedding key; returns the ids that have no embedding."""
     lacking: list[int] = []
     for ids, vectors, found in _stored(embeddings, embedder.fingerprint, wanted):
         lacking += ids[~found].tolist()

@@ -21,7 +21,7 @@ from filestore.core.paths import ChunkPath, is_made
 from filestore.core.progress import OnProgress, Progress, ignore, part_of
 from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
-from filestore.sidecar import originals
+from filestore.sidecar import originals, vector_rows
 from filestore.sidecar.commit import BATCH, Commit
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sync.plan import PartRepairs, SyncPlan, detected, plan, plan_parts
@@ -112,6 +112,9 @@ def apply(
     done = commit.finish() if work.written else None
     if done is not None and snapshot.embedder is not None:
         work.remaining += verify.not_embedded(snapshot.places, snapshot.catalog)
+    if done is not None and done.unsent is not None:
+        reason = f"{done.unsent.message} (try: {done.unsent.remedy})"
+        work.remaining.append(Finding(code="index-behind", path=vector_rows.PART, detail=reason))
     if steps.is_whole:
         # What no sync can repair, so that it ends as `status` does.
         work.remaining += environment.attributes(snapshot.places)
@@ -148,8 +151,8 @@ def _embed(commit: Commit, _: Sequence[Finding]) -> None:
         commit.embed_missing()
 
 
-def _rebuild_index(commit: Commit, _: Sequence[Finding]) -> None:
-    commit.want_index()
+def _rebuild_index(commit: Commit, found: Sequence[Finding]) -> None:
+    commit.want_index(whole=any(finding.code != "index-behind" for finding in found))
 
 
 def _rebuild_fulltext(commit: Commit, found: Sequence[Finding]) -> None:

@@ -1,0 +1,362 @@
+"""The vectors of a store in a backend: sending what changed, asking it, saying how it stands.
+
+The catalog says what the backend lacks, the embeddings are what is sent. One rule, the order: first
+the catalog's generation, then what it changes in the backend, then a note in the catalog that it is
+there. Dying between any two, or a server that is away, leaves a difference, which a search lays
+over what the backend has, and which the next writer sends.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from filestore.catalog import Catalog, in_batches, vector_rows
+from filestore.config.layout import SETTINGS, Places
+from filestore.config.settings import Backend
+from filestore.config.user_config import Machine
+from filestore.core.findings import Finding
+from filestore.core.hashing import content_hash, vector_id
+from filestore.core.paths import StorePath, is_below
+from filestore.index import BackendChoice, open_backend, overlaid
+from filestore.index.backend import (
+    BackendError,
+    BackendForeign,
+    DocState,
+    EmbedConfig,
+    IndexBackend,
+    Item,
+    Stamp,
+    digest,
+    plan,
+)
+from filestore.index.served import ServedIndex
+from filestore.sidecar.file_rows import kept_texts
+from filestore.sidecar.vector_file import Space, fill
+
+if TYPE_CHECKING:
+    from filestore.catalog import CatalogWriter
+    from filestore.embed.cache import EmbeddingCache
+    from filestore.index.base import VectorIndex
+
+_FILES_AT_ONCE: Final = 256
+_NO_TEXT: Final = "\ufffd"
+"""In place of what no database takes in a text: a NUL, and half of a character."""
+
+
+class BackendUntrusted(BackendError):
+    """The settings name a backend that the user did not allow this store to reach."""
+
+
+class NotSent(BackendError):
+    """The vectors were not sent to this backend yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """What sending did."""
+
+    written: int
+    deleted: int
+    kept: int
+    """Vectors that were there as they should be, where all were compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorRows:
+    """The backend that a store's settings name; opened for each use."""
+
+    choice: BackendChoice
+    machine: Machine
+    root: str
+
+    @classmethod
+    def of(cls, backend: Backend, places: Places, *, machine: Machine) -> "VectorRows":
+        """The backend that settings name, which is not the sidecar's own file."""
+        choice = BackendChoice(
+            kind=backend.kind,
+            options=backend.options,
+            folder=places.sidecar,
+            environment=os.environ,
+        )
+        return cls(choice=choice, machine=machine, root=places.root)
+
+    @property
+    def label(self) -> str:
+        """What the catalog remembers it by: kind and a hash, since an address may hold a secret."""
+        said = orjson.dumps(dict(self.choice.options), option=orjson.OPT_SORT_KEYS)
+        return f"{self.choice.kind}:{content_hash(said).hex()}"
+
+    def address(self) -> str:
+        """Where it is, for people.
+
+        Raises:
+            BackendError: The settings cannot be used, or its package is not installed.
+        """
+        return open_backend(self.choice).address()
+
+    def connected(self) -> IndexBackend:
+        """The backend, loaded; to be closed.
+
+        Raises:
+            BackendUntrusted: It was not allowed.
+            BackendError: It cannot be used.
+        """
+        backend = open_backend(self.choice)
+        address = backend.address()
+        if self.reaches_out and not self.machine.trusts(self.root, address):
+            raise BackendUntrusted(
+                f"this store would keep its texts in {address}, which you have not allowed",
+                remedy="if you know it, run `filestore trust`, then the command again",
+            )
+        try:
+            backend.load()
+        except BaseException:
+            backend.close()
+            raise
+        return backend
+
+    @property
+    def reaches_out(self) -> bool:
+        """Whether it is anywhere but in the sidecar."""
+        path = self.choice.options.get("path")
+        if not isinstance(path, str) or self.choice.options.keys() & {"dsn", "url"}:
+            return True
+        return not is_below(os.path.join(self.choice.folder, path), self.choice.folder)
+
+    def is_behind(self, catalog: Catalog) -> str:
+        """What it lacks of the catalog's vectors, in words; "" where nothing. Asks nobody."""
+        sent = vector_rows.sent(catalog)
+        if sent is None or sent[0] != self.label:
+            count = catalog.count("vectors")
+            return f"none of {count:,} vectors was sent to this backend" if count else ""
+        waiting = vector_rows.unsent(catalog)
+        return f"{waiting:,} vectors wait to be sent" if waiting else ""
+
+    def findings(self, catalog: Catalog) -> list[Finding]:
+        """How it stands by the catalog alone."""
+        behind = self.is_behind(catalog)
+        return [Finding(code="index-behind", path=PART, detail=behind)] if behind else []
+
+    def send(
+        self,
+        catalog: "CatalogWriter",
+        embeddings: "EmbeddingCache",
+        space: Space,
+        *,
+        whole: bool = False,
+        takes_over: bool = False,
+    ) -> Sent:
+        """Bring the backend up to the catalog's generation, which is committed.
+
+        Args:
+            catalog: Between two transactions.
+            embeddings: What is sent.
+            space: Whose vectors.
+            whole: Compare all that it holds, vectors too; else what the catalog says differs.
+            takes_over: Take what another store wrote there.
+
+        Raises:
+            BackendError: It is away, refuses, or belongs to another store.
+        """
+        with self.connected() as backend:
+            stamp = backend.stamp()
+            if stamp is not None and stamp.owner != catalog.identity and not takes_over:
+                raise taken(backend.address())
+            embed = EmbedConfig(fingerprint=space.fingerprint, dimension=space.dimension)
+            if stamp is not None and stamp.embed != embed:
+                backend.clear()
+                stamp = None
+            backend.set_embed_config(embed)
+            known = vector_rows.sent(catalog)
+            is_known = known == (self.label, stamp.generation if stamp else None)
+            if stamp is not None and stamp.owner == catalog.identity and is_known and not whole:
+                sent = self._send_delta(backend, catalog, embeddings, space)
+            else:
+                sent = self._send_all(backend, catalog, embeddings, space, whole=whole)
+            backend.save(owner=catalog.identity, generation=catalog.generation)
+        catalog.note_sent(self.label, catalog.generation)
+        return sent
+
+    def _send_delta(
+        self,
+        backend: IndexBackend,
+        catalog: Catalog,
+        embeddings: "EmbeddingCache",
+        space: Space,
+    ) -> Sent:
+        removed, added = catalog.index_delta()
+        deleted = backend.delete(removed)
+        wanted = [identifier for identifier, _ in added]
+        written = backend.upsert(items(catalog, embeddings, space, wanted), skip_existing=False)
+        return Sent(written=written, deleted=deleted, kept=0)
+
+    def _send_all(
+        self,
+        backend: IndexBackend,
+        catalog: Catalog,
+        embeddings: "EmbeddingCache",
+        space: Space,
+        *,
+        whole: bool,
+    ) -> Sent:
+        keys = catalog.vector_keys()
+        state = dict(backend.state.docs)
+        for name in _damaged(backend, embeddings, space, keys) if whole else ():
+            state[name] = DocState(content_hash="", chunk_ids=(int(name),))
+        steps = plan(state, hashes(catalog, space, keys))
+        sending = {int(name) for name in steps.upsert}
+        deleted = backend.delete([one for one in steps.delete if one not in sending])
+        written = backend.upsert(
+            items(catalog, embeddings, space, sorted(sending)), skip_existing=False
+        )
+        return Sent(written=written, deleted=deleted, kept=steps.kept)
+
+    def load(self, catalog: Catalog, embeddings: "EmbeddingCache", space: Space) -> "VectorIndex":
+        """What is searched: the backend, with what it lacks laid over it; to be closed.
+
+        Raises:
+            NotSent: It has nothing yet, or not enough to be searched.
+            BackendError: It is away, or what it has is not this store's.
+        """
+        sent = vector_rows.sent(catalog)
+        if sent is None or sent[0] != self.label:
+            raise NotSent(
+                f"the vectors were not sent to {self.address()} yet", remedy="filestore sync"
+            )
+        backend = self.connected()
+        try:
+            _check(backend, catalog.identity, sent[1], space)
+            backend.expect(catalog.identity, sent[1])
+        except BaseException:
+            backend.close()
+            raise
+        return _laid_over(ServedIndex(backend, space.dimension), catalog, embeddings, space)
+
+
+PART: Final = StorePath(SETTINGS)
+"""The path of a backend in findings: that of the settings, which name it."""
+
+
+def taken(address: str) -> BackendForeign:
+    """What says that another store has its vectors in a place."""
+    return BackendForeign(
+        f"{address} holds the vectors of another store, or of a catalog of this one that was lost",
+        remedy="name another place, or run `filestore backend set … --take-over`",
+    )
+
+
+def _check(backend: IndexBackend, owner: str, generation: int, space: Space) -> None:
+    """Whether a backend has what was sent to it.
+
+    Raises:
+        BackendError: It has not.
+    """
+    stamp = backend.stamp()
+    if stamp is None:
+        raise NotSent(
+            f"{backend.address()} has lost the vectors that were sent to it",
+            remedy="filestore sync --full",
+        )
+    if stamp.owner != owner:
+        raise taken(backend.address())
+    if stamp.generation < generation or not _is_of(stamp, space):
+        raise NotSent(
+            f"{backend.address()} has older vectors than were sent to it",
+            remedy="filestore sync --full",
+        )
+
+
+def _is_of(stamp: Stamp, space: Space) -> bool:
+    return (stamp.embed.fingerprint, stamp.embed.dimension) == (space.fingerprint, space.dimension)
+
+
+def _laid_over(
+    served: ServedIndex, catalog: Catalog, embeddings: "EmbeddingCache", space: Space
+) -> "VectorIndex":
+    import numpy
+
+    removed, added = catalog.index_delta()
+    if not removed and not added:
+        return served
+    index = overlaid(served, numpy.array(removed, numpy.int64))
+    fill(index, added, embeddings, space)
+    return index
+
+
+def hashes(catalog: Catalog, space: Space, keys: Sequence[tuple[int, bytes]]) -> dict[str, str]:
+    """The content hash of each vector with all that is sent beside it, by its id as a text."""
+    found = {}
+    for batch in in_batches(keys):
+        files = vector_rows.beside(catalog, [identifier for identifier, _ in batch])
+        for identifier, key in batch:
+            found[str(identifier)] = _hash(space, key, files.get(identifier, []))
+    return found
+
+
+def _hash(space: Space, key: bytes, files: Sequence[vector_rows.Beside]) -> str:
+    said = orjson.dumps(
+        [space.fingerprint, key.hex(), sendable(files)], option=orjson.OPT_SORT_KEYS
+    )
+    return content_hash(said).hex()
+
+
+def sendable(value: Any) -> Any:
+    """A value with texts that every database takes."""
+    if isinstance(value, str):
+        whole = value.encode("utf-8", "replace") if not value.isascii() else b""
+        plain = whole.decode() if whole else value
+        return plain.replace("\0", _NO_TEXT)
+    if isinstance(value, Mapping):
+        return {sendable(key): sendable(one) for key, one in value.items()}
+    if isinstance(value, Sequence):
+        return [sendable(one) for one in value]
+    return value
+
+
+def items(
+    catalog: Catalog, embeddings: "EmbeddingCache", space: Space, wanted: Sequence[int]
+) -> Iterator[Item]:
+    """Vectors as they are sent, each once; those without a sound embedding are left out."""
+    left = set(wanted)
+    for batch in in_batches(vector_rows.paths_of(catalog, wanted), _FILES_AT_ONCE):
+        texts = {
+            vector_id(key): (key, text)
+            for key, text in kept_texts(catalog, batch)
+            if vector_id(key) in left
+        }
+        left -= texts.keys()
+        ids = sorted(texts)
+        files = vector_rows.beside(catalog, ids)
+        vectors, found = embeddings.get(space.fingerprint, [texts[one][0] for one in ids])
+        for row, identifier in enumerate(ids):
+            if not found[row]:
+                continue
+            key, text = texts[identifier]
+            yield Item(
+                id=identifier,
+                vector=vectors[row],
+                doc_id=str(identifier),
+                content_hash=_hash(space, key, files.get(identifier, [])),
+                text=sendable(text),
+                metadata={"files": sendable(files.get(identifier, []))},
+            )
+
+
+def _damaged(
+    backend: IndexBackend,
+    embeddings: "EmbeddingCache",
+    space: Space,
+    keys: Sequence[tuple[int, bytes]],
+) -> list[str]:
+    """Which vectors lie there otherwise than they were embedded."""
+    held = backend.digests()
+    wrong = []
+    for batch in in_batches(keys):
+        vectors, found = embeddings.get(space.fingerprint, [key for _, key in batch])
+        for (identifier, _), sound, expected in zip(batch, found, digest(vectors), strict=True):
+            if sound and identifier in held and held[identifier] != expected:
+                wrong.append(str(identifier))
+    return wrong
