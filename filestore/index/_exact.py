@@ -45,6 +45,14 @@ class ExactIndex(VectorIndex):
         """See the contract."""
         return sum(self._rows.pop(identifier, None) is not None for identifier in ids.tolist())
 
+    def vectors_of(self, ids: "NDArray[int64]") -> "NDArray[float32]":
+        """The vectors of ids that are held: (n, dimension) float32.
+
+        Raises:
+            KeyError: One of them is not held.
+        """
+        return self._matrix([self._rows[identifier] for identifier in ids.tolist()])
+
     def search(
         self,
         vector: "NDArray[float32]",
@@ -59,9 +67,8 @@ class ExactIndex(VectorIndex):
         ids = self.ids()
         if allowed is not None:
             ids = ids[numpy.isin(ids, allowed)]
-        rows = self._matrix([self._rows[identifier] for identifier in ids.tolist()])
         # Row by row, so that equal vectors score equally wherever they stand.
-        return best_first(ids, numpy.einsum("ij,j->i", rows, vector))[:count]
+        return best_first(ids, numpy.einsum("ij,j->i", self.vectors_of(ids), vector))[:count]
 
     def _matrix(self, rows: "list[NDArray[float32]]") -> "NDArray[float32]":
         import numpy

@@ -255,11 +255,14 @@ class IndexBackend(ABC):
         Args:
             vector: (dimension,) float32 of length 1.
             top_k: At most so many; None for all.
-            where: What a hit must satisfy; only of a backend that filters.
+            where: What a hit must satisfy; only of a backend that filters, and of keys that it
+                was given.
             allowed: Only these ids; None allows all.
 
         Raises:
             WrongDimension: The vector has another length.
+            BackendSettingsWrong: `where` asks of a key that the whitelist keeps back.
+            BackendForeign: Its stamp is not what `expect` said.
         """
 
     @abstractmethod
@@ -268,7 +271,7 @@ class IndexBackend(ABC):
 
     @abstractmethod
     def clear(self) -> None:
-        """Delete all that is held for this store, and its stamp."""
+        """Delete all that is held for this store, and its stamp: at once, and for good."""
 
     @abstractmethod
     def address(self) -> str:
@@ -298,11 +301,11 @@ class BackendChoice:
     """A backend as the settings name it, and what it may use."""
 
     kind: str
-    options: Mapping[str, object]
-    """The table ``[backend_config]``."""
+    options: Mapping[str, object] = field(repr=False)
+    """The table ``[backend_config]``; it may hold a password."""
     folder: str
     """Of the sidecar, against which relative paths are."""
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
     """Of the process: where secrets are."""
 
 
@@ -359,6 +362,73 @@ def whitelisted(metadata: Mapping[str, Any], whitelist: Sequence[str]) -> Mappin
     names = set(whitelist)
     files = [{key: one[key] for key in one if key in names} for one in metadata["files"]]
     return {**metadata, "files": files}
+
+
+def check_where(where: Where, whitelist: Sequence[str]) -> None:
+    """Refuse a filter by what was never handed over: it would find nothing, and say so.
+
+    Raises:
+        BackendSettingsWrong: A key is not on the whitelist, and there is one.
+    """
+    kept_back = [key for key, _ in where if whitelist and key not in whitelist]
+    if kept_back:
+        raise BackendSettingsWrong(
+            f"the backend cannot filter by {brief(kept_back[0])}: metadata_whitelist keeps it back",
+            remedy="add it to metadata_whitelist under [backend_config] in filestore.toml",
+        )
+
+
+def docs_of(rows: Iterable[tuple[int, str, str]]) -> dict[str, DocState]:
+    """Documents out of rows of id, document and content hash, whatever their order.
+
+    Where chunks of one document tell different hashes, the document has none: it is sent again.
+    """
+    ids: dict[str, list[int]] = {}
+    hashes: dict[str, str] = {}
+    for identifier, name, content in rows:
+        ids.setdefault(name, []).append(identifier)
+        hashes[name] = content if hashes.get(name, content) == content else ""
+    return {
+        name: DocState(content_hash=hashes[name], chunk_ids=tuple(sorted(some)))
+        for name, some in ids.items()
+    }
+
+
+def check_stamp(stamp: Stamp | None, expected: tuple[str, int] | None, address: str) -> None:
+    """Refuse to answer out of what somebody else wrote.
+
+    Raises:
+        BackendForeign: The owner is another than expected, or the generation an older one.
+    """
+    if expected is None or (
+        stamp and (stamp.owner == expected[0] and stamp.generation >= expected[1])
+    ):
+        return
+    if stamp and stamp.owner == expected[0]:
+        found = f"it is at generation {stamp.generation}, expected {expected[1]} or later"
+    else:
+        found = "another store wrote it" if stamp else "it was never finished"
+    raise BackendForeign(f"{address} was changed: {found}", remedy="filestore sync")
+
+
+def check_length(found: int, expected: int | None, address: str) -> None:
+    """Refuse vectors of another length.
+
+    Raises:
+        WrongDimension: They have it, or nobody said which it should be.
+    """
+    if expected is None:
+        raise not_announced(address)
+    if found != expected:
+        raise WrongDimension(
+            f"{address} holds vectors of {expected} numbers, found one of {found}",
+            remedy="filestore sync, which makes the index anew for the model in the settings",
+        )
+
+
+def not_announced(address: str) -> WrongDimension:
+    """Say that `set_embed_config` was left out."""
+    return WrongDimension(f"{address} holds no vectors, and nobody said how long they will be")
 
 
 def satisfies(metadata: Mapping[str, Any], where: Where) -> bool:

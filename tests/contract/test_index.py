@@ -14,25 +14,10 @@ from filestore.index import IndexDamagedError, new_index, overlaid, read_index
 from filestore.index._approximate import ApproximateIndex
 from filestore.index._faiss import FaissIndex
 from filestore.index.building import Description, Grown, Limits, VectorSource, build, is_current
+from tests.vectors import clustered_rows, unit_rows
 
 DIMENSION = 24
 LISTS = 8
-
-
-def unit_rows(count, seed=0, dimension=DIMENSION):
-    rows = np.random.default_rng(seed).normal(size=(count, dimension)).astype(np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-def clustered_rows(count, seed=0, centres=60, dimension=64):
-    """Around centres of uneven sizes, as texts on some subjects are."""
-    generator = np.random.default_rng(seed)
-    places = unit_rows(centres, seed=99, dimension=dimension)
-    weights = 1 / np.arange(1, centres + 1)
-    chosen = generator.choice(centres, size=count, p=weights / weights.sum())
-    rows = places[chosen] + generator.normal(size=(count, dimension)) * 0.06
-    rows = rows.astype(np.float32)
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def ids(*values):

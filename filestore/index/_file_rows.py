@@ -1,0 +1,232 @@
+"""What backends that keep files have in common: rows in memory, written whole by `save`."""
+
+import os
+from abc import abstractmethod
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.core.safe_text import shown_path
+from filestore.index import _row_lines
+from filestore.index.backend import (
+    BackendChoice,
+    Capabilities,
+    EmbedConfig,
+    Hit,
+    IndexBackend,
+    Item,
+    Stamp,
+    State,
+    Where,
+    check_length,
+    check_stamp,
+    check_where,
+    digest,
+    docs_of,
+    not_announced,
+    satisfies,
+    whitelisted,
+)
+from filestore.index.base import VectorIndex
+
+if TYPE_CHECKING:
+    from numpy import float32, int64
+    from numpy.typing import NDArray
+
+
+_PAYLOAD: Final = {"id": int, "doc_id": str, "content_hash": str, "text": str, "metadata": dict}
+"""What a line says of a row."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What stands beside a vector."""
+
+    doc_id: str
+    content_hash: str
+    text: str
+    metadata: Mapping[str, Any]
+
+
+class FileRows(IndexBackend):
+    """Rows by id beside an index in memory; `save` writes both, and nothing before it does."""
+
+    capabilities = Capabilities(filters=True, compares=True, atomic=True, batch=10_000)
+
+    def __init__(self, choice: BackendChoice, options: Mapping[str, Any], path: str) -> None:
+        self._path = os.path.join(choice.folder, path)
+        self._whitelist: tuple[str, ...] = tuple(options.get("metadata_whitelist", ()))
+        self._rows: dict[int, Row] = {}
+        self._index: VectorIndex | None = None
+        self._embed: EmbedConfig | None = None
+        self._expected: tuple[str, int] | None = None
+
+    @abstractmethod
+    def _new_index(self, dimension: int) -> VectorIndex:
+        """An empty one."""
+
+    @abstractmethod
+    def _vectors(self, ids: "NDArray[int64]") -> "NDArray[float32]":
+        """The vectors of ids that are held."""
+
+    @abstractmethod
+    def _stamp_path(self) -> str:
+        """The file that begins with the stamp."""
+
+    def set_embed_config(self, embed: EmbedConfig) -> None:
+        """See the contract."""
+        if self._index is None:
+            self._index = self._new_index(embed.dimension)
+        check_length(embed.dimension, self._index.dimension, self.address())
+        self._embed = embed
+
+    @property
+    def dim(self) -> int | None:
+        """See the contract."""
+        return None if self._index is None else self._index.dimension
+
+    def stamp(self) -> Stamp | None:
+        """See the contract."""
+        head = _row_lines.read_head(self._stamp_path())
+        return None if head is None else head.stamp
+
+    @property
+    def state(self) -> State:
+        """See the contract."""
+        rows = ((key, row.doc_id, row.content_hash) for key, row in self._rows.items())
+        return State(stamp=self.stamp(), docs=docs_of(rows))
+
+    def upsert(self, items: Iterable[Item], *, skip_existing: bool = True) -> int:
+        """See the contract."""
+        import numpy
+
+        coming, written = iter(items), 0
+        while batch := list(islice(coming, self.capabilities.batch)):
+            for item in batch:
+                check_length(len(item.vector), self.dim, self.address())
+            some = [one for one in batch if not (skip_existing and self._is_held(one))]
+            if self._index is not None and some:
+                ids = numpy.array([item.id for item in some], numpy.int64)
+                self._index.add(ids, numpy.array([item.vector for item in some], numpy.float32))
+            for item in some:
+                self._rows[item.id] = Row(
+                    doc_id=item.doc_id,
+                    content_hash=item.content_hash,
+                    text=item.text,
+                    metadata=whitelisted(item.metadata, self._whitelist),
+                )
+            written += len(some)
+        return written
+
+    def _is_held(self, item: Item) -> bool:
+        row = self._rows.get(item.id)
+        return row is not None and row.content_hash == item.content_hash
+
+    def delete(self, ids: Collection[int]) -> int:
+        """See the contract."""
+        import numpy
+
+        held = [identifier for identifier in set(ids) if self._rows.pop(identifier, None)]
+        if self._index is not None and held:
+            self._index.remove(numpy.array(held, numpy.int64))
+        return len(held)
+
+    def query(
+        self,
+        vector: "NDArray[float32]",
+        *,
+        top_k: int | None = None,
+        where: Where = (),
+        allowed: "NDArray[int64] | None" = None,
+    ) -> list[Hit]:
+        """See the contract."""
+        check_where(where, self._whitelist)
+        if self._expected is not None:
+            check_stamp(self.stamp(), self._expected, self.address())
+        if self._index is None or not self._rows:
+            return []
+        check_length(len(vector), self.dim, self.address())
+        if where:
+            allowed = self._satisfying(where, allowed)
+        count = len(self._rows) if top_k is None else min(top_k, len(self._rows))
+        return [
+            Hit(id=found, score=score, text=row.text, metadata=row.metadata)
+            for found, score in self._index.search(vector, count, allowed=allowed)
+            for row in (self._rows[found],)
+        ]
+
+    def _satisfying(self, where: Where, allowed: "NDArray[int64] | None") -> "NDArray[int64]":
+        """The ids among those allowed whose metadata satisfies a filter."""
+        import numpy
+
+        some = self._rows if allowed is None else allowed.tolist()
+        found = (one for one in some if one in self._rows)
+        kept = [one for one in found if satisfies(self._rows[one].metadata, where)]
+        return numpy.array(kept, numpy.int64)
+
+    def digests(self, ids: "NDArray[int64] | None" = None) -> Mapping[int, bytes]:
+        """See the contract."""
+        import numpy
+
+        some = self._rows if ids is None else (one for one in ids.tolist() if one in self._rows)
+        keys = numpy.array(sorted(some), numpy.int64)
+        if not len(keys):
+            return {}
+        return dict(zip(keys.tolist(), digest(self._vectors(keys)), strict=True))
+
+    def _forget(self) -> None:
+        """Hold nothing, as before the first upsert."""
+        self._rows, self._index, self._embed = {}, None, None
+
+    def address(self) -> str:
+        """See the contract."""
+        return shown_path(self._path)
+
+    def expect(self, owner: str, generation: int) -> None:
+        """See the contract."""
+        self._expected = owner, generation
+
+    def close(self) -> None:
+        """See the contract."""
+        self._forget()
+
+    def _stamped(self, owner: str, generation: int) -> Stamp:
+        # Whoever did not load may not know that the file is somebody else's.
+        _row_lines.read_head(self._stamp_path())
+        if self._embed is None:
+            raise not_announced(self.address())
+        return Stamp(owner=owner, generation=generation, embed=self._embed)
+
+    def _payload(self, identifier: int) -> dict[str, Any]:
+        row = self._rows[identifier]
+        return {
+            "id": identifier,
+            "doc_id": row.doc_id,
+            "content_hash": row.content_hash,
+            "text": row.text,
+            "metadata": row.metadata,
+        }
+
+    def _take(self, rows: list[dict[str, Any]]) -> None:
+        """Hold the rows of a file.
+
+        Raises:
+            BackendUnusable: They are not what `_payload` gives, or two have one id.
+        """
+        path = self._stamp_path()
+        if not all(
+            _PAYLOAD.items() <= {key: type(one[key]) for key in one}.items() for one in rows
+        ):
+            raise _row_lines.unusable(path, "a line lacks what stands beside a vector")
+        self._rows = {
+            one["id"]: Row(
+                doc_id=one["doc_id"],
+                content_hash=one["content_hash"],
+                text=one["text"],
+                metadata=one["metadata"],
+            )
+            for one in rows
+        }
+        if len(self._rows) != len(rows):
+            raise _row_lines.unusable(path, "two of its lines have the same id")
