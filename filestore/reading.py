@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from filestore.search.place import Place
     from filestore.search.session import SearchSession
     from filestore.sidecar.snapshot import Level, OnFound, Sample
+    from filestore.sidecar.vector_rows import VectorRows
     from filestore.verify.run import Status
     from filestore.verify.staged import Staged
     from filestore.verify.trust import Reaches
@@ -76,8 +77,19 @@ class ReadableStore(OpenStore):
         from filestore.verify import trust
 
         with contextlib.suppress(CatalogMissingError, CatalogDamagedError), self._reading() as it:
-            return trust.reaches(self.places, self.model, it)
-        return trust.reaches(self.places, self.model, None)
+            return trust.reaches(self.places, self.model, self._parts.rows, it)
+        return trust.reaches(self.places, self.model, self._parts.rows, None)
+
+    def backend(self) -> dict[str, Any]:
+        """Where its vectors are, and how that stands; see `change_backend.shown`."""
+        from filestore.sync import change_backend
+
+        with self._reading() as catalog:
+            return change_backend.shown(self._parts.rows, catalog)
+
+    def backend_rows(self) -> "VectorRows | None":
+        """The backend that the settings name; None for the sidecar's own file."""
+        return self._parts.rows
 
     def batches(self) -> "list[Group]":
         """The changes of truth files that can be undone or redone, oldest first."""

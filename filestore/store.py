@@ -18,6 +18,7 @@ from filestore.sidecar.refusals import refuse_in_place
 if TYPE_CHECKING:
     from threading import Event
 
+    from filestore.config.settings import Backend
     from filestore.enrich.plan import EnrichPlan, EnrichReport
     from filestore.enrich.plan import Wanted as EnrichWanted
     from filestore.history.batch import State
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from filestore.repair.undo import UndoResult
     from filestore.sidecar.commit import CommitReport
     from filestore.sidecar.snapshot import Level
+    from filestore.sidecar.vector_rows import Sent, VectorRows
     from filestore.sync.apply import SyncReport
+    from filestore.sync.change_backend import BackendChange
     from filestore.sync.change_model import ModelChange
 
 
@@ -365,6 +368,42 @@ class Store(ReadableStore):
             report = remodelling.embed_all(commit, change, on_progress)
             remodelling.write_settings(self.places, change, self._parts.configuration)
         return report
+
+    def plan_backend(self, backend: "Backend", *, takes_over: bool = False) -> "BackendChange":
+        """What another place for the vectors takes; see `change_backend.plan`."""
+        from filestore.sync import change_backend
+
+        with self._reading() as catalog:
+            return change_backend.plan(
+                self.places,
+                backend,
+                configuration=self._parts.configuration,
+                catalog=catalog,
+                embedder=self._parts.own_embedder(catalog),
+                takes_over=takes_over,
+            )
+
+    def change_backend(self, change: "BackendChange") -> "Sent":
+        """Have the vectors searched in another place, and name it in the settings.
+
+        Raises:
+            BackendError: It went away, or refuses; the store keeps the place it has.
+            LockedError: Another writer holds the store.
+            WriteFailedError: The disk refused.
+        """
+        from filestore.sync import change_backend
+
+        with self._parts.writing("backend set") as (catalog, embeddings, _):
+            sent = change_backend.apply(self._parts, change, catalog, embeddings)
+        self.close()
+        return sent
+
+    def clear_backend(self, rows: "VectorRows") -> bool:
+        """Delete what this store has in a place that it left; see `change_backend.clear`."""
+        from filestore.sync import change_backend
+
+        with self._reading() as catalog:
+            return change_backend.clear(rows, catalog.identity)
 
 
 open = Store.open

@@ -1,7 +1,8 @@
 """Changes to the catalog, inside one transaction. Knows the tables, not the reasons."""
 
 import sqlite3
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -321,13 +322,24 @@ class CatalogWriter(Catalog):
         A FAISS file is no longer named. It makes no new generation: no file changed, and what is
         read stays true.
         """
-        self.require_alone()
-        self.connection.execute("BEGIN IMMEDIATE")
-        try:
+        with self._aside():
             self._forget_meta("index_name", "index_size", "index_hash", "index_generation")
             self.set_meta(_remembered.ROWS_AT, address)
             self.set_meta(_remembered.ROWS_GENERATION, generation)
             self._clear_delta()
+
+    def doubt_sent(self) -> None:
+        """Forget that a backend has anything, in a transaction of its own: all is compared."""
+        with self._aside():
+            self.unname_rows()
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """A transaction that changes what is remembered of the index, and no generation."""
+        self.require_alone()
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
             _remembered.seal(self.connection, {"index_delta"})
             self.connection.execute("COMMIT")
         except BaseException:

@@ -4,8 +4,8 @@ Reads only. One rule: what is given for a vector depends on the files as they ar
 nothing else, so that the same store always sends the same.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from filestore.catalog._reading import Catalog
 from filestore.catalog._remembered import ROWS_AT, ROWS_GENERATION
@@ -17,6 +17,9 @@ _FILES: Final = (
     " JOIN files ON files.id = parts.file WHERE parts.vector IN ({})"
     " ORDER BY parts.vector, files.path, parts.part"
 )
+
+_NO_TEXT: Final = "\ufffd"
+"""In place of what no database takes in a text: a NUL, and half of a character."""
 
 Beside = dict[str, list[str]]
 """Of one file with a text: its path, kind and source, and its metadata, each a list of texts."""
@@ -68,3 +71,16 @@ def paths_of(catalog: Catalog, vectors: Sequence[int]) -> list[ChunkPath]:
         statement = _FILES.format(placeholders(batch))
         paths.update(ChunkPath(decode_path(row[3])) for row in catalog.rows(statement, batch))
     return sorted(paths)
+
+
+def sendable(value: Any) -> Any:
+    """A value with texts that every database takes."""
+    if isinstance(value, str):
+        whole = value.encode("utf-8", "replace") if not value.isascii() else b""
+        plain = whole.decode() if whole else value
+        return plain.replace("\0", _NO_TEXT)
+    if isinstance(value, Mapping):
+        return {sendable(key): sendable(one) for key, one in value.items()}
+    if isinstance(value, Sequence):
+        return [sendable(one) for one in value]
+    return value

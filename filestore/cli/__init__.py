@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "open": "open a search hit in your editor, at its line",
     "evaluate": "measure search quality",
     "embedder": "list models, or change the store's model",
+    "backend": "show or choose where the vectors are searched",
     "enrich": "make questions and summaries, kept as files",
     "trust": "allow the service that the settings name",
     "reconstruct": "rebuild a resource's text from its chunks",

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import EXIT_INTERRUPTED
-from filestore.core.errors import FilestoreError
+from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import is_clean
 from filestore.core.progress import OnProgress, Progress
 from filestore.core.safe_text import safe_text
@@ -181,3 +181,15 @@ def _rich_bar() -> Any:
         console=Console(stderr=True),
         transient=True,
     )
+
+
+def go_on() -> None:
+    """Ask a person who can answer whether to go on with what was said.
+
+    Raises:
+        RefusedError: They do not want to.
+    """
+    sys.stderr.write("go on? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise RefusedError("nothing was changed", remedy="answer y, or add --yes")

@@ -119,10 +119,7 @@ def _ask(change: "ModelChange") -> None:
     if not sys.stdin.isatty():
         raise RefusedError(price, remedy="add --yes")
     _diagnostics.say(price)
-    sys.stderr.write("go on? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise RefusedError("nothing was changed", remedy="answer y, or add --yes")
+    _diagnostics.go_on()
 
 
 def _use(options: Any) -> int:

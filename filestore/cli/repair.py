@@ -222,10 +222,7 @@ def _ask(options: Any, plan: Plan) -> None:
     if not is_terminal:
         steps = _output.count(len(plan.doable), "step")
         raise RefusedError(f"{steps} to apply, and no terminal to ask on", remedy="add --yes")
-    sys.stderr.write("go on? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise RefusedError("nothing was changed", remedy="answer y, or add --yes")
+    _diagnostics.go_on()
 
 
 def _applied(store: Store, options: Any, plan: Plan, others: list[tuple[Step, str]]) -> int:

@@ -79,6 +79,8 @@ def _told(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
         line(f"the texts of {root} may be sent to {reaches.service}")
     if reaches.generator is not None:
         line(f"questions and summaries of the texts of {root} may be made by {reaches.generator}")
+    if reaches.backend is not None:
+        line(f"texts and vectors of {root} may be kept in {reaches.backend}")
     if reaches.prompts is not None:
         line("the model that makes them may be instructed by, as they are now:")
         for path in reaches.prompts.files:

@@ -356,6 +356,22 @@ CODES: Final[dict[str, Code]] = {
     "index-behind": Code(
         severity="W", repair=_REBUILD_INDEX, about="index", safe=True, step="rebuild-index"
     ),
+    "index-away": Code(
+        severity="E",
+        repair="start the backend, or make it reachable; until then answers come by keyword",
+        about="index",
+        level="full",
+        unopened=True,
+        shown_by="verify",
+    ),
+    "index-taken": Code(
+        severity="E",
+        repair="name another place, or 'filestore backend set … --take-over'",
+        about="index",
+        level="full",
+        unopened=True,
+        shown_by="verify",
+    ),
     "index-foreign": Code(
         severity="I",
         repair="not opened, because it was made elsewhere; the next sync rebuilds it",

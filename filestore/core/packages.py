@@ -21,8 +21,11 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "embedder export": ("torch", "sentence-transformers", "tokenizers", "onnx", "onnxruntime"),
     "embedder fetch": ("huggingface-hub",),
     "tui --serve": ("textual-serve",),
+    "pgvector": ("psycopg",),
+    "qdrant": ("qdrant-client",),
 }
-"""By feature: a kind of model as `init --embedder` and `search --rerank` name it, or a command."""
+"""By feature: a kind of model as `init --embedder` and `search --rerank` name it, a backend, or a
+command."""
 
 
 def missing_packages(feature: str) -> tuple[str, ...]:

@@ -140,6 +140,12 @@ SHAPES: Final[dict[str, str]] = {
     "embedder use": "name:text folder:text",
     "embedder fetch": "name:text folder:text",
     "embedder export": "folder:text int8:flag",
+    "backend list": "items:[Backend]",
+    "Backend": "kind:text usable:flag why:text keys:text",
+    "backend show": "kind:text address:text vectors:number waiting:number"
+    " approximate:flag|null filters:flag compares:flag problem:text|null",
+    "backend set": "backend:text address:text sent:number deleted:number kept:number"
+    " embedded:number cleared:flag",
     "trust": "root:text reaches:[text] sources:[text] prompts:[text] trusted?:flag",
     "git": "folder:text store:text note:text hooks:[Hook]",
     "Hook": "hook=name:text state:text path:text line:text",

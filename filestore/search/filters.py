@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from filestore.catalog import Catalog, queries
+from filestore.catalog import Catalog, queries, vector_rows
 from filestore.chunks.chunk_file import KINDS
 from filestore.chunks.metadata import value_text
 from filestore.core.safe_text import brief
 from filestore.core.schema import text
 from filestore.core.spelling import did_you_mean
+from filestore.index.backend import Where
 
 _NAMED: Final = 8
 """Keys or values that a note names."""
@@ -80,6 +81,28 @@ def allowed(catalog: Catalog, filters: Filters, notes: list[str]) -> set[int]:
             notes.append(_no_such_source(filters.source, {source for _, source in sources}))
         every.append(matching)
     return set.intersection(*every)
+
+
+def conditions(catalog: Catalog, filters: Filters) -> Where:
+    """The same filters as a backend takes them; empty where it cannot tell some of them.
+
+    It has the metadata of chunk files, not that of their documents, and knows no globs.
+
+    Args:
+        catalog: Inside a snapshot.
+        filters: At least one.
+    """
+    every: list[tuple[str, tuple[str, ...]]] = []
+    for key, value in filters.where:
+        if key in ("kind", "path", "source") or vector_rows.is_of_documents(catalog, key):
+            return ()
+        every.append((key, tuple(_tags_like(catalog, value)) if key == "tags" else (value,)))
+    if filters.kind:
+        every.append(("kind", filters.kind))
+    texts = [text for key, values in every for text in (key, *values)]
+    if filters.source or vector_rows.sendable(texts) != texts:
+        return ()
+    return tuple(every)
 
 
 def _compared(value: object) -> str:

@@ -38,13 +38,14 @@ from filestore.fulltext import (
     parse_query,
     respelled,
 )
+from filestore.index.backend import BackendError
 from filestore.search import filters, freshness, said
 from filestore.search.answer import Answer, Found, Hit, Mode, Why
 from filestore.search.collapse import collapse
 from filestore.search.filters import Filters
 from filestore.search.freshness import Look, Looker
 from filestore.search.fusion import DEPTH
-from filestore.search.leading import Leading, questions_of
+from filestore.search.leading import Leading
 from filestore.search.passage import Nearest
 from filestore.search.ranking import (
     LEXICAL_FLOOR,
@@ -58,17 +59,15 @@ from filestore.search.ranking import (
     with_question,
 )
 from filestore.search.traverse import descend
-from filestore.sidecar import fulltext_file, vector_file
+from filestore.search.vectors import Vectors
+from filestore.sidecar import fulltext_file
 from filestore.sidecar.fulltext_feed import open_caught_up
 from filestore.sidecar.summary_tree import SummaryTree
 
 if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
-    from filestore.index.base import VectorIndex
+    from filestore.sidecar.vector_rows import VectorRows
 
 _SPARE: Final = 8
 """Asked for beyond what is wanted, so that a file found twice does not mean asking again."""
@@ -93,20 +92,31 @@ class Searcher:
         embeddings: "EmbeddingCache | None",
         embedder: "Embedder | None",
         no_model: str = "",
+        rows: "VectorRows | None" = None,
     ) -> None:
         self._places = places
         self._layout = layout
         self._catalog = catalog
         self._embeddings = embeddings
         self._embedder = embedder
+        self._vectors = (
+            Vectors(
+                places=places,
+                layout=layout,
+                catalog=catalog,
+                embeddings=embeddings,
+                embedder=embedder,
+                rows=rows,
+            )
+            if embeddings is not None and embedder is not None
+            else None
+        )
         self._no_model = no_model or "the model of this store is not here"
         self.generation = catalog.generation
-        self._index: VectorIndex | None = None
         self._per_file: float | None = None
         self._reader: Reader | None = None
         self._leading: Leading | None = None
         self._sources: dict[str, str] = {}
-        self._asked: dict[str, NDArray[float32]] = {}
         self._hidden: frozenset[int] = frozenset()
         self._with_questions = True
         self._best_parts: dict[int, int] = {}
@@ -119,6 +129,8 @@ class Searcher:
 
     def close(self) -> None:
         """Let go of everything that was opened."""
+        if self._vectors is not None:
+            self._vectors.close()
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -180,6 +192,8 @@ class Searcher:
         found = self._respellings(asked, mode, notes)
         meant = [respelled(asked, found), *(parse_query(one, "plain") for one in rewrites)]
         self._forget(meant)
+        if self._vectors is not None:
+            self._vectors.limit(wanted, alone=not (tree or self._hidden))
         if tree:
             allowed = self._traverse(meant, mode, allowed, notes)
         collapses = not (tree or wanted.kind or self._hidden) and self.has_summaries
@@ -209,7 +223,8 @@ class Searcher:
     def _forget(self, queries: Sequence[Query]) -> None:
         """Forget what was found before, but for vectors that are asked for again."""
         kept = {query.text() for query in queries}
-        self._asked = {text: vector for text, vector in self._asked.items() if text in kept}
+        if self._vectors is not None:
+            self._vectors.forget(kept)
         self._best_parts, self._via = {}, {}
 
     def _hits(
@@ -291,8 +306,11 @@ class Searcher:
             floor = LEXICAL_FLOOR if mode == "hybrid" and self._is_lexical else -1.0
             try:
                 rankings["vector"] = self._by_vector(query, depth, allowed, floor, notes)
-            except (EndpointError, ModelUnusable) as error:
-                notes.append(f"{error.message} (try: {error.remedy}): answered by keyword only")
+            except (BackendError, EndpointError, ModelUnusable) as error:
+                remedy = f" (try: {error.remedy})" if error.remedy else ""
+                notes.append(f"{error.message}{remedy}: answered by keyword only")
+                if self._vectors is not None:  # a connection that broke is made anew
+                    self._vectors.close()
         if mode != "vector" or not rankings:
             rankings["keyword"] = self._by_keyword(query, depth, allowed, notes)
         return rankings
@@ -360,30 +378,18 @@ class Searcher:
     def _by_vector(
         self, query: Query, depth: int, allowed: set[int] | None, floor: float, notes: list[str]
     ) -> Retrieved:
-        import numpy
 
         meant = query.text()
-        if self._embedder is None or self._embeddings is None or not meant:
+        if self._vectors is None or not meant:
             return []
         required, banned = self._bounds(query, notes)
         if required is not None:
             holding = set(map(file_of_text, required))
             allowed = holding if allowed is None else allowed & holding
-        if self._index is None:
-            self._index = vector_file.load_to_search(
-                self._places, self._catalog, self._embeddings, self._embedder
-            )
-        vectors = None
-        if allowed is not None:
-            files = allowed | questions_of(self._catalog, allowed, self._layout)
-            vectors = numpy.array(self._catalog.vectors_of_files(files), dtype=numpy.int64)
-        if meant not in self._asked:
-            self._asked[meant] = self._embedder.embed_query(meant)
-        vector = self._asked[meant]
+        near_to = self._vectors.near(meant, allowed, is_filtered=required is None)
         wanted = math.ceil(depth * self._vectors_per_file()) + _SPARE
         while True:
-            nearest = self._index.search(vector, wanted, allowed=vectors)
-            near = [(found, score) for found, score in nearest if score >= floor]
+            near = [(found, score) for found, score in near_to(wanted) if score >= floor]
             texts = self._texts_of(near, allowed, required, banned)
             if len(texts) >= depth or len(near) < wanted:
                 return texts[:depth]
@@ -497,7 +503,7 @@ class Searcher:
 
     def nearest(self, query: Query) -> Nearest | None:
         """What finds the sentence nearest to the query; None where that would take too long."""
-        vector = self._asked.get(query.text())
+        vector = self._vectors.asked(query.text()) if self._vectors is not None else None
         if self._embedder is None or not self._is_lexical or vector is None:
             return None
         return Nearest(self._embedder, vector)

@@ -177,5 +177,6 @@ class SearchSession:
                 embeddings=parts.embeddings(),
                 embedder=parts.same_model(catalog),
                 no_model=parts.why_no_model(),
+                rows=parts.rows,
             )
         return self._searcher

@@ -27,6 +27,7 @@ from filestore.sidecar.refusals import check_sidecar
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
     from filestore.chunks.layout import Layout
+    from filestore.config.settings import Backend
     from filestore.core.findings import Finding
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
@@ -123,6 +124,11 @@ class Parts:
             machine=read_machine(self.configuration, os.environ),
         )
 
+    def take_backend(self, backend: "Backend") -> None:
+        """Go on with another backend, which the settings name from now on."""
+        self.settings = replace(self.settings, backend=backend)
+        self.__dict__.pop("rows", None)
+
     def _fingerprints(self) -> list[str]:
         """What the store's vectors were made by: by the catalog, then by the embeddings."""
         from filestore.embed.cache import EmbeddingCache
@@ -146,6 +152,17 @@ class Parts:
         embedder = self.model.embedder
         recorded = catalog.meta("fingerprint")
         return embedder if embedder and recorded in (None, embedder.fingerprint) else None
+
+    def own_embedder(self, catalog: Catalog) -> "Embedder":
+        """The embedder of the catalog's vectors.
+
+        Raises:
+            FilestoreError: What says why it is not here.
+        """
+        embedder = self.same_model(catalog)
+        if embedder is None:
+            raise self.model.why_not
+        return embedder
 
     def why_no_model(self) -> str:
         """Why there is no embedder for the catalog's vectors, with what to do."""
@@ -293,7 +310,7 @@ class Parts:
         unsound: Sequence[bytes] = (),
     ) -> "Iterator[tuple[CatalogWriter, EmbeddingCache, tuple[Finding, ...]]]":
         """Open catalog and embeddings to be written, while the lock is held; see `writing`."""
-        from filestore.sidecar import recover
+        from filestore.sidecar import recover, vector_rows
 
         if found or unsound:
             # What is set aside must not stay open.
@@ -305,6 +322,8 @@ class Parts:
         try:
             with catalog_errors(catalog):
                 recover.note_lost(self.places, self.layout, catalog)
+                if self.rows is not None and vector_rows.is_doubted(found):
+                    catalog.doubt_sent()
                 yield catalog, embeddings, (*discarded, *repaired)
         finally:
             catalog.close()

@@ -7,9 +7,9 @@ over what the backend has, and which the next writer sends.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -24,11 +24,13 @@ from filestore.index import BackendChoice, open_backend, overlaid
 from filestore.index.backend import (
     BackendError,
     BackendForeign,
+    BackendUnusable,
     DocState,
     EmbedConfig,
     IndexBackend,
     Item,
     Stamp,
+    Where,
     digest,
     plan,
 )
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from filestore.index.base import VectorIndex
 
 _FILES_AT_ONCE: Final = 256
-_NO_TEXT: Final = "\ufffd"
-"""In place of what no database takes in a text: a NUL, and half of a character."""
 
 
 class BackendUntrusted(BackendError):
@@ -77,7 +77,10 @@ class VectorRows:
         """The backend that settings name, which is not the sidecar's own file."""
         choice = BackendChoice(
             kind=backend.kind,
-            options=backend.options,
+            options={
+                key: list(value) if isinstance(value, tuple) else value
+                for key, value in backend.options.items()
+            },
             folder=places.sidecar,
             environment=os.environ,
         )
@@ -118,6 +121,17 @@ class VectorRows:
             raise
         return backend
 
+    def connected_to_write(self, *, whole: bool) -> IndexBackend:
+        """As `connected`; a damaged file of the sidecar is deleted, since it is made again."""
+        try:
+            return self.connected()
+        except BackendUnusable:
+            if self.reaches_out or not whole:
+                raise
+            with open_backend(self.choice) as damaged:
+                damaged.clear()
+            return self.connected()
+
     @property
     def reaches_out(self) -> bool:
         """Whether it is anywhere but in the sidecar."""
@@ -125,6 +139,11 @@ class VectorRows:
         if not isinstance(path, str) or self.choice.options.keys() & {"dsn", "url"}:
             return True
         return not is_below(os.path.join(self.choice.folder, path), self.choice.folder)
+
+    def takes(self, where: Where) -> bool:
+        """Whether it was given all that a filter asks for."""
+        whitelist = self.choice.options.get("metadata_whitelist") or ()
+        return not whitelist or {key for key, _ in where} <= set(whitelist)  # type: ignore[call-overload]
 
     def is_behind(self, catalog: Catalog) -> str:
         """What it lacks of the catalog's vectors, in words; "" where nothing. Asks nobody."""
@@ -134,6 +153,21 @@ class VectorRows:
             return f"none of {count:,} vectors was sent to this backend" if count else ""
         waiting = vector_rows.unsent(catalog)
         return f"{waiting:,} vectors wait to be sent" if waiting else ""
+
+    def stale(self, catalog: Catalog, space: Space) -> list[int]:
+        """The vectors that are there with another content hash than they should have.
+
+        Raises:
+            BackendError: It cannot be asked.
+        """
+        with self.connected() as backend:
+            docs = backend.state.docs
+        wanted = hashes(catalog, space, catalog.vector_keys())
+        return [
+            int(name)
+            for name, content in wanted.items()
+            if name in docs and docs[name].content_hash != content
+        ]
 
     def findings(self, catalog: Catalog) -> list[Finding]:
         """How it stands by the catalog alone."""
@@ -148,6 +182,7 @@ class VectorRows:
         *,
         whole: bool = False,
         takes_over: bool = False,
+        noted: bool = True,
     ) -> Sent:
         """Bring the backend up to the catalog's generation, which is committed.
 
@@ -157,11 +192,14 @@ class VectorRows:
             space: Whose vectors.
             whole: Compare all that it holds, vectors too; else what the catalog says differs.
             takes_over: Take what another store wrote there.
+            noted: Whether the catalog takes it as the place of the vectors.
 
         Raises:
             BackendError: It is away, refuses, or belongs to another store.
         """
-        with self.connected() as backend:
+        known = vector_rows.sent(catalog)
+        whole = whole or known is None
+        with self.connected_to_write(whole=whole) as backend:
             stamp = backend.stamp()
             if stamp is not None and stamp.owner != catalog.identity and not takes_over:
                 raise taken(backend.address())
@@ -170,14 +208,14 @@ class VectorRows:
                 backend.clear()
                 stamp = None
             backend.set_embed_config(embed)
-            known = vector_rows.sent(catalog)
             is_known = known == (self.label, stamp.generation if stamp else None)
             if stamp is not None and stamp.owner == catalog.identity and is_known and not whole:
                 sent = self._send_delta(backend, catalog, embeddings, space)
             else:
                 sent = self._send_all(backend, catalog, embeddings, space, whole=whole)
             backend.save(owner=catalog.identity, generation=catalog.generation)
-        catalog.note_sent(self.label, catalog.generation)
+        if noted:
+            catalog.note_sent(self.label, catalog.generation)
         return sent
 
     def _send_delta(
@@ -234,6 +272,14 @@ class VectorRows:
             backend.close()
             raise
         return _laid_over(ServedIndex(backend, space.dimension), catalog, embeddings, space)
+
+
+def is_doubted(found: Iterable[Finding]) -> bool:
+    """Whether findings of a verification say that a backend has not what was sent to it."""
+    return any(
+        PART in (one.path, one.other) and (one.meaning.discards == "index" or one.meaning.unopened)
+        for one in found
+    )
 
 
 PART: Final = StorePath(SETTINGS)
@@ -298,22 +344,9 @@ def hashes(catalog: Catalog, space: Space, keys: Sequence[tuple[int, bytes]]) ->
 
 def _hash(space: Space, key: bytes, files: Sequence[vector_rows.Beside]) -> str:
     said = orjson.dumps(
-        [space.fingerprint, key.hex(), sendable(files)], option=orjson.OPT_SORT_KEYS
+        [space.fingerprint, key.hex(), vector_rows.sendable(files)], option=orjson.OPT_SORT_KEYS
     )
     return content_hash(said).hex()
-
-
-def sendable(value: Any) -> Any:
-    """A value with texts that every database takes."""
-    if isinstance(value, str):
-        whole = value.encode("utf-8", "replace") if not value.isascii() else b""
-        plain = whole.decode() if whole else value
-        return plain.replace("\0", _NO_TEXT)
-    if isinstance(value, Mapping):
-        return {sendable(key): sendable(one) for key, one in value.items()}
-    if isinstance(value, Sequence):
-        return [sendable(one) for one in value]
-    return value
 
 
 def items(
@@ -340,8 +373,8 @@ def items(
                 vector=vectors[row],
                 doc_id=str(identifier),
                 content_hash=_hash(space, key, files.get(identifier, [])),
-                text=sendable(text),
-                metadata={"files": sendable(files.get(identifier, []))},
+                text=vector_rows.sendable(text),
+                metadata={"files": vector_rows.sendable(files.get(identifier, []))},
             )
 
 

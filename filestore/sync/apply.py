@@ -113,6 +113,7 @@ def apply(
     if done is not None and snapshot.embedder is not None:
         work.remaining += verify.not_embedded(snapshot.places, snapshot.catalog)
     if done is not None and done.unsent is not None:
+        work.applied = [one for one in work.applied if one.meaning.step != "rebuild-index"]
         reason = f"{done.unsent.message} (try: {done.unsent.remedy})"
         work.remaining.append(Finding(code="index-behind", path=vector_rows.PART, detail=reason))
     if steps.is_whole:

@@ -15,8 +15,10 @@ from filestore.core.codes import codes_where
 from filestore.core.findings import Finding
 from filestore.core.hashing import vector_id
 from filestore.core.paths import ChunkPath, StorePath, Tree
+from filestore.index.backend import BackendError, BackendForeign, BackendUnusable
 from filestore.sidecar import vector_file
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
+from filestore.sidecar.vector_rows import PART, NotSent, VectorRows
 
 if TYPE_CHECKING:
     from numpy import float32, int64, intp, uint64
@@ -32,6 +34,8 @@ _BLOCK: Final = 4096
 _KEY_BYTES: Final = 32
 _FEW_OF: Final = 0.25
 """Below this share of all rows it is quicker to ask for each than to walk through all."""
+
+_NOT_THERE: Final = "it is not in the index"
 
 Wrong = Mapping[int, str]
 """Vector id to what is wrong with it."""
@@ -54,6 +58,7 @@ def check(
 
     keys = snapshot.catalog.vector_keys()
     unread = "embeddings that SQLite cannot walk to"
+    index: VectorIndex | None = None
     try:
         index = _index(snapshot, embeddings, fingerprint, report)
         if index is not None:
@@ -65,6 +70,13 @@ def check(
         report.add([_damaged(snapshot.places, error.detail)])
         report.not_checked.append(unread)
         return
+    except BackendError as error:
+        report.add([Finding(code="index-away", path=PART, detail=error.message)])
+        report.not_checked.append("embeddings, and vectors of the backend: it went away meanwhile")
+        return
+    finally:
+        if index is not None:
+            index.close()
     if sample.is_all:
         seen.lost.update(embeddings.damaged_keys(fingerprint))
     _tell_embeddings(snapshot, seen, sample, report)
@@ -100,6 +112,8 @@ def _index(
     if embedder.fingerprint != fingerprint:
         report.not_checked.append("FAISS rows, since they come from another model")
         return None
+    if snapshot.rows is not None:
+        return _served(snapshot, snapshot.rows, embeddings, embedder, report)
     # What its size has shown is not reported again by its hash.
     found = vector_file.findings(snapshot.places, snapshot.catalog, hashes=True)
     report.add(finding for finding in found if finding.code not in report.codes())
@@ -113,6 +127,41 @@ def _index(
         report.not_checked.append(f"FAISS rows, since the file is not opened ({', '.join(unread)})")
         return None
     return vector_file.load(snapshot.places, snapshot.catalog, embeddings, embedder)
+
+
+def _served(
+    snapshot: StoreSnapshot,
+    rows: VectorRows,
+    embeddings: "EmbeddingCache",
+    embedder: "Embedder",
+    report: VerificationReport,
+) -> "VectorIndex | None":
+    """The index of a backend, with what stands beside its vectors looked at; None without it."""
+    try:
+        index = rows.load(snapshot.catalog, embeddings, embedder)
+        report.add(_beside(snapshot, rows, embedder))
+    except NotSent as error:
+        report.add([Finding(code="index-missing", path=PART, detail=error.message)])
+    except BackendForeign as error:
+        report.add([Finding(code="index-taken", path=PART, detail=error.message)])
+    except BackendError as error:
+        is_damaged = isinstance(error, BackendUnusable) and not rows.reaches_out
+        code = "index-damaged" if is_damaged else "index-away"
+        report.add([Finding(code=code, path=PART, detail=error.message)])
+    else:
+        return index
+    report.not_checked.append("vectors of the backend, which cannot be asked")
+    return None
+
+
+def _beside(snapshot: StoreSnapshot, rows: VectorRows, embedder: "Embedder") -> Iterator[Finding]:
+    """Vectors with other paths, metadata or texts beside them than their files have now."""
+    if rows.is_behind(snapshot.catalog):
+        return
+    wrong = dict.fromkeys(
+        rows.stale(snapshot.catalog, embedder), "what stands beside it is not what its file says"
+    )
+    yield from findings(snapshot, "vector-mismatch", wrong, PART)
 
 
 def _is_ours(snapshot: StoreSnapshot) -> bool:
@@ -155,7 +204,7 @@ def _id_findings(
     orphans = dict.fromkeys(numpy.setdiff1d(distinct, ids).tolist(), "it belongs to no text")
     orphans |= dict.fromkeys(distinct[times > 1].tolist(), "it is there more than once")
     yield from findings(snapshot, "vector-orphan", orphans, file)
-    missing = dict.fromkeys(numpy.setdiff1d(ids, held).tolist(), "it is not in the FAISS file")
+    missing = dict.fromkeys(numpy.setdiff1d(ids, held).tolist(), _NOT_THERE)
     yield from findings(snapshot, "vector-missing", missing, file)
 
 
@@ -219,7 +268,8 @@ def _tell_rows(
     report: VerificationReport,
 ) -> None:
     report.add(findings(snapshot, "vector-mismatch", seen.differing, file_of(snapshot)))
-    rows = "every FAISS row" if sample.is_all else f"FAISS rows of slice {sample}"
+    kind = "FAISS row" if snapshot.rows is None else f"row of {snapshot.rows.address()}"
+    rows = f"every {kind}" if sample.is_all else f"each {kind} of slice {sample}"
     report.checked.append(f"{rows}, bit for bit")
     if index.has_lists:
         words = "whether each FAISS row is in the list where a search looks for it"
@@ -290,7 +340,9 @@ def _differing(
 
 
 def file_of(snapshot: StoreSnapshot) -> StorePath:
-    """The path of the FAISS file in findings."""
+    """The path of the FAISS file in findings, or of the settings that name a backend."""
+    if snapshot.rows is not None:
+        return PART
     named = snapshot.catalog.index_file()
     return snapshot.places.part(named.name if named else "")
 

@@ -15,6 +15,7 @@ from filestore.sidecar.reachable import Reachable
 
 if TYPE_CHECKING:
     from filestore.sidecar.model import StoreModel
+    from filestore.sidecar.vector_rows import VectorRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,8 @@ class Reaches:
     """An address that texts are sent to, to be embedded."""
     generator: str | None
     """An address that texts are sent to, for questions and summaries."""
+    backend: str | None
+    """Where its texts and vectors are kept, to be searched there."""
     prompts: OwnPrompts | None
     """The store's own, which instruct its generator."""
     sources: tuple[str, ...]
@@ -34,21 +37,25 @@ class Reaches:
     def names(self) -> tuple[str, ...]:
         """What is allowed by these names."""
         prompts = self.prompts.reach if self.prompts is not None else None
-        names = [self.service, self.generator, prompts]
+        names = [self.service, self.generator, self.backend, prompts]
         names += [user_config.SOURCES] if self.sources else []
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
-def reaches(places: Places, model: "StoreModel", catalog: Catalog | None) -> Reaches:
+def reaches(
+    places: Places, model: "StoreModel", rows: "VectorRows | None", catalog: Catalog | None
+) -> Reaches:
     """What a store would reach; nothing is opened for it.
 
     Args:
         places: Where it lies.
         model: What its settings name.
+        rows: The backend that they name, if any.
         catalog: Its catalog; None where there is none yet.
 
     Raises:
         EndpointError: What its settings name is no address.
+        BackendError: The backend that they name is none, or its package is not installed.
         PromptsUnusable: Its own prompts cannot be read.
     """
     sources: Sequence[str] = ()
@@ -60,6 +67,7 @@ def reaches(places: Places, model: "StoreModel", catalog: Catalog | None) -> Rea
     return Reaches(
         service=model.reaches,
         generator=model.generator_reaches,
+        backend=rows.address() if rows is not None and rows.reaches_out else None,
         prompts=model.own_prompts,
         sources=tuple(sources),
     )

@@ -14,7 +14,7 @@ SEVERITIES = {
     "malformed-frontmatter invalid-metadata record-invalid conflict-markers bad-encoding "
     "catalog-missing catalog-damaged index-damaged vector-missing vector-orphan vector-invalid "
     "vector-mismatch map-mismatch fulltext-damaged fulltext-mismatch bit-rot model-changed "
-    "model-drift metric-mismatch",
+    "model-drift metric-mismatch index-away index-taken",
     "W": "metadata-modified untracked moved empty oversized special-file symlink name-collision "
     "unportable-name unsafe-attributes source-modified source-missing ingest-conflict "
     "extraction-failed frontmatter-ignored left-out "

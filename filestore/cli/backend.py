@@ -1,0 +1,122 @@
+"""List where vectors may be searched, show where they are, and choose another place."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from filestore.cli import _context, _diagnostics, _output
+from filestore.core.errors import RefusedError
+from filestore.core.schema import make
+from filestore.sync import change_backend
+
+if TYPE_CHECKING:
+    from filestore.sync.change_backend import BackendChange
+
+EXAMPLE = "filestore backend set pgvector dsn=postgresql://localhost/knowledge"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    # What may stand before the action may stand after it too.
+    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common.add_argument("--store", metavar="DIR", help="the store to use")
+    common.add_argument("--json", action="store_true", help="print JSON on standard output")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    actions.add_parser(
+        "show", parents=[common], help="show where the vectors are and how it stands (the default)"
+    )
+    actions.add_parser(
+        "list", parents=[common], help="list where vectors may be and whether that works here"
+    )
+    change = actions.add_parser(
+        "set", parents=[common], help="send the vectors to another place; nothing is embedded"
+    )
+    change.add_argument("kind", metavar="KIND", help="faiss, local, qdrant or pgvector")
+    change.add_argument("options", metavar="KEY=VALUE", nargs="*", help="what the kind needs")
+    change.add_argument("--yes", action="store_true", help="do not ask")
+    change.add_argument(
+        "--take-over", action="store_true", help="replace what another store has there"
+    )
+    change.add_argument(
+        "--clear", action="store_true", help="delete the vectors in the place that is left"
+    )
+
+
+def run(options: Any) -> int:
+    """Do what the action says."""
+    return _ACTIONS[options.action or "show"](options)
+
+
+def _list(options: Any) -> int:
+    found = {kind: change_backend.missing(kind) for kind in change_backend.KINDS}
+    if options.json:
+        items = [
+            {"kind": kind, "usable": not why, "why": why, "keys": change_backend.KINDS[kind]}
+            for kind, why in found.items()
+        ]
+        _output.write_json(make("backend list", {"items": items}))
+        return 0
+    for kind, why in found.items():
+        _output.line(f"{kind}: {why or 'can be used'}; {change_backend.KINDS[kind]}")
+    return 0
+
+
+def _show(options: Any) -> int:
+    with _context.open_store(options) as store:
+        shown = store.backend()
+    if options.json:
+        _output.write_json(make("backend show", shown))
+    else:
+        _output.line(f"{shown['kind']}: {shown['address']}")
+        vectors = _output.count(shown["vectors"], "vector")
+        waiting = f", {shown['waiting']:,} wait to be sent" if shown["waiting"] else ""
+        _output.line(f"{vectors}{waiting}")
+        if shown["problem"]:
+            _output.line(f"cannot be asked: {shown['problem']}")
+    return 1 if shown["problem"] else 0
+
+
+def _set(options: Any) -> int:
+    backend = change_backend.options_of(options.kind, options.options)
+    with _context.open_store(options) as store:
+        before = store.backend_rows()
+        change = store.plan_backend(backend, takes_over=options.take_over)
+        if not options.yes:
+            _ask(change)
+        sent = store.change_backend(change)
+        is_left = before is not None and (change.rows is None or before.label != change.rows.label)
+        cleared = options.clear and is_left and before is not None and store.clear_backend(before)
+    if options.json:
+        fields = {
+            "backend": backend.kind,
+            "address": change.address,
+            "sent": sent.written,
+            "deleted": sent.deleted,
+            "kept": sent.kept,
+            "embedded": 0,
+            "cleared": cleared,
+        }
+        _output.write_json(make("backend set", fields))
+        return 0
+    vectors = _output.count(sent.written, "vector")
+    _output.line(f"backend {backend.kind}: {vectors} sent, {sent.kept:,} were there; 0 embedded")
+    if cleared:
+        _output.line("the vectors in the place that was left are deleted")
+    elif is_left:
+        _output.line("the place that was left keeps its vectors; --clear deletes them")
+    return 0
+
+
+def _ask(change: "BackendChange") -> None:
+    """Ask a person who can answer; anybody else has to say --yes."""
+    vectors = _output.count(change.send, "vector")
+    words = f"{change.address} gets {vectors} ({change.kept:,} are there); 0 texts are embedded"
+    if change.delete:
+        words += f"; {_output.count(change.delete, 'vector')} there go"
+    if not sys.stdin.isatty():
+        raise RefusedError(words, remedy="add --yes")
+    _diagnostics.say(words)
+    _diagnostics.go_on()
+
+
+_ACTIONS = {"list": _list, "show": _show, "set": _set}

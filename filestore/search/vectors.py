@@ -1,0 +1,127 @@
+"""The vectors of one generation as a search asks them: the sidecar's own file, or a backend.
+
+Opens and closes. One rule: a query is embedded once, however often it is asked for more.
+"""
+
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING
+
+from filestore.catalog import Catalog
+from filestore.chunks.layout import Layout
+from filestore.config.layout import Places
+from filestore.index.backend import Where
+from filestore.search import filters
+from filestore.search.filters import Filters
+from filestore.search.leading import questions_of
+from filestore.sidecar import vector_file
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from filestore.embed.base import Embedder
+    from filestore.embed.cache import EmbeddingCache
+    from filestore.index.base import VectorIndex
+    from filestore.sidecar.vector_rows import VectorRows
+
+    Nearest = Callable[[int], list[tuple[int, float]]]
+
+
+class Vectors:
+    """What compares a query with the vectors of a store."""
+
+    def __init__(
+        self,
+        *,
+        places: Places,
+        layout: Layout,
+        catalog: Catalog,
+        embeddings: "EmbeddingCache",
+        embedder: "Embedder",
+        rows: "VectorRows | None",
+    ) -> None:
+        """Open nothing yet.
+
+        Args:
+            places: Of the store.
+            layout: Of the store.
+            catalog: Inside a snapshot whenever it is asked.
+            embeddings: What the index is made from.
+            embedder: Whose vectors they are.
+            rows: The backend that has them; None where the sidecar's own file has.
+        """
+        self._places = places
+        self._layout = layout
+        self._catalog = catalog
+        self._embeddings = embeddings
+        self._embedder = embedder
+        self._rows = rows
+        self._index: VectorIndex | None = None
+        self._conditions: Where = ()
+        self._asked: dict[str, NDArray[float32]] = {}
+
+    def close(self) -> None:
+        """Let go of the index; it is opened again when it is asked."""
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+
+    def forget(self, kept: Container[str]) -> None:
+        """Forget the vectors of queries that are not asked again."""
+        self._asked = {text: vector for text, vector in self._asked.items() if text in kept}
+
+    def asked(self, text: str) -> "NDArray[float32] | None":
+        """The vector of a query that was asked."""
+        return self._asked.get(text)
+
+    def limit(self, wanted: Filters, *, alone: bool) -> None:
+        """Say what hits must satisfy, for a backend that can tell itself.
+
+        Args:
+            wanted: The filters.
+            alone: Whether nothing else limits what may be found.
+        """
+        self._conditions = ()
+        if self._rows is None or not wanted or not alone:
+            return
+        # A document's questions lie in a file of their own there, without its metadata.
+        if self._layout.is_in_place and self._catalog.files_of_kind("questions"):
+            return
+        found = filters.conditions(self._catalog, wanted)
+        if self._rows.takes(found):
+            self._conditions = found
+
+    def near(self, text: str, allowed: set[int] | None, *, is_filtered: bool) -> "Nearest":
+        """What gives so many of the nearest vectors of a query, by id with their scores.
+
+        Args:
+            text: The query.
+            allowed: The files that may answer; None for all.
+            is_filtered: Whether these are just what `limit` was told.
+
+        Raises:
+            BackendError: The backend cannot be asked.
+            EndpointError: The service that embeds the query cannot.
+        """
+        import numpy
+
+        index = self._opened()
+        where = self._conditions if is_filtered and index.takes_conditions else ()
+        vectors = None
+        if allowed is not None and not where:
+            files = allowed | questions_of(self._catalog, allowed, self._layout)
+            vectors = numpy.array(self._catalog.vectors_of_files(files), dtype=numpy.int64)
+        if text not in self._asked:
+            self._asked[text] = self._embedder.embed_query(text)
+        vector = self._asked[text]
+        return lambda count: index.search(vector, count, allowed=vectors, where=where)
+
+    def _opened(self) -> "VectorIndex":
+        if self._index is None:
+            made_from = (self._catalog, self._embeddings, self._embedder)
+            self._index = (
+                vector_file.load_to_search(self._places, *made_from)
+                if self._rows is None
+                else self._rows.load(*made_from)
+            )
+        return self._index

@@ -1,0 +1,250 @@
+"""Giving the vectors of a store another place: what that sends, and doing it.
+
+One rule: nothing is embedded, and the store keeps the place it has until the new one has all.
+"""
+
+import os
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.catalog import vector_rows
+from filestore.config import settings, user_config
+from filestore.config.layout import Places
+from filestore.config.settings import Backend
+from filestore.core.errors import UsageError
+from filestore.core.packages import PACKAGES, install_line, missing_packages
+from filestore.core.safe_text import brief
+from filestore.core.spelling import did_you_mean
+from filestore.fs import disk
+from filestore.index.backend import BackendError
+from filestore.index.backend import plan as compare
+from filestore.sidecar import vector_file
+from filestore.sidecar.session import Parts
+from filestore.sidecar.vector_rows import Sent, VectorRows, hashes, taken
+
+if TYPE_CHECKING:
+    from filestore.catalog import Catalog, CatalogWriter
+    from filestore.embed.base import Embedder
+    from filestore.embed.cache import EmbeddingCache
+
+KINDS: Final = {
+    "faiss": "a FAISS file in the sidecar; with path=FILE one elsewhere",
+    "local": "lines of JSON, compared one and all; path=FILE",
+    "qdrant": "url=URL or path=FOLDER; collection, shards, replication, engine, timeout_s",
+    "pgvector": "dsn=DSN; table, schema, index=auto|exact|hnsw, timeout_s",
+}
+"""Each kind with its keys, in words; `metadata_whitelist=KEY,KEY` is one of every kind's."""
+_PASSWORD: Final = re.compile(r"//[^/@\s]*:[^/@\s]+@|\bpassword\s*=\s*\S", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendChange:
+    """Another place for the vectors of a store, and what it takes."""
+
+    backend: Backend
+    rows: VectorRows | None
+    """None where the sidecar's own FAISS file takes them."""
+    address: str
+    """Of the new place, for people."""
+    send: int
+    """Vectors that it lacks, or has otherwise."""
+    kept: int
+    """Vectors that it has already."""
+    delete: int
+    """Vectors that it has and the store has not."""
+    takes_over: bool
+    """Whether they may be another store's."""
+
+
+def options_of(kind: str, given: list[str]) -> Backend:
+    """A backend as it is named on the command line.
+
+    Args:
+        kind: One of the backends.
+        given: ``KEY=VALUE``; a value is true, false, a whole number, or a text. Of a key that
+            stands several times, and of a whitelist, a list.
+
+    Raises:
+        UsageError: There is no such backend, an option is none, or holds a password.
+    """
+    if kind not in settings.BACKENDS:
+        raise UsageError(
+            f"there is no backend {brief(kind)}{did_you_mean(kind, settings.BACKENDS)}",
+            remedy=f"the backends are {', '.join(settings.BACKENDS)}",
+        )
+    values: dict[str, str | int | bool | tuple[str, ...]] = {}
+    for word in given:
+        key, equals, value = word.partition("=")
+        if not equals or not key:
+            # The word is not named: it may be a password.
+            raise UsageError("an option is written KEY=VALUE", remedy="filestore backend list")
+        if _PASSWORD.search(value):
+            raise UsageError(
+                f"{brief(key)} holds a password, and filestore.toml is committed",
+                remedy="leave the password out; set PGPASSWORD, or write it into ~/.pgpass",
+            )
+        if key == "metadata_whitelist":
+            values[key] = tuple(one for one in value.split(",") if one)
+        elif value in ("true", "false"):
+            values[key] = value == "true"
+        else:
+            values[key] = int(value) if re.fullmatch(r"[+-]?[0-9]{1,9}", value) else value
+    return Backend(kind=kind, options=values)
+
+
+def plan(
+    places: Places,
+    backend: Backend,
+    *,
+    configuration: str,
+    catalog: "Catalog",
+    embedder: "Embedder",
+    takes_over: bool,
+) -> BackendChange:
+    """Connect to the new place and count what it lacks; changes nothing of the store.
+
+    Args:
+        places: Where the store lies.
+        backend: The new place. Naming it allows the store to reach it.
+        configuration: The user's configuration folder.
+        catalog: Knows the vectors.
+        embedder: Whose vectors.
+        takes_over: Whether what another store has there may be replaced.
+
+    Raises:
+        BackendError: It cannot be used, or belongs to another store.
+    """
+    keys = catalog.vector_keys()
+    if backend.is_own_file:
+        return BackendChange(
+            backend=backend,
+            rows=None,
+            address="the FAISS file of the sidecar",
+            send=len(keys),
+            kept=0,
+            delete=0,
+            takes_over=False,
+        )
+    rows = _allowed(VectorRows.of(backend, places, machine=_machine(configuration)))
+    with rows.connected_to_write(whole=True) as opened:
+        address, stamp = opened.address(), opened.stamp()
+        if stamp is not None and stamp.owner != catalog.identity and not takes_over:
+            raise taken(address)
+        held = opened.state.docs if stamp is not None else {}
+    steps = compare(held, hashes(catalog, embedder, keys))
+    changed = {int(name) for name in steps.upsert}
+    return BackendChange(
+        backend=backend,
+        rows=rows,
+        address=address,
+        send=len(steps.upsert),
+        kept=steps.kept,
+        delete=len(set(steps.delete) - changed),
+        takes_over=takes_over,
+    )
+
+
+def _machine(configuration: str) -> user_config.Machine:
+    return user_config.read_machine(configuration, os.environ)
+
+
+def _allowed(rows: VectorRows) -> VectorRows:
+    return replace(rows, machine=rows.machine.trusting(rows.root, rows.address()))
+
+
+def apply(
+    parts: Parts,
+    change: BackendChange,
+    catalog: "CatalogWriter",
+    embeddings: "EmbeddingCache",
+) -> Sent:
+    """Fill the new place, then name it: until then the store goes on with the one it has.
+
+    Raises:
+        BackendError: It went away, or refuses.
+        WriteFailedError: The disk refused.
+    """
+    embedder = parts.own_embedder(catalog)
+    if change.rows is None:
+        _write_settings(parts, change)
+        with parts.commit(catalog, embeddings, embed=False) as commit:
+            commit.want_index()
+            commit.finish()
+        return Sent(written=change.send, deleted=0, kept=0)
+    sent = change.rows.send(
+        catalog, embeddings, embedder, whole=True, takes_over=change.takes_over, noted=False
+    )
+    _write_settings(parts, change)
+    catalog.note_sent(change.rows.label, catalog.generation)
+    vector_file.collect(parts.places, catalog, None)
+    return sent
+
+
+def _write_settings(parts: Parts, change: BackendChange) -> None:
+    """Name the place in `filestore.toml`, and remember that it may be reached."""
+    places = parts.places
+    if change.rows is not None and change.rows.reaches_out:
+        user_config.trust(parts.configuration, places.root, change.address)
+    with disk.disk_errors(places.settings):
+        data = settings.read(places.settings)
+        disk.write_path(places.settings, settings.with_backend(data, change.backend))
+    parts.take_backend(change.backend)
+
+
+def clear(rows: VectorRows, owner: str) -> bool:
+    """Delete what a store has in the place it left; returns whether that was there.
+
+    Raises:
+        BackendError: It is away, or refuses.
+    """
+    with rows.connected_to_write(whole=True) as backend:
+        stamp = backend.stamp()
+        if stamp is None or stamp.owner != owner:
+            return False
+        backend.clear()
+    return True
+
+
+def missing(kind: str) -> str:
+    """Why a kind cannot be used on this machine, with what to do; "" where it can."""
+    lacking = missing_packages(kind) if kind in PACKAGES else ()
+    return f"{' and '.join(lacking)} not installed; {install_line(kind)}" if lacking else ""
+
+
+def shown(rows: VectorRows | None, catalog: "Catalog") -> dict[str, Any]:
+    """Where the vectors are and how that stands, for `backend show`; a backend is asked."""
+    fields: dict[str, Any] = {
+        "kind": "faiss",
+        "address": "the FAISS file of the sidecar",
+        "vectors": catalog.count("vectors"),
+        "waiting": catalog.delta_size(),
+        "approximate": None,
+        "filters": False,
+        "compares": True,
+        "problem": None,
+    }
+    if rows is None:
+        return fields
+    is_sent = vector_rows.sent(catalog)
+    fields |= {
+        "kind": rows.choice.kind,
+        "waiting": vector_rows.unsent(catalog)
+        if is_sent is not None and is_sent[0] == rows.label
+        else fields["vectors"],
+    }
+    try:
+        fields["address"] = rows.address()
+        with rows.connected() as backend:
+            can = backend.capabilities
+            fields |= {
+                "approximate": can.approximate,
+                "filters": can.filters,
+                "compares": can.compares,
+            }
+            stamp = backend.stamp()
+            if stamp is not None and stamp.owner != catalog.identity:
+                raise taken(fields["address"])
+    except BackendError as error:
+        fields["problem"] = f"{error.message} (try: {error.remedy})"
+    return fields
