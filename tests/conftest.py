@@ -14,6 +14,15 @@ from typing import Any, Final
 import pytest
 from hypothesis import settings
 
+from tests.postgres_server import (
+    PACKAGE,
+    Database,
+    Server,
+    is_installed,
+    new_database,
+    shared_server,
+)
+
 # Whoever starts the run in the background has its interrupts ignored, in every child, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -131,6 +140,23 @@ def without_packages(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             monkeypatch.setitem(sys.modules, name, None)
 
     return block
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A real PostgreSQL with pgvector, one for all processes of this run."""
+    if not is_installed():
+        pytest.skip(f"needs {PACKAGE}")
+    base = tmp_path_factory.getbasetemp()
+    meeting = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with shared_server(meeting) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def database(postgres_server: Server) -> Database:
+    """A database of this process in it, with the extension."""
+    return new_database(postgres_server, f"of_{os.getpid()}")
 
 
 @pytest.fixture

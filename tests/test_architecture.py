@@ -42,6 +42,7 @@ HEAVY: Final = (
     "mammoth",
     "onnxruntime",
     "pptx",
+    "psycopg",
     "pypdfium2",
     "rich",
     "selectolax",
@@ -363,12 +364,17 @@ def test_every_safe_code_has_its_step() -> None:
         assert not row.safe or (row.step and not KINDS[row.step].truth), code
 
 
-WITH_SQL: Final = ("filestore/catalog/", "filestore/embed/")
+WITH_SQL: Final = (
+    "filestore/catalog/",
+    "filestore/embed/",
+    "filestore/index/_pgvector",
+    "filestore/index/_postgres",
+)
 """Where statements of SQL stand; `fs/database` asks a stranger's file about its schema alone."""
 
 
 def test_sql_stands_with_its_tables() -> None:
-    """No module outside the catalog and the embeddings holds a statement of SQL."""
+    """No module outside the catalog, the embeddings and one backend holds a statement of SQL."""
     statement = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|WITH RECURSIVE) ")
     found = {
         module

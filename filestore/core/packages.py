@@ -20,6 +20,7 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "cross-encoder": ("sentence-transformers",),
     "embedder export": ("torch", "sentence-transformers", "tokenizers", "onnx", "onnxruntime"),
     "embedder fetch": ("huggingface-hub",),
+    "pgvector": ("psycopg", "psycopg-binary"),
     "tui --serve": ("textual-serve",),
     "pgvector": ("psycopg",),
     "qdrant": ("qdrant-client",),

@@ -5,6 +5,7 @@ A new member is an entry in `MEMBERS`: what makes an empty place for one, and it
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ from tests.vectors import unit_rows
 
 DIMENSION: Final = 24
 EMBED: Final = EmbedConfig(fingerprint="a model/1", dimension=DIMENSION)
+NUMBERS: Final = count()
 SECRET: Final = "se'cr3t"
 
 
@@ -68,12 +70,19 @@ def local_place(folder: Path, _: pytest.FixtureRequest) -> Member:
     return Member(kind="local", folder=folder)
 
 
+def pgvector_place(folder: Path, request: pytest.FixtureRequest) -> Member:
+    table = f"t{next(NUMBERS)}"
+    dsn = request.getfixturevalue("database").dsn
+    return Member(kind="pgvector", folder=folder, options={"dsn": dsn, "table": table})
+
+
 MEMBERS: Final[dict[str, Callable[[Path, pytest.FixtureRequest], Member]]] = {
     "local": local_place,
+    "pgvector": pgvector_place,
 }
 """By the kind that is tested; the place is empty, and nobody else's."""
 
-NEEDED: Final = {"local": ()}
+NEEDED: Final = {"local": (), "pgvector": ("dsn",)}
 """The keys without which a kind cannot be opened."""
 
 
@@ -82,11 +91,11 @@ def member(request: pytest.FixtureRequest, tmp_path: Path) -> Member:
     return MEMBERS[request.param](tmp_path, request)
 
 
-def items(count: int, seed: int = 0, *, first: int = 1, content: str = "h", **more: Any):
+def items(many: int, seed: int = 0, *, first: int = 1, content: str = "h", **more: Any):
     """Some with ids in a row, each a document of its own."""
     return [
         Item(id=key, vector=row, doc_id=str(key), content_hash=f"{content}{key}", **more)
-        for key, row in enumerate(unit_rows(count, seed), start=first)
+        for key, row in enumerate(unit_rows(many, seed), start=first)
     ]
 
 
@@ -154,11 +163,11 @@ def test_an_upsert_counts_what_it_wrote(member: Member) -> None:
 
 def test_more_than_a_batch_is_taken(member: Member) -> None:
     """An upsert takes any number, from anything that gives them."""
-    count = 2 * min(member.backend().capabilities.batch, 700) + 3
+    many = min(member.backend().capabilities.batch, 1000) + 3
     with member.opened() as backend:
-        assert backend.upsert(iter(items(count))) == count
-        assert backend.delete(range(1, count)) == count - 1
-        assert list(backend.digests()) == [count]
+        assert backend.upsert(iter(items(many))) == many
+        assert backend.delete(range(1, many)) == many - 1
+        assert list(backend.digests()) == [many]
 
 
 def test_a_delete_counts_what_was_held(member: Member) -> None:

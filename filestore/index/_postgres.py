@@ -1,0 +1,319 @@
+"""A connection to PostgreSQL that never waits for ever and never tells its password.
+
+Every statement has a time limit twice: the server's own, and one that cuts the connection where
+the server itself hangs. What goes wrong becomes an error of the contract outside of the handler, so
+that no chain of causes leads back to what the driver knows.
+"""
+
+import contextlib
+import re
+import socket
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.core.errors import FilestoreError
+from filestore.core.packages import install_line
+from filestore.core.safe_text import safe_text
+from filestore.index.backend import (
+    WITHOUT,
+    BackendMissing,
+    BackendSettingsWrong,
+    BackendUnreachable,
+    BackendUnusable,
+    WrongDimension,
+)
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+    from psycopg.sql import SQL, Composed
+
+    Row = tuple[Any, ...]
+
+_GRACE_S: Final = 1
+"""What the server's own limit has before the connection is cut."""
+_NAME: Final = r"[A-Za-z_][A-Za-z0-9_$-]*"
+_LONGEST_NAME: Final = 50
+"""PostgreSQL cuts names after 63 bytes in silence, and ours get endings."""
+
+_LOGIN: Final = ("authentication failed", "no password supplied", "no pg_hba.conf entry")
+_LOST: Final = ("08", "57P", "53300", "53400")
+"""How the states begin in which a server lets nobody in, or goes away."""
+_LOCKED: Final = ("55P03", "40P01")
+_REFUSED: Final = {
+    "25006": ("takes no changes, it is read-only", "name the primary server in dsn"),
+    "53100": ("has no room left on its disk", "free some space on the server"),
+    "53200": ("has no memory left", "close other sessions of the server"),
+    "42501": ("does not permit this", "have the owner of the table GRANT it to this user"),
+    "42P01": ("is there no more", "filestore sync"),
+    "3F000": ("is there no more", "filestore sync"),
+    "42703": ("has another shape than filestore gave it", "set another table"),
+    "58P01": ("lacks a file of the extension vector", "install pgvector on the server again"),
+}
+"""By state: what the server says of the table, and what to do."""
+
+
+def checked_name(kind: str, name: str) -> str:
+    """A name that PostgreSQL takes as it is.
+
+    Raises:
+        BackendSettingsWrong: It is too long, or has other signs than letters and digits.
+    """
+    if len(name) <= _LONGEST_NAME and re.fullmatch(_NAME, name):
+        return name
+    raise BackendSettingsWrong(
+        f"{safe_text(name[:_LONGEST_NAME], keep_newlines=False)!r} is no name for a {kind}: it has"
+        f" at most {_LONGEST_NAME} letters, digits and _, and begins with a letter",
+        remedy=f"filestore backend set pgvector {kind}=…",
+    )
+
+
+class Session:
+    """A connection that is made when it is needed, and again after it was lost."""
+
+    def __init__(self, dsn: str, *, timeout_s: int, about: str) -> None:
+        """Read where the server is; nothing is connected.
+
+        Args:
+            dsn: As libpq takes it: a URL, or words with an equals sign.
+            timeout_s: How long a statement may take.
+            about: What is used there: schema and table, for people.
+
+        Raises:
+            BackendMissing: psycopg is not installed.
+            BackendSettingsWrong: The DSN cannot be read.
+        """
+        if timeout_s < 1:
+            raise BackendSettingsWrong(f"timeout_s must be 1 or more, found {timeout_s}")
+        self.timeout_s = timeout_s
+        self._parameters = _parsed(dsn)
+        self._about = about
+        self._connection: Connection[Row] | None = None
+        self._socket: socket.socket | None = None
+        self._settings: dict[str, str] = {}
+        self._overdue = False
+        self.in_transaction = False
+
+    @property
+    def address(self) -> str:
+        """Server, database, schema and table, for people."""
+        known = self._parameters
+        host = known.get("host") or known.get("hostaddr") or "the local socket"
+        database = known.get("dbname") or known.get("user") or "the usual database"
+        place = f"{host}:{known.get('port') or 5432}/{database}, {self._about}"
+        return safe_text(place, keep_newlines=False)
+
+    def set(self, settings: Mapping[str, str]) -> None:
+        """Have settings of the server, now and after the connection was made again."""
+        self._settings |= settings
+        if self._connection is not None:
+            self.rows(*_set_config(settings))
+
+    def rows(
+        self, statement: "SQL | Composed", parameters: Any = None, *, limit_s: int | None = None
+    ) -> "list[Row]":
+        """What a statement gives; errors are those of the contract.
+
+        Args:
+            statement: Made of names and constants; values are parameters.
+            parameters: Of the statement.
+            limit_s: How long it may take; None for the usual.
+        """
+        cursor = self._run(statement, parameters, limit_s)
+        return cursor.fetchall() if cursor.description else []
+
+    def count(self, statement: "SQL | Composed", parameters: Any = None) -> int:
+        """How many rows a statement changed."""
+        return self._run(statement, parameters, None).rowcount
+
+    def _run(
+        self, statement: "SQL | Composed", parameters: Any, limit_s: int | None
+    ) -> "Cursor[Row]":
+        with _errors() as caught, self._watched(limit_s or self.timeout_s):
+            cursor: Cursor[Row] = self._connected().execute(statement, parameters)
+            return cursor
+        raise self._failed(caught[0])
+
+    def copy(self, statement: "SQL | Composed", data: bytes) -> None:
+        """Send rows in the binary format of COPY."""
+        with _errors() as caught, self._watched(self.timeout_s):
+            with self._connected().cursor() as cursor, cursor.copy(statement) as copy:
+                copy.write(data)
+            return
+        raise self._failed(caught[0])
+
+    def begin(self) -> None:
+        """Begin a transaction: what follows is seen whole or not at all."""
+        from psycopg.sql import SQL
+
+        self.rows(SQL("BEGIN"))
+        self.in_transaction = True
+
+    def commit(self) -> None:
+        """Make what the transaction did last.
+
+        Raises:
+            BackendUnreachable: Nobody knows whether it does: the answer did not come.
+        """
+        from psycopg.sql import SQL
+
+        try:
+            self.rows(SQL("COMMIT"))
+        finally:
+            self.in_transaction = False
+
+    def close(self) -> None:
+        """Let go of the connection; the server rolls back what was not committed."""
+        self.in_transaction = False
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _connected(self) -> "Connection[Row]":
+        import os
+
+        import psycopg
+
+        if self._connection is not None and not self._connection.closed:
+            return self._connection
+        self.close()
+        wanted: dict[str, Any] = {
+            "application_name": "filestore",
+            "connect_timeout": max(2, self.timeout_s),
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": self.timeout_s * 1000,
+        }
+        # A plan that is kept on the server would be lost behind a pool that shares connections.
+        self._connection = psycopg.connect(
+            **wanted | self._parameters, autocommit=True, prepare_threshold=None
+        )
+        self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
+        limits = {
+            "statement_timeout": f"{self.timeout_s}s",
+            "lock_timeout": f"{self.timeout_s * 500}ms",
+            "client_encoding": "UTF8",
+        }
+        self._connection.execute(*_set_config(limits | self._settings))
+        return self._connection
+
+    @contextlib.contextmanager
+    def _watched(self, limit_s: int) -> Iterator[None]:
+        """Cut the connection where the server does not keep to its own limit.
+
+        A server that hangs still acknowledges what it gets, so no option of TCP notices.
+        """
+        self._overdue = False
+        watch = threading.Timer(limit_s + _GRACE_S, self._cut)
+        watch.daemon = True
+        watch.start()
+        try:
+            yield
+        finally:
+            watch.cancel()
+
+    def _cut(self) -> None:
+        self._overdue = True
+        opened = self._socket
+        if opened is not None:
+            with contextlib.suppress(OSError):
+                opened.shutdown(socket.SHUT_RDWR)
+
+    def _failed(self, error: Any) -> FilestoreError:
+        """The error of the contract for one of the driver, after which a transaction is over."""
+        state, said = error.sqlstate or "", self._scrubbed(str(error))
+        was_made = self._connection is not None
+        is_lost = self._connection is None or self._connection.closed
+        if is_lost or self.in_transaction:
+            self.close()
+        where = self.address
+        if self._overdue or state == "57014":
+            return BackendUnreachable(
+                f"{where} did not answer within {self.timeout_s} s",
+                remedy=f"try again, or raise timeout_s under [backend_config]; {WITHOUT}",
+                detail=said,
+            )
+        if state in _LOCKED:
+            return BackendUnreachable(
+                f"{where} is locked by another session", remedy="try again later", detail=said
+            )
+        if is_lost or state.startswith(_LOST):
+            return self._unreachable(where, said, was_made=was_made)
+        if "different vector dimensions" in said or re.search(r"expected \d+ dimensions", said):
+            return WrongDimension(f"{where} holds vectors of another length", detail=said)
+        what, remedy = _REFUSED.get(
+            state, ("refuses: " + said.partition("\n")[0], "filestore sync")
+        )
+        return BackendUnusable(f"{where} {what}", remedy=f"{remedy}; {WITHOUT}", detail=said)
+
+    def _unreachable(self, where: str, said: str, *, was_made: bool) -> BackendUnreachable:
+        if any(word in said for word in _LOGIN):
+            what, remedy = "lets nobody in as asked", "set PGPASSWORD, or write ~/.pgpass"
+        elif was_made:
+            what, remedy = "broke the connection", "try again"
+        else:
+            what, remedy = "does not answer", "start the server, or check dsn"
+        return BackendUnreachable(f"{where} {what}", remedy=f"{remedy}; {WITHOUT}", detail=said)
+
+    def _scrubbed(self, text: str) -> str:
+        """Text of the driver without what it must not tell; it is made fit to be shown, too."""
+        import os
+
+        secrets = [self._parameters.get(key) for key in ("password", "sslpassword")]
+        for secret in (*secrets, os.environ.get("PGPASSWORD")):
+            text = text.replace(str(secret), "***") if secret else text
+        return safe_text(text)
+
+
+@contextlib.contextmanager
+def _errors() -> Iterator[list[Any]]:
+    """Catch what the driver raises, to be translated where it is no cause of anything any more."""
+    import psycopg
+
+    caught: list[Any] = []
+    try:
+        yield caught
+    except psycopg.Error as error:
+        caught.append(error.with_traceback(None))
+
+
+def _parsed(dsn: str) -> dict[str, Any]:
+    """The parts of a DSN.
+
+    Raises:
+        BackendMissing: psycopg is not installed.
+        BackendSettingsWrong: It cannot be read; nothing of it is shown, for it may hold a password.
+    """
+    try:
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError as error:
+        raise BackendMissing(
+            "the backend pgvector needs psycopg, which is not installed",
+            remedy=install_line("pgvector"),
+            detail=str(error),
+        ) from error
+    parts: dict[str, Any] = {}
+    with contextlib.suppress(ProgrammingError, ValueError):
+        parts = conninfo_to_dict(dsn)
+    # A password with one of these signs as it is moves its rest into the name of the server.
+    places = (str(parts.get(key, "")) for key in ("host", "hostaddr", "dbname"))
+    is_port = re.fullmatch(r"[0-9,]*", str(parts.get("port", "")))
+    if not parts or not is_port or any("@" in place for place in places):
+        raise BackendSettingsWrong(
+            "the dsn of the backend pgvector cannot be read (it is not shown: it may hold a"
+            " password)",
+            remedy="write it as postgresql://user@host:5432/database, special signs as %40",
+        )
+    return parts
+
+
+def _set_config(settings: Mapping[str, str]) -> "tuple[Composed, Sequence[str]]":
+    from psycopg.sql import SQL
+
+    calls = SQL(", ").join([SQL("set_config(%s, %s, false)")] * len(settings))
+    return SQL("SELECT ") + calls, [word for pair in settings.items() for word in pair]
