@@ -37,8 +37,7 @@ class FaissIndex(FaissBacked):
 
         self._check(ids, vectors)
         with contextlib.suppress(RuntimeError):  # FAISS's way of saying that it lacks one of them
-            held = self._index.reconstruct_batch(numpy.ascontiguousarray(ids))
-            return numpy.asarray((held == vectors).all(axis=1))
+            return numpy.asarray((self.vectors_of(ids) == vectors).all(axis=1))
         same = numpy.zeros(len(ids), dtype=numpy.bool_)
         for row, identifier in enumerate(ids.tolist()):
             try:
@@ -46,6 +45,17 @@ class FaissIndex(FaissBacked):
             except RuntimeError:  # FAISS's way of saying that it has no such id
                 continue
         return same
+
+    def vectors_of(self, ids: "NDArray[int64]") -> "NDArray[float32]":
+        """The vectors of ids that are held: (n, dimension) float32.
+
+        Raises:
+            RuntimeError: One of them is not held.
+        """
+        import numpy
+
+        held: NDArray[float32] = self._index.reconstruct_batch(numpy.ascontiguousarray(ids))
+        return held
 
     def search(
         self,
@@ -57,6 +67,7 @@ class FaissIndex(FaissBacked):
     ) -> list[tuple[int, float]]:
         """See the contract."""
         import faiss
+        import numpy
 
         available = len(self) if allowed is None else min(len(self), len(allowed))
         if count < 1 or available == 0:
@@ -69,7 +80,8 @@ class FaissIndex(FaissBacked):
         while True:
             with one_thread():
                 scores, ids = self._index.search(vector.reshape(1, -1), fetched, params=parameters)
-            found = ids[0] >= 0
+            # FAISS fills up with the id -1, which may be held, and this score, which no hit has.
+            found = scores[0] > numpy.finfo(numpy.float32).min
             hits = best_first(ids[0][found], scores[0][found])
             # The order among equals is ours only if none of them was left behind.
             if fetched >= available or len(hits) < fetched or hits[-1][1] < hits[count - 1][1]:

@@ -48,6 +48,12 @@ class FaissBacked(VectorIndex):
         finally:
             os.close(descriptor)
 
+    def serialized(self) -> bytes:
+        """The bytes that `write` puts into a file."""
+        import faiss
+
+        return bytes(faiss.serialize_index(self._index).data)
+
     def __len__(self) -> int:
         return int(self._index.ntotal)
 
@@ -102,6 +108,26 @@ def read(path: str, *, mapped: bool = False) -> Any:
     flags = faiss.IO_FLAG_MMAP_IFC if mapped else 0  # type: ignore[attr-defined,unused-ignore]
     try:
         return faiss.read_index(path, flags)
+    except (RuntimeError, MemoryError) as error:
+        pass_hidden_limits(error)
+        raise damaged(path, "FAISS cannot read it", str(error)) from error
+
+
+def parse(path: str, data: bytes) -> Any:
+    """The index in bytes that `serialized` gave and whose hash was checked.
+
+    Args:
+        path: Where they come from, for the message.
+        data: All of the file.
+
+    Raises:
+        IndexDamagedError: They are none.
+    """
+    import faiss
+    import numpy
+
+    try:
+        return faiss.deserialize_index(numpy.frombuffer(data, numpy.uint8))
     except (RuntimeError, MemoryError) as error:
         pass_hidden_limits(error)
         raise damaged(path, "FAISS cannot read it", str(error)) from error

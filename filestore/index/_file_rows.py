@@ -1,5 +1,6 @@
 """What backends that keep files have in common: rows in memory, written whole by `save`."""
 
+import contextlib
 import os
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping
@@ -8,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.core.safe_text import shown_path
+from filestore.fs import disk
 from filestore.index import _row_lines
 from filestore.index.backend import (
     BackendChoice,
@@ -174,6 +176,21 @@ class FileRows(IndexBackend):
         if not len(keys):
             return {}
         return dict(zip(keys.tolist(), digest(self._vectors(keys)), strict=True))
+
+    def _remove(self, *paths: str) -> None:
+        """Remove files of ours, in this order; the first tells whether they are.
+
+        Raises:
+            BackendUnusable: They are not.
+        """
+        self._forget()
+        if _row_lines.read_head(paths[0]) is None:
+            return
+        with disk.disk_errors(self._path):
+            for path in paths:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
+                disk.sync_path(os.path.dirname(path))
 
     def _forget(self) -> None:
         """Hold nothing, as before the first upsert."""

@@ -1,6 +1,5 @@
 """Vectors as lines of JSON in one file, compared one and all: the judge of the other backends."""
 
-import contextlib
 import os
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING, Any
@@ -83,7 +82,4 @@ class LocalRows(FileRows):
 
     def clear(self) -> None:
         """See the contract."""
-        self._forget()
-        with disk.disk_errors(self._path), contextlib.suppress(FileNotFoundError):
-            os.unlink(self._path)
-            disk.sync_path(os.path.dirname(self._path))
+        self._remove(self._path)

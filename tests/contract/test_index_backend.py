@@ -70,6 +70,10 @@ def local_place(folder: Path, _: pytest.FixtureRequest) -> Member:
     return Member(kind="local", folder=folder)
 
 
+def faiss_place(folder: Path, _: pytest.FixtureRequest) -> Member:
+    return Member(kind="faiss", folder=folder, options={"path": "own/vectors.faiss"})
+
+
 def pgvector_place(folder: Path, request: pytest.FixtureRequest) -> Member:
     table = f"t{next(NUMBERS)}"
     dsn = request.getfixturevalue("database").dsn
@@ -78,11 +82,12 @@ def pgvector_place(folder: Path, request: pytest.FixtureRequest) -> Member:
 
 MEMBERS: Final[dict[str, Callable[[Path, pytest.FixtureRequest], Member]]] = {
     "local": local_place,
+    "faiss": faiss_place,
     "pgvector": pgvector_place,
 }
 """By the kind that is tested; the place is empty, and nobody else's."""
 
-NEEDED: Final = {"local": (), "pgvector": ("dsn",)}
+NEEDED: Final = {"local": (), "faiss": ("path",), "pgvector": ("dsn",)}
 """The keys without which a kind cannot be opened."""
 
 
