@@ -1,0 +1,234 @@
+"""The tables of the backend pgvector: what is there, whether it is ours, how they are made.
+
+A second table holds the stamp, in one row. The graph (HNSW) is derived from the first and made
+after its rows are committed: without it answers are exact.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from filestore.index._postgres import Session, checked_name
+from filestore.index.backend import BackendUnusable, not_announced
+
+if TYPE_CHECKING:
+    from psycopg.sql import Composed
+
+COLUMNS: Final = {
+    "id": "int8",
+    "doc_id": "text",
+    "content_hash": "text",
+    "body": "text",
+    "metadata": "jsonb",
+    "embedding": "vector",
+}
+_STAMP_COLUMNS: Final = {
+    "single": "bool",
+    "owner": "text",
+    "generation": "int8",
+    "fingerprint": "text",
+    "dimension": "int4",
+}
+_OLDEST: Final = (0, 8)
+"""The first pgvector that goes on looking where a filter leaves too few of the nearest."""
+_MANY: Final = 50_000
+"""Above it the nearest are looked for in a graph (HNSW) rather than among all."""
+MOST_IN_GRAPH: Final = 2_000
+"""Numbers of a vector that HNSW takes."""
+_SEARCHED: Final = 100
+"""hnsw.ef_search: how many of the graph are looked at, at least."""
+_PLAIN: Final = 1_800
+"""Vectors up to this length stay in their row, where a comparison of all need not fetch them."""
+_GRAPH_LIMIT_S: Final = 6 * 3600
+_GRAPH_MEMORY_MB: Final = 1_024
+
+
+class Table:
+    """One table of vectors, and the one with its stamp."""
+
+    def __init__(self, session: Session, *, schema: str, name: str) -> None:
+        """Know their names; nothing is asked.
+
+        Raises:
+            BackendSettingsWrong: One is no name.
+        """
+        self.schema = checked_name("schema", schema)
+        self.name = checked_name("table", name)
+        self.dimension: int | None = None
+        """Of the vectors that it holds; None where it is not made yet."""
+        self.is_made = False
+        self.has_graph = False
+        self._vector_schema = "public"
+        self._session = session
+
+    def look(self) -> None:
+        """Find out what is there.
+
+        Raises:
+            BackendUnusable: The extension is missing or too old, or the table is not ours.
+        """
+        self.dimension, self.is_made, self.has_graph = None, False, False
+        self._find_extension()
+        found, stamps = self._columns(self.name), self._columns(f"{self.name}_stamp")
+        if not found and not stamps:
+            return
+        self._check_shape(self.name, found, COLUMNS)
+        self._check_shape(f"{self.name}_stamp", stamps, _STAMP_COLUMNS)
+        self.is_made, self.dimension = True, found["embedding"][1]
+        self._find_graph()
+
+    def _find_extension(self) -> None:
+        """Which pgvector the database has, and in which schema: its operators are named by it."""
+        rows = self._session.rows(
+            self.sql(
+                "SELECT (SELECT default_version FROM pg_available_extensions"
+                " WHERE name = 'vector'), extversion, nspname FROM (VALUES (1)) AS one"
+                " LEFT JOIN pg_extension ON extname = 'vector'"
+                " LEFT JOIN pg_namespace n ON n.oid = extnamespace"
+            )
+        )
+        offered, version, schema = rows[0]
+        package = "install pgvector on the server (Debian: postgresql-NN-pgvector)"
+        if version is None:
+            command = "run there as a superuser: CREATE EXTENSION vector"
+            raise BackendUnusable(
+                f"{self._session.address}: this database lacks the extension vector",
+                remedy=command if offered else f"{package}, then {command}",
+            )
+        if _numbers(version) < _OLDEST:
+            command = "run there as a superuser: ALTER EXTENSION vector UPDATE"
+            is_offered = _numbers(offered or "0") >= _OLDEST
+            raise BackendUnusable(
+                f"{self._session.address}: the extension vector has version {version}, which is too"
+                " old: 0.8 is the first that filters as it should",
+                remedy=command if is_offered else f"{package} again, then {command}",
+            )
+        self._vector_schema = schema
+        self._session.set({"hnsw.ef_search": str(_SEARCHED), "hnsw.iterative_scan": "strict_order"})
+
+    def _columns(self, table: str) -> dict[str, tuple[str, int]]:
+        """Columns of a table with type and bound; none where there is no table."""
+        rows = self._session.rows(
+            self.sql(
+                "SELECT attname, typname, atttypmod FROM pg_attribute"
+                " JOIN pg_class c ON c.oid = attrelid JOIN pg_type t ON t.oid = atttypid"
+                " JOIN pg_namespace n ON n.oid = relnamespace"
+                " WHERE n.nspname = %s AND relname = %s AND attnum > 0 AND NOT attisdropped"
+                " ORDER BY attnum"
+            ),
+            [self.schema, table],
+        )
+        return {name: (kind, bound) for name, kind, bound in rows}
+
+    def _check_shape(
+        self, table: str, found: Mapping[str, tuple[str, int]], expected: Mapping[str, str]
+    ) -> None:
+        """Refuse a table that filestore did not make."""
+        kinds = {name: kind for name, (kind, _) in found.items()}
+        if kinds == expected and found.get("embedding", ("", 1))[1] > 0:
+            return
+        there = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
+        wanted = ", ".join(f"{name} {kind}" for name, kind in expected.items())
+        raise BackendUnusable(
+            f"{self._session.address}: {table} is not what filestore makes; expected the"
+            f" columns {wanted}; found {there or 'no such table'}",
+            remedy="filestore backend set pgvector table=NAME, with a name that is not taken",
+        )
+
+    def _find_graph(self) -> None:
+        """Whether there is a graph, or servers behind this one that may have it."""
+        rows = self._session.rows(
+            self.sql(
+                "SELECT c.relkind, EXISTS (SELECT 1 FROM pg_index i JOIN pg_class g ON g.oid ="
+                " i.indexrelid JOIN pg_am a ON a.oid = g.relam JOIN pg_opclass o ON o.oid ="
+                " i.indclass[0] WHERE i.indrelid = c.oid AND i.indisvalid AND a.amname = 'hnsw'"
+                " AND o.opcname = 'vector_ip_ops') FROM pg_class c JOIN pg_namespace n"
+                " ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relname = %s"
+            ),
+            [self.schema, self.name],
+        )
+        kind, has_graph = rows[0]
+        self.has_graph = has_graph or kind == "p"
+
+    def check_place(self, length: int | None) -> None:
+        """Refuse to make tables of no length, or where there is no schema."""
+        if length is None:
+            raise not_announced(self._session.address)
+        known = self._session.rows(
+            self.sql("SELECT 1 FROM pg_namespace WHERE nspname = %s"), [self.schema]
+        )
+        if not known:
+            raise BackendUnusable(
+                f"{self._session.address}: this database has no schema {self.schema}",
+                remedy=f'run there: CREATE SCHEMA "{self.schema}"',
+            )
+
+    def make(self, length: int) -> None:
+        """Both tables, and what filters are looked up in."""
+        statements = [
+            "CREATE TABLE {table} (id bigint PRIMARY KEY, doc_id text NOT NULL, content_hash text"
+            f" NOT NULL, body text NOT NULL, metadata jsonb NOT NULL,"
+            f" embedding {{vector}}({length}) NOT NULL)",
+            "CREATE INDEX {files} ON {table} USING gin (metadata jsonb_path_ops)",
+            "CREATE TABLE {stamps} (single boolean PRIMARY KEY CHECK (single), owner text NOT NULL,"
+            " generation bigint NOT NULL, fingerprint text NOT NULL, dimension integer NOT NULL)",
+        ]
+        if length <= _PLAIN:
+            statements.append("ALTER TABLE {table} ALTER COLUMN embedding SET STORAGE PLAIN")
+        for statement in statements:
+            self._session.rows(self.sql(statement))
+        self.is_made, self.dimension = True, length
+
+    def wants_graph(self, choice: str) -> bool:
+        """Whether a graph is due: as the settings say, and there is none."""
+        if self.has_graph or choice == "exact" or (self.dimension or 0) > MOST_IN_GRAPH:
+            return False
+        if choice == "hnsw":
+            return True
+        statement = "SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT %s) AS first"
+        return bool(self._session.rows(self.sql(statement), [_MANY + 1])[0][0] > _MANY)
+
+    def make_graph(self) -> None:
+        """Index what is there, after it was committed: without the graph answers are exact."""
+        count = self._session.rows(self.sql("SELECT count(*) FROM {table}"))[0][0]
+        needed = count * (4 * (self.dimension or 0) + 400) // 2**20 + 64
+        limits = {
+            "statement_timeout": f"{_GRAPH_LIMIT_S}s",
+            "maintenance_work_mem": f"{min(needed, _GRAPH_MEMORY_MB)}MB",
+        }
+        self._session.begin()
+        for name, value in limits.items():
+            self._session.rows(self.sql("SELECT set_config(%s, %s, true)"), [name, value])
+        self._session.rows(
+            self.sql(
+                "CREATE INDEX IF NOT EXISTS {graph} ON {table} USING hnsw (embedding {graph_class})"
+            ),
+            limit_s=_GRAPH_LIMIT_S,
+        )
+        self._session.rows(self.sql("ANALYZE {table}"), limit_s=_GRAPH_LIMIT_S)
+        self._session.commit()
+        self.has_graph = True
+
+    def drop(self) -> None:
+        """Remove both tables, with all that is in them."""
+        self._session.rows(self.sql("DROP TABLE {table}"))
+        self._session.rows(self.sql("DROP TABLE {stamps}"))
+
+    def sql(self, statement: str) -> "Composed":
+        """A statement with the names of this table in it, quoted."""
+        from psycopg.sql import SQL, Identifier
+
+        table, schema, of = self.name, self.schema, self._vector_schema
+        return SQL(statement).format(
+            table=Identifier(schema, table),
+            stamps=Identifier(schema, f"{table}_stamp"),
+            files=Identifier(f"{table}_files"),
+            graph=Identifier(f"{table}_hnsw"),
+            vector=Identifier(of, "vector"),
+            vector_bytes=Identifier(of, "vector_send"),
+            graph_class=Identifier(of, "vector_ip_ops"),
+            nearer=SQL("OPERATOR({}.<#>)").format(Identifier(of)),
+        )
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
