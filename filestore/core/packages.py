@@ -22,7 +22,6 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "embedder fetch": ("huggingface-hub",),
     "pgvector": ("psycopg", "psycopg-binary"),
     "tui --serve": ("textual-serve",),
-    "pgvector": ("psycopg",),
     "qdrant": ("qdrant-client",),
 }
 """By feature: a kind of model as `init --embedder` and `search --rerank` name it, a backend, or a
