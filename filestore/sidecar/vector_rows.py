@@ -201,6 +201,8 @@ class VectorRows:
         whole = whole or known is None
         with self.connected_to_write(whole=whole) as backend:
             stamp = backend.stamp()
+            # A file of the sidecar is this store's, whatever catalog it has now.
+            takes_over = takes_over or not self.reaches_out
             if stamp is not None and stamp.owner != catalog.identity and not takes_over:
                 raise taken(backend.address())
             embed = EmbedConfig(fingerprint=space.fingerprint, dimension=space.dimension)
@@ -260,14 +262,11 @@ class VectorRows:
             BackendError: It is away, or what it has is not this store's.
         """
         sent = vector_rows.sent(catalog)
-        if sent is None or sent[0] != self.label:
-            raise NotSent(
-                f"the vectors were not sent to {self.address()} yet", remedy="filestore sync"
-            )
         backend = self.connected()
         try:
-            _check(backend, catalog.identity, sent[1], space)
-            backend.expect(catalog.identity, sent[1])
+            generation = sent[1] if sent is not None and sent[0] == self.label else None
+            expected = _checked(backend, catalog.identity, generation, space)
+            backend.expect(catalog.identity, expected)
         except BaseException:
             backend.close()
             raise
@@ -294,25 +293,36 @@ def taken(address: str) -> BackendForeign:
     )
 
 
-def _check(backend: IndexBackend, owner: str, generation: int, space: Space) -> None:
-    """Whether a backend has what was sent to it.
+def _checked(backend: IndexBackend, owner: str, generation: int | None, space: Space) -> int:
+    """The generation that a backend has at least, once it is sure that it has what was sent to it.
+
+    Args:
+        backend: Loaded.
+        owner: The catalog that asks.
+        generation: What it sent last; None where it sent nothing to this place.
+        space: Whose vectors.
 
     Raises:
         BackendError: It has not.
     """
     stamp = backend.stamp()
+    if stamp is not None and stamp.owner != owner:
+        raise taken(backend.address())
+    if generation is None:
+        raise NotSent(
+            f"the vectors were not sent to {backend.address()} yet", remedy="filestore sync"
+        )
     if stamp is None:
         raise NotSent(
             f"{backend.address()} has lost the vectors that were sent to it",
             remedy="filestore sync --full",
         )
-    if stamp.owner != owner:
-        raise taken(backend.address())
     if stamp.generation < generation or not _is_of(stamp, space):
         raise NotSent(
             f"{backend.address()} has older vectors than were sent to it",
             remedy="filestore sync --full",
         )
+    return generation
 
 
 def _is_of(stamp: Stamp, space: Space) -> bool:

@@ -1,0 +1,322 @@
+"""A store whose vectors are searched in a backend: the same answers, and nothing lost or stale.
+
+Each test runs with lines of JSON outside the store, and with a real PostgreSQL; a new kind is an
+entry in `PLACES`.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from filestore import Store
+from filestore.catalog import CatalogWriter
+from tests.postgres_server import PASSWORD, Server, new_database, new_server
+
+WORDS: Final = ("harbour", "lantern", "orchard", "granite", "violin", "glacier")
+NOTES: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a backend keeps its vectors, and how that goes away and comes back."""
+
+    kind: str
+    options: tuple[str, ...]
+    away: Callable[[], Any]
+    """A context in which it cannot be reached."""
+    rows: Callable[[], int]
+    """How many vectors lie there."""
+
+
+def local_place(request: pytest.FixtureRequest, folder: Path) -> Place:
+    folder.mkdir()
+    path = folder / "vectors.jsonl"
+
+    @contextmanager
+    def away() -> Iterator[None]:
+        """A folder stands where the file belongs."""
+        os.rename(path, folder / "hidden")
+        path.mkdir()
+        yield
+        path.rmdir()
+        os.rename(folder / "hidden", path)
+
+    def rows() -> int:
+        return len(path.read_text().splitlines()) - 1
+
+    return Place(kind="local", options=(f"path={path}",), away=away, rows=rows)
+
+
+def pgvector_place(request: pytest.FixtureRequest, folder: Path) -> Place:
+    shared: Server = request.getfixturevalue("postgres_server")
+    server = new_server(shared.folder.parent, f"own{os.getpid()}-{id(folder)}")
+    request.addfinalizer(server.stop)
+    database = new_database(server, "knowledge")
+    request.getfixturevalue("monkeypatch").setenv("PGPASSWORD", PASSWORD)
+    dsn = f"postgresql://postgres@127.0.0.1:{server.port}/knowledge"
+
+    @contextmanager
+    def away() -> Iterator[None]:
+        """Its first process is killed."""
+        server.kill()
+        yield
+        server.start()
+
+    def rows() -> int:
+        ((count,),) = database.run("SELECT count(*) FROM filestore_vectors")
+        return int(count)
+
+    return Place(kind="pgvector", options=(f"dsn={dsn}",), away=away, rows=rows)
+
+
+PLACES: Final[dict[str, Callable[[pytest.FixtureRequest, Path], Place]]] = {
+    "local": local_place,
+    "pgvector": pgvector_place,
+}
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    return PLACES[request.param](request, tmp_path / "elsewhere")
+
+
+@pytest.fixture
+def filled(workspace: Any) -> Any:
+    """A store of some notes with tags, indexed."""
+    for number in range(NOTES):
+        word, other = WORDS[number % len(WORDS)], WORDS[number * 5 % len(WORDS)]
+        head = f"---\ntags: [{word[0]}, all]\nrating: {number % 3}\n---\n"
+        body = f"# Note {number}\n\nThe {word} stands near the {other}, {number} paces away.\n"
+        workspace.write(f"file_index/chunked/note{number}.md", head + body)
+    workspace("sync")
+    return workspace
+
+
+def set_backend(workspace: Any, place: Place, *more: str, code: int = 0) -> Any:
+    return workspace.json("backend", "set", place.kind, *place.options, "--yes", *more, code=code)
+
+
+def answers(workspace: Any, *more: str) -> list[list[tuple[str, float]]]:
+    """Paths and cosines of what is found by vectors alone, for some queries."""
+    found = []
+    for query in ("harbour lantern", "granite", "a violin near the glacier"):
+        done = workspace.json("search", query, "--mode", "vector", "-k", "6", *more, code=None)
+        assert done["mode"] == "vector", done
+        found.append([(hit["path"], round(hit["score"], 4)) for hit in done["hits"]])
+    return found
+
+
+def notes_of(workspace: Any, *more: str) -> str:
+    return " ".join(workspace.json("search", "harbour", *more, code=None)["notes"])
+
+
+def codes(workspace: Any, *level: str) -> set[str]:
+    done = workspace.json("verify", *(level or ("--level", "full")), code=None)
+    return {one["code"] for one in done["findings"]}
+
+
+def test_a_switch_embeds_nothing_and_changes_no_answer(filled: Any, place: Place) -> None:
+    """There and back, every query finds the same with the same scores, filtered or not."""
+    filters = ([], ["--where", "tags=h"], ["--where", "rating=1", "--where", "tags=all"])
+    filters = (*filters, ["--kind", "chunk"], ["--where", "tags=H", "--kind", "chunk"])
+    before = [answers(filled, *one) for one in filters]
+    done = set_backend(filled, place)
+    assert (done["sent"], done["embedded"]) == (NOTES, 0)
+    assert place.rows() == NOTES
+    assert not list(filled.sidecar.glob("vectors-*.faiss"))
+    assert [answers(filled, *one) for one in filters] == before
+    assert codes(filled) == set()
+    again = set_backend(filled, place)
+    assert (again["sent"], again["kept"]) == (0, NOTES)
+    back = filled.json("backend", "set", "faiss", "--yes", "--clear")
+    assert (back["embedded"], back["cleared"]) == (0, True)
+    assert [answers(filled, *one) for one in filters] == before
+    assert codes(filled) == set()
+
+
+def test_what_changes_is_sent_and_nothing_else(filled: Any, place: Place) -> None:
+    """Files that are edited, new, moved, deleted or tagged anew: rows follow, and so do filters."""
+    set_backend(filled, place)
+    filled.write("file_index/chunked/note0.md", "# Note\n\nA quarry of marble.\n")
+    filled.write(
+        "file_index/chunked/new.md", "---\ntags: [fresh]\n---\nThe marble of the quarry.\n"
+    )
+    (filled.chunked / "note1.md").rename(filled.chunked / "moved.md")
+    (filled.chunked / "note2.md").unlink()
+    tagged = filled.chunked / "note3.md"
+    tagged.write_text(tagged.read_text().replace("tags: [", "tags: [quartz, "))
+    filled("sync", code=None)
+    assert place.rows() == NOTES
+    assert filled.json("backend", "show")["waiting"] == 0
+    found = filled.json("search", "marble quarry", "--mode", "vector", "-k", "2")
+    assert {hit["path"] for hit in found["hits"]} == {"chunked/note0.md", "chunked/new.md"}
+    for tag, path in (("quartz", "note3.md"), ("fresh", "new.md")):
+        hits = filled.json("search", "stone", "--mode", "vector", "--where", f"tags={tag}")["hits"]
+        assert [hit["path"] for hit in hits] == [f"chunked/{path}"]
+    assert codes(filled) == set()
+
+
+def test_while_it_is_away_nothing_is_lost_or_stale(filled: Any, place: Place) -> None:
+    """Search answers by keyword and says so; what changed waits, and is sent later."""
+    set_backend(filled, place)
+    with place.away():
+        assert "answered by keyword only" in notes_of(filled)
+        assert "index-away" in codes(filled)
+        filled.write("file_index/chunked/later.md", "The marble of the quarry.\n")
+        done = filled.json("sync", code=None)
+        assert "index-behind" in {one["code"] for one in done["remaining"]}
+        assert "index-behind" not in {one["code"] for one in done["applied"]}
+        assert filled.json("search", "marble")["hits"][0]["path"] == "chunked/later.md"
+        assert filled.json("backend", "show", code=1)["waiting"] == 1
+    assert filled.json("status", code=None)["drift"]["index-behind"]
+    # What it lacks is laid over what it has.
+    hits = filled.json("search", "marble quarry", "--mode", "vector")["hits"]
+    assert hits[0]["path"] == "chunked/later.md"
+    assert place.rows() == NOTES
+    filled("sync")
+    assert place.rows() == NOTES + 1
+    assert codes(filled) == set()
+
+
+def test_a_place_of_another_store_is_left_alone(
+    filled: Any, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is neither written nor answered from, unless a person takes it over."""
+    set_backend(filled, place)
+    other = Store.create(tmp_path / "other", layout="tree", embedder="builtin")
+    (tmp_path / "other/chunked/mine.md").write_text("Mine alone.\n")
+    other.sync()
+    other.close()
+    args = ("--store", str(tmp_path / "other"))
+    done = filled.json("backend", "set", place.kind, *place.options, "--yes", *args, code=3)
+    assert "another store" in done["error"]
+    assert place.rows() == NOTES
+    taken = ("backend", "set", place.kind, *place.options, "--yes", "--take-over", *args)
+    assert filled.json(*taken)["sent"] == 1
+    assert place.rows() == 1
+    assert "another store" in notes_of(filled)
+    assert "index-taken" in codes(filled)
+    filled("sync", code=None)
+    filled("sync", "--full", code=None)
+    assert place.rows() == 1
+    assert set_backend(filled, place, "--take-over")["sent"] == NOTES
+    assert codes(filled) == set()
+
+
+def test_a_lost_catalog_takes_its_place_over_by_hand(filled: Any, place: Place) -> None:
+    """Whose vectors lie there nobody knows any more: a person says so, and nothing is embedded."""
+    set_backend(filled, place)
+    (filled.sidecar / "catalog.sqlite").unlink()
+    filled("sync", code=None)
+    assert "of a catalog of this one that was lost" in notes_of(filled)
+    assert "index-taken" in codes(filled)
+    done = set_backend(filled, place, "--take-over")
+    assert (done["sent"], done["kept"], done["embedded"]) == (0, NOTES, 0)
+    assert codes(filled) == set()
+
+
+def test_a_clone_reaches_out_only_where_it_was_allowed(
+    filled: Any, place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Settings that came with a clone send nothing anywhere."""
+    set_backend(filled, place)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "somebody"))
+    assert "not allowed" in notes_of(filled)
+    filled.write("file_index/chunked/later.md", "The marble of the quarry.\n")
+    filled("sync", code=None)
+    assert place.rows() == NOTES
+    filled("trust", "--yes")
+    filled("sync")
+    assert place.rows() == NOTES + 1
+
+
+def test_settings_by_hand_are_followed_by_the_next_sync(filled: Any, place: Place) -> None:
+    """Until then no vector is searched, and that is said."""
+    set_backend(filled, place)
+    settings = filled.store / "filestore.toml"
+    chosen = settings.read_bytes()
+    filled("backend", "set", "faiss", "--yes")
+    settings.write_bytes(chosen)
+    assert "not sent" in notes_of(filled)
+    filled("sync")
+    assert "sent" not in notes_of(filled)
+    assert codes(filled) == set()
+    # Readers of the generation before may have had it open.
+    filled.write("file_index/chunked/later.md", "The marble of the quarry.\n")
+    filled("sync")
+    assert not list(filled.sidecar.glob("vectors-*.faiss"))
+
+
+def test_a_switch_that_dies_leaves_the_store_as_it_was(
+    filled: Any, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the vectors were sent, before the settings, and before the catalog knows."""
+    before = answers(filled)
+
+    class Died(BaseException):
+        pass
+
+    def die(*_: object) -> None:
+        raise Died
+
+    for name in ("filestore.config.settings.with_backend", None):
+        with monkeypatch.context() as patched:
+            if name is not None:
+                patched.setattr(name, die)
+            else:
+                patched.setattr(CatalogWriter, "note_sent", die)
+            with pytest.raises(Died):
+                set_backend(filled, place)
+        if name is not None:
+            assert answers(filled) == before
+            assert codes(filled) == set()
+    filled("sync")
+    assert answers(filled) == before
+    assert codes(filled) == set()
+
+
+def test_another_model_takes_the_place_of_the_vectors(filled: Any, place: Place) -> None:
+    """Vectors of two models never lie beside each other."""
+    set_backend(filled, place)
+    shutil.copy(filled.store / "filestore.toml", filled.folder / "kept")
+    settings = filled.store / "filestore.toml"
+    assert 'embedder = "builtin"' in settings.read_text()
+    done = filled.json("embedder", "set", "builtin", "--yes")
+    assert done["embedded"] == 0
+    assert place.rows() == NOTES
+    assert codes(filled) == set()
+
+
+def test_a_password_is_neither_written_nor_shown(filled: Any) -> None:
+    """Settings are committed; where a person wrote one by hand, no message has it."""
+    dsn = "postgresql://me:s3cr3t-word@127.0.0.1:1/knowledge"
+    for given in (f"dsn={dsn}", "dsn=host=127.0.0.1 password=s3cr3t-word", dsn):
+        done = filled("backend", "set", "pgvector", given, "--yes", code=2)
+        assert "s3cr3t" not in done.stdout + done.stderr
+    settings = filled.store / "filestore.toml"
+    text = settings.read_text().replace(
+        'metric = "cosine"', 'metric = "cosine"\nbackend = "pgvector"'
+    )
+    settings.write_text(f'{text}\n[backend_config]\ndsn = "{dsn}"\n')
+    every = (
+        ("backend", "show"),
+        ("trust", "--list"),
+        ("status",),
+        ("search", "harbour"),
+        ("verify", "--level", "full"),
+        ("trust", "--yes"),
+        ("search", "harbour"),
+        ("sync",),
+        ("verify", "--level", "full"),
+        ("backend", "show", "--json"),
+        ("backend", "set", "faiss", "--yes", "--clear"),
+    )
+    for words in every:
+        done = filled(*words, code=None)
+        assert "s3cr3t" not in done.stdout + done.stderr, words
