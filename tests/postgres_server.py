@@ -119,8 +119,12 @@ class Server:
                     raise
 
     def kill(self) -> None:
-        """End it as if the power were cut."""
-        os.kill(self.pid, signal.SIGKILL)
+        """End all its processes at once, as if the power were cut."""
+        with closing(self.connect()) as connection:
+            rows = connection.execute("SELECT pid FROM pg_stat_activity").fetchall()
+        for pid in (self.pid, *(row[0] for row in rows)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def stop(self) -> None:
         """End it, if it runs, and remove it."""

@@ -82,8 +82,12 @@ class PgvectorRows(IndexBackend):
         """See the contract."""
         self._session.close()
         self._failed = False
-        self._table.look()
-        self._seen = self.stamp()
+        try:
+            self._table.look()
+            self._seen = self.stamp()
+        except BaseException:
+            self.close()
+            raise
         self._embed = None if self._seen is None else self._seen.embed
 
     def set_embed_config(self, embed: EmbedConfig) -> None:
