@@ -21,16 +21,26 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "embedder export": ("torch", "sentence-transformers", "tokenizers", "onnx", "onnxruntime"),
     "embedder fetch": ("huggingface-hub",),
     "pgvector": ("psycopg", "psycopg-binary"),
+    "qdrant url": ("qdrant-client",),
+    "qdrant edge": ("qdrant-edge-py",),
+    "qdrant client": ("qdrant-client",),
     "tui --serve": ("textual-serve",),
     "qdrant": ("qdrant-client",),
 }
-"""By feature: a kind of model as `init --embedder` and `search --rerank` name it, a backend, or a
-command."""
+"""By feature: a kind of model as `init --embedder` and `search --rerank` name it, a backend
+with what it is used by, or a command."""
+_IMPORTED: Final = {"qdrant-edge-py": "qdrant_edge"}
+"""What is imported of a package, where its own name does not say."""
 
 
 def missing_packages(feature: str) -> tuple[str, ...]:
     """Those of a feature's packages that are not installed; nothing is loaded to see that."""
-    return tuple(one for one in PACKAGES[feature] if find_spec(one.replace("-", "_")) is None)
+    return tuple(one for one in PACKAGES[feature] if find_spec(imported_name(one)) is None)
+
+
+def imported_name(package: str) -> str:
+    """What `import` calls a package."""
+    return _IMPORTED.get(package, package.replace("-", "_"))
 
 
 def install_line(feature: str) -> str:

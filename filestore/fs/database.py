@@ -7,8 +7,9 @@ no more work is done, nor more bytes taken, than a file of its size can ask for.
 import os
 import shutil
 import sqlite3
-from contextlib import suppress
-from typing import Final
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from typing import Any, Final
 from urllib.parse import quote
 
 from filestore.fs import disk
@@ -102,3 +103,22 @@ def is_plain_table(connection: sqlite3.Connection, name: str) -> bool:
     except UNREADABLE:
         return False
     return bool(columns) and not any(hidden for *_, hidden in columns)
+
+
+def stored_values(path: str, table: str, column: str) -> Iterator[Any]:
+    """A column of a database that another library is about to read, as that will find it.
+
+    Args:
+        path: Where it is; what a kill left beside it is rolled back.
+        table: Its name, one of our own.
+        column: The same.
+
+    Raises:
+        sqlite3.Error: It cannot be read, or its rows are computed and may differ each time.
+    """
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        if not is_plain_table(connection, table):
+            raise sqlite3.DatabaseError(f"{table} is no plain table")
+        for (value,) in connection.execute(f"SELECT {column} FROM {table}"):
+            yield value

@@ -3,11 +3,13 @@
 A new member is an entry in `MEMBERS`: what makes an empty place for one, and its options.
 """
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -47,6 +49,8 @@ class Member:
     folder: Path
     options: Mapping[str, object] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
+    most: int = 1_003
+    """Items that it is given at once; few where each is a transaction of its own."""
 
     def backend(self, **more: object) -> IndexBackend:
         """The backend there, not loaded."""
@@ -80,14 +84,51 @@ def pgvector_place(folder: Path, request: pytest.FixtureRequest) -> Member:
     return Member(kind="pgvector", folder=folder, options={"dsn": dsn, "table": table})
 
 
+def edge_place(folder: Path, _: pytest.FixtureRequest) -> Member:
+    return Member(kind="qdrant", folder=folder, options={"path": "rows"})
+
+
+def client_place(folder: Path, _: pytest.FixtureRequest) -> Member:
+    return Member(
+        kind="qdrant", folder=folder, options={"path": "rows", "engine": "client"}, most=90
+    )
+
+
+QDRANT_URL: Final = os.environ.get("QDRANT_URL", "")
+"""A server that may be written to: each test makes a collection and deletes it."""
+
+
+def server_place(folder: Path, request: pytest.FixtureRequest) -> Member:
+    if not QDRANT_URL:
+        pytest.skip("QDRANT_URL names no server")
+    name = f"filestore-test-{uuid4().hex}"
+    key = os.environ.get("QDRANT_API_KEY", "")
+    member = Member(
+        kind="qdrant",
+        folder=folder,
+        options={"url": QDRANT_URL, "collection": name},
+        environment={"QDRANT_API_KEY": key},
+    )
+    request.addfinalizer(member.backend().clear)
+    return member
+
+
 MEMBERS: Final[dict[str, Callable[[Path, pytest.FixtureRequest], Member]]] = {
     "local": local_place,
     "faiss": faiss_place,
     "pgvector": pgvector_place,
+    "qdrant-edge": edge_place,
+    "qdrant-client": client_place,
+    "qdrant-server": server_place,
 }
 """By the kind that is tested; the place is empty, and nobody else's."""
 
-NEEDED: Final = {"local": (), "faiss": ("path",), "pgvector": ("dsn",)}
+NEEDED: Final[dict[str, tuple[str, ...]]] = {
+    "local": (),
+    "faiss": ("path",),
+    "pgvector": ("dsn",),
+    "qdrant": ("url", "path"),
+}
 """The keys without which a kind cannot be opened."""
 
 
@@ -168,7 +209,7 @@ def test_an_upsert_counts_what_it_wrote(member: Member) -> None:
 
 def test_more_than_a_batch_is_taken(member: Member) -> None:
     """An upsert takes any number, from anything that gives them."""
-    many = min(member.backend().capabilities.batch, 1000) + 3
+    many = min(member.backend().capabilities.batch + 3, member.most)
     with member.opened() as backend:
         assert backend.upsert(iter(items(many))) == many
         assert backend.delete(range(1, many)) == many - 1

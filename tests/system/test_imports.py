@@ -18,6 +18,8 @@ HEAVY = frozenset(
         "onnxruntime",
         "pptx",
         "pypdfium2",
+        "qdrant_client",
+        "qdrant_edge",
         "selectolax",
         "semantic_text_splitter",
         "sentence_transformers",

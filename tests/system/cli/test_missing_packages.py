@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from filestore.config.user_config import Machine
-from filestore.core.packages import PACKAGES, install_line, missing_packages
+from filestore.core.packages import PACKAGES, imported_name, install_line, missing_packages
 from filestore.embed import Choice, ModelMissing, open_embedder
 from filestore.embed.export import export_model
 from filestore.embed.models import fetch_model
@@ -100,6 +100,7 @@ def test_the_table_is_what_the_extras_install() -> None:
     }
     assert extras["onnx"] == set(PACKAGES["onnx"])
     assert extras["serve"] == set(PACKAGES["tui --serve"])
+    assert extras["qdrant"] == {*PACKAGES["qdrant url"], *PACKAGES["qdrant edge"]}
     # torch and tokenizers come with sentence-transformers.
     comes_along = {"torch", "tokenizers"}
     assert extras["semantic"] == set(PACKAGES["sentence-transformers"]) - comes_along
@@ -109,5 +110,5 @@ def test_the_table_is_what_the_extras_install() -> None:
 @pytest.mark.parametrize("feature", PACKAGES)
 def test_every_feature_has_a_line_that_installs_it(without_packages: Any, feature: str) -> None:
     """The line names every package of it where none is installed."""
-    without_packages(*(one.replace("-", "_") for one in PACKAGES[feature]))
+    without_packages(*map(imported_name, PACKAGES[feature]))
     assert install_line(feature).split() == ["pip", "install", *PACKAGES[feature]]

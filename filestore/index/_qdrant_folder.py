@@ -1,0 +1,75 @@
+"""Folders that an engine in this process has open: by one process at a time, shared within it.
+
+Both engines refuse a second opening, of this process as well; so what is open here is handed out
+again, and closed with its last user.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from filestore.index.backend import WITHOUT, BackendUnreachable
+
+_WAIT_S: Final = 2.0
+"""For another process to let go: a command has a folder for less."""
+_PAUSE_S: Final = 0.05
+
+
+@dataclass(slots=True)
+class OpenFolder:
+    """A folder that is open; its engine is None once somebody closed it for all."""
+
+    path: str
+    engine: Any
+    users: int = 0
+
+    def leave(self, close: Callable[[Any], None]) -> None:
+        """Let go of it; the last one closes it."""
+        self.users -= 1
+        if self.users == 0:
+            self.close(close)
+
+    def close(self, close: Callable[[Any], None]) -> None:
+        """Close it for all who share it."""
+        engine, self.engine = self.engine, None
+        if engine is not None:
+            _open.pop(self.path, None)
+            close(engine)
+
+
+_open: dict[str, OpenFolder] = {}
+"""By real path."""
+
+
+def take(path: str, opened: Callable[[], Any]) -> OpenFolder:
+    """A folder, as it is open here, or opened; another process is waited for a little.
+
+    Raises:
+        BackendUnreachable: Another process has it open.
+    """
+    key = os.path.realpath(path)
+    if key not in _open:
+        _open[key] = OpenFolder(key, _patiently(opened))
+    _open[key].users += 1
+    return _open[key]
+
+
+def _patiently(opened: Callable[[], Any]) -> Any:
+    until = time.monotonic() + _WAIT_S
+    while True:
+        try:
+            return opened()
+        except BackendUnreachable:
+            if time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE_S)
+
+
+def busy(address: str) -> BackendUnreachable:
+    """Say that another process has it."""
+    return BackendUnreachable(
+        f"another process has {address} open",
+        remedy=f"end it, or wait for it, then try again; a Qdrant server takes several. {WITHOUT}",
+    )

@@ -1,0 +1,325 @@
+"""Qdrant as a service at an address, asked through qdrant-client.
+
+One rule: no request takes longer than its time limit, however slowly an answer drips; the key goes
+to the address in the settings and nowhere else, over no proxy, and into no message.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from filestore.core.errors import FilestoreError
+from filestore.index._qdrant_client import ClientPoints, points_of, request
+from filestore.index._qdrant_points import Point, Question, said
+from filestore.index.backend import (
+    WITHOUT,
+    BackendUnreachable,
+    BackendUnusable,
+    WrongDimension,
+)
+
+KEY_VARIABLE: Final = "QDRANT_API_KEY"
+_PASSING: Final = frozenset({408, 429, 502, 503, 504})
+_ANSWER_BYTES: Final = 512 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """Which server, and how it is asked."""
+
+    url: str
+    """With its port."""
+    key: str = field(repr=False)
+    """"" for none."""
+    timeout_s: int
+    shards: int | None
+    """For a new collection; None for what the server does."""
+    replication: int | None
+
+
+class ServerPoints(ClientPoints):
+    """A collection on a server."""
+
+    def __init__(self, server: Server, collection: str) -> None:
+        self._server = server
+        self._collection = collection
+        self._client: Any = None
+        self.address = f"{server.url} (collection {collection})"
+
+    def open(self) -> None:
+        """Make a client; nothing is asked yet."""
+        if self._client is not None:
+            return
+        from qdrant_client import QdrantClient
+
+        server = self._server
+        self._client = QdrantClient(
+            url=server.url,
+            timeout=server.timeout_s,
+            # As a header: as `api_key` the client warns of it on loopback, too.
+            headers={"api-key": server.key} if server.key else {},
+            check_compatibility=False,  # it asks from a thread of its own, and warns
+            transport=_Transport(server.timeout_s),
+            trust_env=False,
+        )
+
+    def _is_there(self) -> bool:
+        with self._errors():
+            return bool(self._client.collection_exists(self._collection))
+
+    def create(self, dimension: int) -> None:
+        """See the contract."""
+        self.open()
+        server = self._server
+        self._made(dimension, shard_number=server.shards, replication_factor=server.replication)
+
+    def query_beside(
+        self, question: Question, fields: Sequence[str], beside: str, beside_field: str
+    ) -> tuple[list[Point], list[Point]]:
+        """See the contract."""
+        from qdrant_client import models
+
+        only = models.Filter(must=[models.HasIdCondition(has_id=[beside])])
+        one = models.QueryRequest(filter=only, limit=1, with_payload=[beside_field])
+        with self._errors():
+            both = self._client.query_batch_points(
+                self._collection, requests=[request(question, fields), one]
+            )
+            nearest, stamps = both
+        return points_of(nearest), points_of(stamps)
+
+    def index_fields(self, paths: Sequence[str]) -> None:
+        """See the contract."""
+        from qdrant_client import models
+
+        with self._errors():
+            known = self._client.get_collection(self._collection).payload_schema
+            for path in sorted(set(paths).difference(known)):
+                self._client.create_payload_index(
+                    self._collection, path, models.PayloadSchemaType.KEYWORD, wait=True
+                )
+
+    def flush(self) -> None:
+        """Nothing: a server answers once it has written."""
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        from qdrant_client.common.client_exceptions import QdrantException
+        from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+        try:
+            yield
+        except FilestoreError:
+            raise
+        except ResponseHandlingException as error:
+            raise self._no_answer(error.source) from None
+        except UnexpectedResponse as error:
+            raise self._refusal(error.status_code or 0, error.content) from None
+        except QdrantException as error:
+            raise self._refusal(429, str(error).encode()) from None
+        except Exception as error:  # whatever the client makes of an answer that is none
+            raise self._not_qdrant(error) from None
+
+    def _no_answer(self, source: Exception) -> FilestoreError:
+        import httpcore
+
+        server = self._server
+        hint = f"check that the server runs, and `url` under [backend_config]. {WITHOUT}"
+        if isinstance(source, httpcore.TimeoutException):
+            what = f"gave no whole answer within {server.timeout_s} s"
+            hint = f"see whether it is busy, or raise `timeout_s` under [backend_config]. {WITHOUT}"
+        elif isinstance(source, httpcore.ConnectError):
+            what = f"cannot be reached: {self._shown(source)}"
+        elif isinstance(source, httpcore.NetworkError | httpcore.RemoteProtocolError):
+            what = f"cut the connection: {self._shown(source)}"
+        else:
+            return self._not_qdrant(source)
+        return BackendUnreachable(f"Qdrant at {server.url} {what}", remedy=hint)
+
+    def _not_qdrant(self, error: Exception) -> BackendUnusable:
+        return BackendUnusable(
+            f"{self._server.url} does not answer as Qdrant does",
+            remedy=f"check `url` under [backend_config] in filestore.toml. {WITHOUT}",
+            detail=f"{type(error).__name__}: {self._shown(error)}",
+        )
+
+    def _refusal(self, status: int, content: bytes) -> FilestoreError:
+        url, text = f"Qdrant at {self._server.url}", self._shown(_message(content))
+        if status == 401 or (status == 403 and not self._server.key):
+            done = "refused the key" if self._server.key else "wants a key, and none is set"
+            return BackendUnusable(
+                f"{url} {done} (status {status})",
+                remedy=f"set {KEY_VARIABLE} in the environment to a key that may use "
+                f"the collection {self._collection}. {WITHOUT}",
+            )
+        if status == 403:
+            return BackendUnusable(
+                f"{url} does not allow that: {text}",
+                remedy=f"set {KEY_VARIABLE} to a key that may write as well. {WITHOUT}",
+            )
+        if status == 404:
+            return BackendUnusable(
+                f"{url} has no collection {self._collection}: {text}",
+                remedy=f"run `filestore sync`, or check `url` and `collection`. {WITHOUT}",
+            )
+        if "dimension error" in text:
+            return WrongDimension(f"{self.address}: {text}", remedy="filestore sync")
+        if status in _PASSING:
+            return BackendUnreachable(
+                f"{url} takes no requests for now (status {status}): {text}",
+                remedy=f"try again later. {WITHOUT}",
+            )
+        if 300 <= status < 400:
+            text = "it points to another address; that is not followed"
+        is_full = "No space left" in text or "disk" in text.lower()
+        return BackendUnusable(
+            f"{url} answered with status {status}: {text}",
+            remedy=("free space on its disk" if is_full else "see the server's own log")
+            + f". {WITHOUT}",
+        )
+
+    def _shown(self, text: object) -> str:
+        plain = str(text)
+        return said(plain.replace(self._server.key, "…") if self._server.key else plain)
+
+
+def _message(content: bytes) -> str:
+    """What an answer says is wrong: Qdrant's form, or the start of anything else."""
+    try:
+        status = json.loads(content)["status"]
+        return str(status["error"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return content[:1_000].decode("utf-8", "replace")
+
+
+class _Transport:
+    """Sends requests of httpx, each with one limit for all of its answer.
+
+    httpx itself limits each read alone, so that an answer may drip for ever.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        import ssl
+
+        import httpcore
+
+        self._timeout_s = timeout_s
+        self._deadline = _Deadline()
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=ssl.create_default_context(),
+            network_backend=_Network(httpcore.SyncBackend(), self._deadline),
+        )
+
+    def handle_request(self, asked: Any) -> Any:
+        """What httpx calls."""
+        import httpcore
+        import httpx
+
+        self._deadline.until = time.monotonic() + self._timeout_s
+        url = asked.url
+        answer = self._pool.handle_request(
+            httpcore.Request(
+                method=asked.method,
+                url=httpcore.URL(
+                    scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+                ),
+                headers=asked.headers.raw,
+                content=asked.stream,
+                extensions=asked.extensions,
+            )
+        )
+        try:
+            body = bytearray()
+            for block in answer.stream:
+                body += block
+                if len(body) > _ANSWER_BYTES:
+                    raise ValueError(f"an answer of more than {_ANSWER_BYTES:,} bytes")
+        finally:
+            answer.close()
+        stream = httpx.ByteStream(bytes(body))
+        return httpx.Response(answer.status, headers=answer.headers, stream=stream)
+
+    def close(self) -> None:
+        """What httpx calls."""
+        self._pool.close()
+
+    def __enter__(self) -> "_Transport":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Deadline:
+    """When the request that is under way must be answered."""
+
+    def __init__(self) -> None:
+        self.until = 0.0
+
+    def left_s(self, most_s: float | None) -> float:
+        """What a single step may take.
+
+        Raises:
+            httpcore.ReadTimeout: Nothing is left.
+        """
+        import httpcore
+
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise httpcore.ReadTimeout("no time left")
+        return left if most_s is None else min(left, most_s)
+
+
+class _Network:
+    """Connections whose steps all end with the request they are for."""
+
+    def __init__(self, network: Any, deadline: _Deadline) -> None:
+        self._network = network
+        self._deadline = deadline
+
+    def connect_tcp(
+        self, host: str, port: int, timeout: float | None = None, *more: Any, **named: Any
+    ) -> "_Stream":
+        """Connect."""
+        left = self._deadline.left_s(timeout)
+        stream = self._network.connect_tcp(host, port, left, *more, **named)
+        return _Stream(stream, self._deadline)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        self._network.sleep(seconds)
+
+
+class _Stream:
+    """One connection."""
+
+    def __init__(self, stream: Any, deadline: _Deadline) -> None:
+        self._stream = stream
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> Any:
+        """Read some."""
+        return self._stream.read(max_bytes, self._deadline.left_s(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Write all."""
+        self._stream.write(buffer, self._deadline.left_s(timeout))
+
+    def start_tls(
+        self, ssl_context: Any, server_hostname: Any = None, timeout: float | None = None
+    ) -> "_Stream":
+        """Encrypt."""
+        left = self._deadline.left_s(timeout)
+        stream = self._stream.start_tls(ssl_context, server_hostname, left)
+        return _Stream(stream, self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        """What the pool asks."""
+        return self._stream.get_extra_info(info)
+
+    def close(self) -> None:
+        """Close."""
+        self._stream.close()

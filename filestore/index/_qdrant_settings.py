@@ -1,0 +1,180 @@
+"""What the settings say of Qdrant, checked before anything is made or asked.
+
+Either ``url``, a server, or ``path``, a folder below the sidecar's for the engine in this process.
+Beside them ``collection`` and ``metadata_whitelist``; for a server ``timeout_s``, and ``shards``
+and ``replication`` for the collection it makes; for a folder ``engine``: ``edge``, Qdrant's own, or
+``client``, which is qdrant-client's and slower by far.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from filestore.core.packages import install_line, missing_packages
+from filestore.core.safe_text import brief
+from filestore.core.spelling import did_you_mean
+from filestore.index._qdrant_points import Points
+from filestore.index._qdrant_server import KEY_VARIABLE, Server, ServerPoints
+from filestore.index.backend import (
+    BackendChoice,
+    BackendKeysMissing,
+    BackendMissing,
+    BackendSettingsWrong,
+    checked_options,
+)
+from filestore.remote.address import Address, EndpointError, Use, parse_address
+
+_KNOWN: Final[Mapping[str, type]] = {
+    "url": str,
+    "path": str,
+    "collection": str,
+    "engine": str,
+    "replication": int,
+    "shards": int,
+    "timeout_s": int,
+    "metadata_whitelist": list,
+}
+_OF_SERVERS: Final = ("replication", "shards", "timeout_s")
+_ENGINES: Final = ("edge", "client")
+_COLLECTION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_PORT: Final = 6333
+_TIMEOUT_S: Final = 30
+_MOST: Final = {"replication": 64, "shards": 4_096, "timeout_s": 3_600}
+_CHANGE: Final = "change it under [backend_config] in filestore.toml"
+_USE: Final = Use(path="", table="", model_key="", too_long="", kept="", without="")
+
+
+def opened_points(choice: BackendChoice) -> tuple[Points, tuple[str, ...]]:
+    """The collection that settings name, not connected, and the whitelist.
+
+    Raises:
+        BackendKeysMissing: Neither ``url`` nor ``path`` is given.
+        BackendSettingsWrong: A key is unknown, of another type, or says what cannot be.
+        BackendMissing: The package of the engine is not installed.
+    """
+    if any(key in choice.options for key in ("api_key", "key", "password", "token")):
+        raise BackendSettingsWrong(
+            "the settings of the backend qdrant hold a key: they are shared, and keys are not",
+            remedy=f"remove it, have the server give out another, and set {KEY_VARIABLE} "
+            "in the environment",
+        )
+    options = checked_options(choice, needed=(), known=_KNOWN)
+    whitelist = _whitelist(options)
+    collection = _collection(options)
+    if options.get("url") and options.get("path"):
+        raise BackendSettingsWrong(
+            "the backend qdrant has both url and path: it is a server, or a folder", remedy=_CHANGE
+        )
+    if options.get("url"):
+        return _server_points(options, collection, choice), whitelist
+    if options.get("path"):
+        return _folder_points(options, collection, choice.folder), whitelist
+    raise BackendKeysMissing(
+        "the backend qdrant needs url, of a server, or path, of a folder in the sidecar",
+        remedy="filestore backend set qdrant url=http://localhost:6333, "
+        "or filestore backend set qdrant path=qdrant",
+    )
+
+
+def _whitelist(options: Mapping[str, Any]) -> tuple[str, ...]:
+    names = options.get("metadata_whitelist", [])
+    if not all(isinstance(one, str) for one in names):
+        raise BackendSettingsWrong("`metadata_whitelist` must be a list of texts", remedy=_CHANGE)
+    return tuple(names)
+
+
+def _collection(options: Mapping[str, Any]) -> str:
+    name = str(options.get("collection", "filestore"))
+    if not _COLLECTION.fullmatch(name):
+        raise BackendSettingsWrong(
+            f"{brief(name)} cannot be the name of a collection: expected at most 100 letters "
+            "without accents, digits, - and _",
+            remedy=_CHANGE,
+        )
+    return name
+
+
+def _server_points(
+    options: Mapping[str, Any], collection: str, choice: BackendChoice
+) -> ServerPoints:
+    if "engine" in options:
+        raise BackendSettingsWrong("`engine` belongs to `path`, not to a server", remedy=_CHANGE)
+    _installed("qdrant url")
+    address = _address(options["url"])
+    server = Server(
+        url=str(address),
+        key=_key(address, choice.environment),
+        timeout_s=_count(options, "timeout_s") or _TIMEOUT_S,
+        shards=_count(options, "shards"),
+        replication=_count(options, "replication"),
+    )
+    return ServerPoints(server, collection)
+
+
+def _folder_points(options: Mapping[str, Any], collection: str, folder: str) -> Points:
+    if names := [name for name in _OF_SERVERS if name in options]:
+        raise BackendSettingsWrong(
+            f"`{names[0]}` belongs to a server (url), not to a folder", remedy=_CHANGE
+        )
+    engine, path = options.get("engine", "edge"), options["path"]
+    if engine not in _ENGINES:
+        raise BackendSettingsWrong(
+            f"there is no engine {brief(engine)}{did_you_mean(engine, _ENGINES)}",
+            remedy=f"`engine` is {' or '.join(_ENGINES)}",
+        )
+    if "\0" in path:
+        raise BackendSettingsWrong(f"{brief(path)} cannot be a path", remedy=_CHANGE)
+    _installed(f"qdrant {engine}")
+    place = os.path.join(folder, path)
+    if engine == "client":
+        from filestore.index._qdrant_local import LocalPoints
+
+        return LocalPoints(place, collection)
+    from filestore.index._qdrant_edge import EdgePoints
+
+    return EdgePoints(place, collection)
+
+
+def _installed(feature: str) -> None:
+    if missing := missing_packages(feature):
+        raise BackendMissing(
+            f"the backend qdrant needs {' and '.join(missing)}",
+            remedy=f"run `{install_line(feature)}`",
+        )
+
+
+def _count(options: Mapping[str, Any], name: str) -> int | None:
+    value: int | None = options.get(name)
+    if value is not None and not 1 <= value <= _MOST[name]:
+        raise BackendSettingsWrong(f"`{name}` must be from 1 to {_MOST[name]:,}", remedy=_CHANGE)
+    return value
+
+
+def _address(url: str) -> Address:
+    try:
+        address = parse_address(url, _USE)
+    except EndpointError:
+        raise BackendSettingsWrong(
+            "`url` of the backend qdrant is no address of the form http://host:6333, without user, "
+            "password or query",
+            remedy=f"{_CHANGE}; a key belongs in the environment variable {KEY_VARIABLE}",
+        ) from None
+    # Also for https, as Qdrant's own clients do.
+    port = _PORT if address.port is None else address.port
+    return Address(scheme=address.scheme, host=address.host, port=port, path=address.path)
+
+
+def _key(address: Address, environment: Mapping[str, str]) -> str:
+    key = environment.get(KEY_VARIABLE, "").strip()
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise BackendSettingsWrong(
+            f"{KEY_VARIABLE} holds a character that no key has", remedy=f"set {KEY_VARIABLE} anew"
+        )
+    if key and not address.keeps_secrets:
+        raise BackendSettingsWrong(
+            f"{KEY_VARIABLE} is not sent to {address}: over plain http anybody on the way can "
+            "read it",
+            remedy="use https in `url`, or unset it if that server wants no key",
+        )
+    return key

@@ -1,0 +1,404 @@
+"""What must hold of Qdrant's engines in this process, over a folder on a real disk."""
+
+import json
+import os
+import pickle
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from filestore.core.errors import FilestoreError
+from filestore.index import BackendChoice, open_backend
+from filestore.index.backend import (
+    BackendMissing,
+    BackendUnreachable,
+    BackendUnusable,
+    EmbedConfig,
+    Item,
+    digest,
+)
+from tests.vectors import unit_rows
+
+EMBED = EmbedConfig(fingerprint="a model/1", dimension=24)
+ENGINES = ("edge", "client")
+COUNT = 60
+PUSH = """
+import sys
+from tests.system.index.test_qdrant import items, opened
+folder, engine = sys.argv[1:]
+with opened(folder, engine) as backend:
+    backend.delete(range(-20, 0))
+    print("pushing", flush=True)
+    backend.upsert(items(generation=2))
+    backend.save(owner="me", generation=2)
+"""
+HOLD = """
+import sys
+from tests.system.index.test_qdrant import opened
+with opened(*sys.argv[1:]) as backend:
+    print("open", flush=True)
+    sys.stdin.readline()
+"""
+CHECKOUT = str(Path(__file__).parents[3])
+
+
+def backend(folder, engine, **options):
+    chosen = {"path": "rows", "engine": engine, **options}
+    return open_backend(
+        BackendChoice(kind="qdrant", options=chosen, folder=str(folder), environment={})
+    )
+
+
+def opened(folder, engine, **options):
+    made = backend(folder, engine, **options)
+    made.load()
+    made.set_embed_config(EMBED)
+    return made
+
+
+def items(generation=1, count=COUNT):
+    """Ids on both sides of zero; another generation changes half of them."""
+    rows = unit_rows(count, seed=3)
+    other = unit_rows(count, seed=generation)
+    return [
+        Item(
+            id=key - 20,
+            vector=other[key] if key % 2 else rows[key],
+            doc_id=str(key),
+            content_hash=f"h{generation if key % 2 else 0}-{key}",
+            metadata={"files": [{"path": [f"{key}.md"], "odd": [str(key % 2)]}]},
+        )
+        for key in range(count)
+    ]
+
+
+def wanted(some):
+    return {one.id: digest(one.vector.reshape(1, -1))[0] for one in some}
+
+
+def started(code, folder, engine):
+    """Another process, once it has said its first word."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(folder), engine],
+        cwd=CHECKOUT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout
+    assert process.stdout.readline()
+    return process
+
+
+def end(process, number=signal.SIGKILL):
+    process.send_signal(number)
+    process.communicate()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_vectors_come_back_bit_for_bit(tmp_path: Path, engine: str) -> None:
+    """Also minus zero, the smallest number there is, and a length that is not quite 1."""
+    rows = unit_rows(50)
+    rows[0, :3] = (-0.0, 1e-45, 1e-38)
+    rows[1] *= np.float32(1.0000001)
+    some = [Item(id=key, vector=row, doc_id="d", content_hash="h") for key, row in enumerate(rows)]
+    with opened(tmp_path, engine) as first:
+        first.upsert(some)
+        first.save(owner="me", generation=1)
+        assert first.digests() == wanted(some)
+    with opened(tmp_path, engine) as again:
+        assert again.digests() == wanted(some)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_stamp_is_no_hit_and_no_document(tmp_path: Path, engine: str) -> None:
+    """Also where all that is held is farther from the query than nothing at all."""
+    row = unit_rows(1)[0]
+    with opened(tmp_path, engine) as rows:
+        rows.upsert([Item(id=7, vector=-row, doc_id="d", content_hash="h")])
+        rows.save(owner="me", generation=1)
+        rows.expect("me", 1)
+        for top_k in (1, 2, None):
+            assert [hit.id for hit in rows.query(row, top_k=top_k)] == [7]
+        assert list(rows.digests()) == [7]
+        assert list(rows.state.docs) == ["d"]
+
+
+def test_facts_get_an_index_and_give_the_same_results(tmp_path: Path) -> None:
+    """Before and after the first save, and after facts changed under an index."""
+    query = unit_rows(1, seed=9)[0]
+    where = (("odd", ("1",)),)
+    with opened(tmp_path, "edge") as rows:
+        rows.upsert(items())
+        before = rows.query(query, where=where)
+        rows.save(owner="me", generation=1)
+        assert rows.query(query, where=where) == before
+        assert len(before) == COUNT // 2
+        changed = items(generation=4)
+        rows.upsert(changed)
+        rows.save(owner="me", generation=2)
+        hits = rows.query(query, where=(("odd", ("1",)), ("path", ("3.md", "4.md"))))
+        assert [hit.id for hit in hits] == [3 - 20]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_folder_that_is_open_elsewhere_is_named(tmp_path: Path, engine: str) -> None:
+    """Who has it is another process; once that has ended, all is as before."""
+    opened(tmp_path, engine).close()
+    process = started(HOLD, tmp_path, engine)
+    try:
+        with (
+            backend(tmp_path, engine) as rows,
+            pytest.raises(BackendUnreachable, match=r"another process has .*rows") as caught,
+        ):
+            rows.load()
+        assert "keyword" in caught.value.remedy
+        assert isinstance(caught.value, ConnectionError)
+        with pytest.raises(BackendUnreachable), backend(tmp_path, engine) as rows:
+            rows.clear()
+    finally:
+        end(process)
+    with opened(tmp_path, engine) as rows:
+        assert rows.upsert(items()) == COUNT
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_folder_is_waited_for_a_little(tmp_path: Path, engine: str) -> None:
+    """Another command that is about to end is no error."""
+    opened(tmp_path, engine).close()
+    process = started(HOLD, tmp_path, engine)
+    assert process.stdin
+    process.stdin.write("\n")
+    process.stdin.flush()
+    with opened(tmp_path, engine) as rows:
+        assert rows.upsert(items()) == COUNT
+    process.communicate()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_process_shares_a_folder(tmp_path: Path, engine: str) -> None:
+    """Two at once see the same; the first that closes takes nothing from the other."""
+    query = unit_rows(1)[0]
+    with opened(tmp_path, engine) as one:
+        with opened(tmp_path, engine) as two:
+            one.upsert(items())
+            assert len(two.query(query)) == COUNT
+        assert len(one.query(query)) == COUNT
+        with opened(tmp_path, engine) as two:
+            two.clear()
+            two.set_embed_config(EMBED)
+            two.upsert(items(count=3))
+        # What it had is gone; it is never an answer from what is closed.
+        if engine == "edge":
+            with pytest.raises(BackendUnusable, match="deleted meanwhile"):
+                one.query(query)
+        else:
+            assert len(one.query(query)) == 3
+
+
+def kill_while_pushing(folder: Path, engine: str, chance: random.Random, longest_s: float) -> None:
+    """Push in another process, killed at any moment; then push the same again, here."""
+    process = started(PUSH, folder, engine)
+    pause_s = chance.random() * longest_s
+    time.sleep(pause_s)  # the moment of the kill is what is tried, not waited for
+    end(process)
+    with opened(folder, engine) as rows:
+        stamp = rows.stamp()
+        assert stamp is not None
+        if stamp.generation == 2:
+            assert rows.digests() == wanted(items(generation=2))
+        rows.delete(range(-20, 0))
+        rows.upsert(items(generation=2))
+        rows.save(owner="me", generation=2)
+        assert rows.digests() == wanted(items(generation=2))
+        assert {name: doc.content_hash for name, doc in rows.state.docs.items()} == {
+            one.doc_id: one.content_hash for one in items(generation=2)
+        }
+        rows.delete([one.id for one in items()])
+        rows.upsert(items())
+        rows.save(owner="me", generation=1)
+
+
+def kill_often(folder: Path, engine: str, times: int) -> None:
+    with opened(folder, engine) as rows:
+        rows.upsert(items())
+        rows.save(owner="me", generation=1)
+    process = started(PUSH, folder, engine)
+    begun = time.monotonic()
+    process.communicate()
+    longest_s = time.monotonic() - begun
+    chance = random.Random(times)
+    with opened(folder, engine) as rows:
+        rows.save(owner="me", generation=1)
+    for _ in range(times):
+        kill_while_pushing(folder, engine, chance, longest_s)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_push_that_is_killed_can_be_repeated(tmp_path: Path, engine: str) -> None:
+    """Whatever was under way: it opens, a stamp vouches for all, the same push makes it whole."""
+    kill_often(tmp_path, engine, 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_push_that_is_killed_often_can_be_repeated(tmp_path: Path, engine: str) -> None:
+    """The same, 30 times."""
+    kill_often(tmp_path, engine, 30)
+
+
+def refused(folder, engine):
+    """The error of opening and using it; None where it works."""
+    try:
+        with backend(folder, engine) as rows:
+            rows.load()
+            rows.query(unit_rows(1)[0], top_k=3)
+            rows.digests()
+    except FilestoreError as error:
+        return error
+    return None
+
+
+def damage(place: Path, how: str) -> None:
+    size = min(place.stat().st_size, 2**20)
+    with place.open("r+b") as file:
+        if how == "junk":
+            file.write(random.Random(size).randbytes(size))
+        else:
+            file.truncate(size // 2 if how == "half" else 0)
+
+
+def damage_and_clear(folder: Path, engine: str, how: str, step: int) -> None:
+    """Damage every so many file of a folder by itself, open it, clear it, and begin anew."""
+    with opened(folder, engine) as rows:
+        rows.upsert(items())
+        rows.save(owner="me", generation=1)
+    shutil.copytree(folder / "rows", folder / "whole")
+    names = sorted(path.relative_to(folder / "whole") for path in (folder / "whole").rglob("*"))
+    files = [name for name in names if (folder / "whole" / name).is_file()]
+    for name in files[::step]:
+        shutil.rmtree(folder / "rows")
+        shutil.copytree(folder / "whole", folder / "rows")
+        damage(folder / "rows" / name, how)
+        if error := refused(folder, engine):
+            assert (type(error), "rows" in error.message) == (BackendUnusable, True), name
+            assert "filestore sync" in error.remedy
+            assert error.message.isprintable()
+        with backend(folder, engine) as rows:
+            try:
+                rows.clear()
+            except BackendUnusable:
+                shutil.rmtree(folder / "rows")
+        with opened(folder, engine) as rows:
+            assert rows.upsert(items(count=5)) == 5
+            assert rows.digests() == wanted(items(count=5))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_damaged_folder_is_named_and_can_be_cleared(tmp_path: Path, engine: str) -> None:
+    """Whichever file it is: an error that says what to do, or what verification will find; the
+    process lives, and nothing is left of the damage after a new start."""
+    damage_and_clear(tmp_path, engine, "half", 5 if engine == "edge" else 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("how", ["empty", "half", "junk"])
+def test_all_damage_is_named_and_can_be_cleared(tmp_path: Path, engine: str, how: str) -> None:
+    """The same for every file, in three ways."""
+    damage_and_clear(tmp_path, engine, how, 1)
+
+
+class Planted:
+    """A point that runs code when it is read."""
+
+    def __reduce__(self):
+        return os.mkdir, ("planted",)
+
+
+def test_a_strangers_pickles_are_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """qdrant-client keeps points as pickles; a folder that came with a clone runs nothing."""
+    monkeypatch.chdir(tmp_path)
+    with opened(tmp_path, "client") as rows:
+        rows.upsert(items(count=3))
+    database = tmp_path / "rows" / "collection" / "filestore" / "storage.sqlite"
+    with closing(sqlite3.connect(database)) as connection, connection:
+        planted = pickle.dumps(Planted())
+        connection.execute("UPDATE points SET point = ? WHERE rowid = 2", (planted,))
+    with (
+        backend(tmp_path, "client") as rows,
+        pytest.raises(BackendUnusable, match=r"would run posix\.mkdir"),
+    ):
+        rows.load()
+    assert not (tmp_path / "planted").exists()
+
+
+def test_a_strangers_other_collections_are_not_read(tmp_path: Path) -> None:
+    """Whatever a folder lists beside ours: it is not opened, wherever its name leads."""
+    opened(tmp_path, "client").close()
+    meta = tmp_path / "rows" / "meta.json"
+    values = json.loads(meta.read_text())
+    values["collections"]["../../elsewhere"] = values["collections"]["filestore"]
+    meta.write_text(json.dumps(values))
+    with (
+        backend(tmp_path, "client") as rows,
+        pytest.raises(BackendUnusable, match="another collection"),
+    ):
+        rows.load()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_collection_of_another_shape_is_left_alone(tmp_path: Path) -> None:
+    """Another distance, or vectors with names: named, and not touched."""
+    from qdrant_client import QdrantClient, models
+
+    cosine = models.VectorParams(size=3, distance=models.Distance.COSINE)
+    dot = models.VectorParams(size=3, distance=models.Distance.DOT)
+    for vectors, found in ((cosine, "distance Cosine"), ({"title": dot}, "vectors named title")):
+        shutil.rmtree(tmp_path / "rows", ignore_errors=True)
+        with closing(QdrantClient(path=str(tmp_path / "rows"))) as client:
+            client.create_collection("filestore", vectors_config=vectors)
+        with backend(tmp_path, "client") as rows, pytest.raises(BackendUnusable, match=found):
+            rows.load()
+        with closing(QdrantClient(path=str(tmp_path / "rows"))) as client:
+            assert client.collection_exists("filestore")
+
+
+@pytest.mark.parametrize(
+    ("module", "options"),
+    [
+        ("qdrant_edge", {"path": "rows"}),
+        ("qdrant_client", {"path": "rows", "engine": "client"}),
+        ("qdrant_client", {"url": "http://localhost"}),
+    ],
+)
+def test_a_missing_package_is_named(without_packages, module: str, options) -> None:
+    """With the command that installs it, before anything is made."""
+    without_packages(module)
+    with pytest.raises(BackendMissing, match="qdrant") as caught:
+        open_backend(
+            BackendChoice(kind="qdrant", options=options, folder="/nowhere", environment={})
+        )
+    assert "pip install qdrant-" in caught.value.remedy
+    assert isinstance(caught.value, ImportError)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, engine: str) -> None:
+    """The engines write as they open; that is said, with what to do."""
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(BackendUnusable, match="rows"):
+            opened(tmp_path, engine)
+    finally:
+        tmp_path.chmod(0o700)
