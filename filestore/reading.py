@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from filestore.search.session import SearchSession
     from filestore.sidecar.snapshot import Level, OnFound, Sample
     from filestore.sidecar.vector_rows import VectorRows
+    from filestore.sync.packs import ExportedEmbeddings
     from filestore.verify.run import Status
     from filestore.verify.staged import Staged
     from filestore.verify.trust import Reaches
@@ -200,6 +201,27 @@ class ReadableStore(OpenStore):
         return self._search_session.evaluate(
             questions, k=k, syntax=syntax, compared=compared, on_progress=on_progress
         )
+
+    def export_embeddings(
+        self,
+        path: StrPath,
+        *,
+        models: Sequence[str] = (),
+        everything: bool = False,
+        on_progress: OnProgress = ignore,
+    ) -> "ExportedEmbeddings":
+        """Write the embeddings of the store's texts into one file; see `packs.export_pack`.
+
+        Args:
+            path: Of the pack; an earlier one is replaced.
+            models: Fingerprints; none for the model of the store's vectors.
+            everything: Whatever is in the cache, of all models where none is named.
+            on_progress: Called with the progress.
+        """
+        from filestore.sync import packs
+
+        options: Any = {"models": models, "everything": everything, "on_progress": on_progress}
+        return packs.export_pack(self._parts, os.fsdecode(path), **options)
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Catalog]:

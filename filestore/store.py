@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from filestore.sync.apply import SyncReport
     from filestore.sync.change_backend import BackendChange
     from filestore.sync.change_model import ModelChange
+    from filestore.sync.packs import ImportedEmbeddings
 
 
 class Store(ReadableStore):
@@ -336,6 +337,27 @@ class Store(ReadableStore):
 
         wish = request.wish(self._parts, resources, wanted)
         return request.plan(self._parts, wish, generator=generator, on_progress=on_progress)
+
+    def import_embeddings(
+        self,
+        path: StrPath,
+        *,
+        unchecked: bool = False,
+        wait_s: float = DEFAULT_WAIT_S,
+        on_progress: OnProgress = ignore,
+    ) -> "ImportedEmbeddings":
+        """Take embeddings from a pack, so that `sync` need not make them; see `packs.import_pack`.
+
+        Args:
+            path: Of the pack, which may come from anybody.
+            unchecked: Take what the store's model cannot be asked about, too.
+            wait_s: How long to wait for another writer.
+            on_progress: Called with the progress.
+        """
+        from filestore.sync import packs
+
+        options: Any = {"unchecked": unchecked, "wait_s": wait_s, "on_progress": on_progress}
+        return packs.import_pack(self._parts, os.fsdecode(path), **options)
 
     def plan_model(self, word: str, options: ModelOptions) -> "ModelChange":
         """What another model would cost; see `change_model.plan`, which says what is raised."""

@@ -27,7 +27,7 @@ from filestore.cli import COMMANDS, _parser
 from filestore.config import settings
 from filestore.core import schema
 from filestore.core.packages import DISTRIBUTION, PACKAGES, UPGRADE
-from filestore.embed import Choice, cache, open_embedder
+from filestore.embed import Choice, cache, open_embedder, pack
 from filestore.fulltext import ANALYSIS
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -364,6 +364,7 @@ def test_format_has_the_versions_of_the_code() -> None:
         "record": resource_record.RECORD_FORMAT,
         "catalog": _schema.SCHEMA_VERSION,
         "embeddings": cache._SCHEMA_VERSION,
+        "pack": pack.VERSION,
         "full-text analysis": f"`{ANALYSIS}`",
         "chunker": f"`{chunking.CHUNKER}`",
         "extractors": ", ".join(f"`{label}`" for label in labels),

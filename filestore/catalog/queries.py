@@ -80,6 +80,12 @@ def has_embedded(catalog: Catalog) -> bool:
     return bool(catalog.rows("SELECT 1 FROM vectors WHERE embedded <> 0 LIMIT 1"))
 
 
+def text_keys(catalog: Catalog) -> Iterator[bytes]:
+    """The embedding key of every text, ascending, and never all in memory."""
+    for (key,) in catalog.connection.execute("SELECT key FROM vectors ORDER BY key"):
+        yield key
+
+
 def records_without(catalog: Catalog, text: bytes) -> list[tuple[bytes, bytes]]:
     """Path and bytes of the records that do not contain a text."""
     unlike = "SELECT path, data FROM records WHERE instr(data, ?) = 0 ORDER BY path"

@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "evaluate": "measure search quality",
     "embedder": "list models, or change the store's model",
     "backend": "show or choose where the vectors are searched",
+    "embeddings": "carry embeddings from one store to another in a file",
     "enrich": "make questions and summaries, kept as files",
     "trust": "allow the service that the settings name",
     "reconstruct": "rebuild a resource's text from its chunks",

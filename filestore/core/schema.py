@@ -146,6 +146,12 @@ SHAPES: Final[dict[str, str]] = {
     " approximate:flag|null filters:flag compares:flag problem:text|null",
     "backend set": "backend:text address:text sent:number deleted:number kept:number"
     " embedded:number cleared:flag",
+    "ExportedEmbeddings": "path:text bytes=size_bytes:number digest:text models:[PackedModel]"
+    " lacking:number",
+    "ImportedEmbeddings": "path:text models:[PackedModel] left_out:[PackedModel] added:number"
+    " known:number compared:number unchecked?:text",
+    "PackInfo": "path:text version:number bytes=size_bytes:number digest:text models:[PackedModel]",
+    "PackedModel": "fingerprint:text dimension:number vectors:number",
     "trust": "root:text reaches:[text] sources:[text] prompts:[text] trusted?:flag",
     "git": "folder:text store:text note:text hooks:[Hook]",
     "Hook": "hook=name:text state:text path:text line:text",

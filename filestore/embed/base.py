@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+LENGTH_TOLERANCE: Final = 1e-3
+"""How far the length of a stored vector may be from 1."""
+
 EMBEDDING: Final = Use(
     path="/embeddings",
     table="model",
@@ -162,3 +165,14 @@ def neutral_vector(dimension: int) -> NDArray[np.float32]:
 
     # Divided in float64 and rounded once: the same bits on every machine.
     return np.full(dimension, 1.0 / float(dimension) ** 0.5).astype(np.float32)
+
+
+def odd_lengths(vectors: NDArray[np.float32]) -> dict[int, float]:
+    """Which rows are not of length 1, with their lengths; NaN where a number is not finite."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    # Written so that a length that is none counts as wrong.
+    (wrong,) = np.nonzero(~(np.abs(lengths - 1) < LENGTH_TOLERANCE))
+    return {int(place): float(lengths[place]) for place in wrong}

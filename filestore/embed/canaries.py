@@ -40,7 +40,7 @@ def canary_likeness(embedder: "Embedder", embeddings: "EmbeddingCache") -> float
         ModelUnusable: The model gives no usable vectors.
         EndpointError: The service cannot be asked.
     """
-    before, found = embeddings.get(embedder.fingerprint, _keys())
+    before, found = embeddings.get(embedder.fingerprint, canary_keys())
     if not found.any():
         return None
     return _least_cosine(before, embedder.embed_documents(CANARIES), found)
@@ -56,10 +56,10 @@ def check_canaries(embedder: "Embedder", embeddings: "EmbeddingCache") -> None:
         ModelUnusable: The model gives no usable vectors.
         EndpointError: The service cannot be asked.
     """
-    before, found = embeddings.get(embedder.fingerprint, _keys())
+    before, found = embeddings.get(embedder.fingerprint, canary_keys())
     now = embedder.embed_documents(CANARIES)
     if not found.all():
-        embeddings.put(embedder.fingerprint, _keys(), now)
+        embeddings.put(embedder.fingerprint, canary_keys(), now)
     if not found.any():
         return
     cosine = _least_cosine(before, now, found)
@@ -78,5 +78,6 @@ def _least_cosine(
     return float((before[found] * now[found]).sum(axis=1).min())
 
 
-def _keys() -> list[bytes]:
+def canary_keys() -> list[bytes]:
+    """The embedding keys of the fixed texts, in their order."""
     return [embedding_key(text) for text in CANARIES]

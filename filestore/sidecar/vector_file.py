@@ -15,6 +15,7 @@ from filestore.catalog import Catalog, IndexFile, in_batches, queries
 from filestore.config import user_config
 from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.findings import Finding
+from filestore.embed.base import odd_lengths as wrong_lengths
 from filestore.fs import disk
 from filestore.index import IndexDamagedError, new_index, overlaid, read_index
 from filestore.index.building import (
@@ -452,10 +453,6 @@ def collect(places: Places, catalog: Catalog, previous: IndexFile | None) -> Non
                 os.unlink(os.path.join(places.sidecar, name))
 
 
-TOLERANCE: Final = 1e-3
-"""How far the length of a stored vector may be from 1."""
-
-
 def invalid_keys(embeddings: "EmbeddingCache", fingerprint: str) -> set[bytes]:
     """The keys of stored embeddings that can be no vector: not of length 1."""
     import numpy
@@ -463,17 +460,15 @@ def invalid_keys(embeddings: "EmbeddingCache", fingerprint: str) -> set[bytes]:
     keys: set[bytes] = set()
     for key, raw in embeddings.rows(fingerprint):
         vector = numpy.frombuffer(raw, dtype="<f4").reshape(1, -1)
-        if odd_lengths(numpy.zeros(1, numpy.int64), vector):
+        if wrong_lengths(vector):
             keys.add(key)
     return keys
 
 
 def odd_lengths(ids: "NDArray[int64]", vectors: "NDArray[float32]") -> dict[int, str]:
     """The vectors that are not of length 1; a number that is not finite gives no length."""
-    import numpy
-
-    with numpy.errstate(all="ignore"):
-        lengths = numpy.sqrt(numpy.einsum("ij,ij->i", vectors, vectors, dtype=numpy.float64))
-    wrong = ~(numpy.abs(lengths - 1) < TOLERANCE)
-    pairs = zip(ids[wrong].tolist(), lengths[wrong].tolist(), strict=True)
-    return {identifier: f"its length is {length:.4g}, expected 1" for identifier, length in pairs}
+    found = wrong_lengths(vectors)
+    return {
+        int(ids[place]): f"its length is {length:.4g}, expected 1"
+        for place, length in found.items()
+    }

@@ -391,6 +391,15 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("embedder", "use", mixed, mixed[:200]),
             ("embedder", mixed),
         ],
+        "embeddings": [
+            ("embeddings", "export", "some.fspack"),
+            ("embeddings", "export", "some.fspack", "--model", mixed),
+            ("embeddings", "export", mixed[:200]),
+            ("embeddings", "import", "some.fspack"),
+            ("embeddings", "import", mixed[:200]),
+            ("embeddings", "info", "some.fspack", "--json"),
+            ("embeddings", mixed),
+        ],
         "trust": [("trust", "--list"), ("trust", "--yes"), ("trust", "--revoke"), ("trust", mixed)],
         "reconstruct": [
             ("reconstruct", resource),

@@ -31,6 +31,7 @@ SMALL: Final = {
     "large_store": STORE,
     "layouts": ("{data}", "--languages", "en"),
     "misspelt": ("{data}", "--languages", "en"),
+    "packs": ("--files", "40", "--runs", "1"),
     "pdf": ("--runs", "1"),
     "query_syntax": ("--xquad", "{data}"),
     "questions": ("--xquad", "{data}", "--only", "XQuAD en"),

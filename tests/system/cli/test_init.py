@@ -9,7 +9,7 @@ import pytest
 COMMANDS = [
     *("init", "add", "rm", "ls", "show", "status"),
     *("verify", "sync", "search", "reconstruct", "demo", "tui"),
-    *("evaluate", "embedder", "trust", "similar", "duplicates", "links"),
+    *("evaluate", "embedder", "embeddings", "trust", "similar", "duplicates", "links"),
 ]
 
 

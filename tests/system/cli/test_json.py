@@ -115,7 +115,7 @@ def test_drift_and_repair(filled, says):
 
 
 def test_search_and_models(filled, says):
-    """`search`, `evaluate`, `embedder`, `trust`, `git`, `demo`, and a command that fails."""
+    """`search`, `evaluate`, models and packs, `trust`, `git`, `demo`, and a command that fails."""
     filled("add", "notes.md")
     says("Answer", "search", "cellar -attic")
     filled.write("questions.jsonl", '{"query": "cellar", "relevant": ["notes.md"]}\n')
@@ -123,6 +123,9 @@ def test_search_and_models(filled, says):
     assert says("Evaluation", "evaluate", "questions.jsonl", "--per-query")["per_query"]
     says("embedder", "embedder")
     says("embedder set", "embedder", "set", "builtin", "--yes")
+    pack = says("ExportedEmbeddings", "embeddings", "export", "notes.fspack")
+    assert says("PackInfo", "embeddings", "info", "notes.fspack")["digest"] == pack["digest"]
+    assert "unchecked" not in says("ImportedEmbeddings", "embeddings", "import", "notes.fspack")
     says("trust", "trust", "--list")
     assert says("trust", "trust")["trusted"] is True
     says("git", "git", "install")

@@ -71,6 +71,7 @@ LISTED: Final = [(command, name, many) for command, name, many in options() if n
 
 NEEDED: Final = {
     "add": ["a"],
+    "embeddings export": ["a"],
     "evaluate": ["a"],
     "git": ["hook"],
     "links": ["a"],
@@ -103,6 +104,7 @@ def test_what_was_said_once_is_not_remembered(command: str, name: str, many: boo
 def test_the_lists_are_known() -> None:
     """What takes a list is what the README says it does."""
     assert {f"{command} {name}" for command, name, _ in LISTED} == {
+        "embeddings export --model",
         "git --in",
         "repair --only",
         "repair --ours",

@@ -1,0 +1,143 @@
+"""Carry embeddings from one store to another: a clone with a pack embeds nothing.
+
+A pack is one file that holds vectors, no texts and no paths. What is imported is checked before:
+that the file is whole, and that the store's model gives the same vectors for some of its texts.
+"""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from filestore.cli import _context, _diagnostics, _output
+from filestore.core.errors import UsageError
+from filestore.core.progress import Progress
+from filestore.core.safe_text import safe_text, shown_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from filestore.embed.pack import PackedModel, PackInfo
+    from filestore.sync.packs import ExportedEmbeddings, ImportedEmbeddings
+
+EXAMPLE = "filestore embeddings export handbook.fspack"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    # What may stand before the action may stand after it too.
+    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    common.add_argument("--store", metavar="DIR", help="the store to use")
+    common.add_argument("--json", action="store_true", help="print JSON on standard output")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    export = actions.add_parser(
+        "export", parents=[common], help="write the vectors of the store's texts into a pack"
+    )
+    export.add_argument("pack", metavar="PACK", help="the file; an earlier pack is replaced")
+    export.add_argument(
+        "--model",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FINGERPRINT",
+        help="of these models (default: the one of the store's vectors; with --all: every one)",
+    )
+    export.add_argument(
+        "--all", action="store_true", help="all that was ever embedded, also texts that are gone"
+    )
+    take = actions.add_parser(
+        "import", parents=[common], help="check a pack and take what is not here; then run 'sync'"
+    )
+    take.add_argument("pack", metavar="PACK", help="the file, which may come from anybody")
+    take.add_argument(
+        "--unchecked",
+        action="store_true",
+        help="take also what cannot be checked here; what can be is checked all the same",
+    )
+    info = actions.add_parser(
+        "info", parents=[common], help="say what is in a pack, and whether it is whole"
+    )
+    info.add_argument("pack", metavar="PACK", help="the file")
+
+
+def run(options: Any) -> int:
+    """Do what the action says."""
+    if options.action is None:
+        raise UsageError(
+            f"no action was given: {', '.join(_ACTIONS)}", remedy="filestore embeddings --help"
+        )
+    return _ACTIONS[options.action](options)
+
+
+def _export(options: Any) -> int:
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        done = store.export_embeddings(
+            options.pack, models=options.model, everything=options.all, on_progress=on_progress
+        )
+    if options.json:
+        _output.write_json(done.to_dict())
+    else:
+        _exported(done)
+    if done.lacking:
+        _diagnostics.say(
+            f"{_output.count(done.lacking, 'text')} without a sound vector: run 'filestore sync',"
+            " then export again"
+        )
+    return 1 if done.lacking else 0
+
+
+def _exported(done: "ExportedEmbeddings") -> None:
+    _output.line(f"wrote {shown_path(done.path)}: {done.size_bytes:,} bytes, {done.digest}")
+    _models(done.models)
+
+
+def _import(options: Any) -> int:
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        done = store.import_embeddings(
+            options.pack, unchecked=options.unchecked, on_progress=on_progress
+        )
+    if options.json:
+        _output.write_json(done.to_dict())
+    else:
+        _imported(done)
+    return 0
+
+
+def _imported(done: "ImportedEmbeddings") -> None:
+    if done.unchecked:
+        _diagnostics.say(f"not checked: {safe_text(done.unchecked, keep_newlines=False)}")
+    if done.compared:
+        _output.line(f"{_output.count(done.compared, 'text')} embedded again: the same vectors")
+    _output.line(f"took {_output.count(done.added, 'vector')} ({done.known:,} were here)")
+    if done.left_out:
+        _output.line("left out, of other models:")
+        _models(done.left_out)
+    _output.line("next: filestore sync")
+
+
+def _info(options: Any) -> int:
+    from filestore.embed.pack import Pack
+
+    with Pack.open(options.pack) as pack, _diagnostics.ProgressBar() as on_progress:
+        total = sum(model.vectors for model in pack.models)
+        pack.check(lambda done: on_progress(Progress(stage="checking", done=done, total=total)))
+        found = pack.info
+    if options.json:
+        _output.write_json(found.to_dict())
+    else:
+        _told(found)
+    return 0
+
+
+def _told(found: "PackInfo") -> None:
+    _output.line(f"{shown_path(found.path)}: {found.size_bytes:,} bytes, {found.digest}")
+    _models(found.models)
+    _output.line("it is whole")
+
+
+def _models(models: "Iterable[PackedModel]") -> None:
+    for model in models:
+        name = safe_text(model.fingerprint, keep_newlines=False)
+        vectors = _output.count(model.vectors, "vector")
+        _output.line(f"    {vectors} of {name}, {model.dimension:,} numbers each")
+
+
+_ACTIONS = {"export": _export, "import": _import, "info": _info}

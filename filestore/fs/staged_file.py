@@ -1,0 +1,99 @@
+"""A large file that takes its name once it is whole: written beside it, synced, renamed.
+
+For what is written piece by piece; `disk.write_path` is for what is in memory. One rule: a name has
+one temporary file, held by a lock while it is written, so what a killed writer left is used again.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from typing import Final
+
+from filestore.core.errors import RefusedError
+from filestore.core.hashing import content_hash
+from filestore.fs import disk
+
+_FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_BUSY: Final = frozenset({errno.EWOULDBLOCK, errno.EACCES})
+
+
+class AlreadyWrittenError(RefusedError):
+    """Another process is writing the same file."""
+
+
+@contextlib.contextmanager
+def staged(path: str) -> Iterator[int]:
+    """A descriptor, to be read and written, of a file that replaces `path` when the block ends.
+
+    A block that raises leaves what was there. An existing file keeps its mode.
+
+    Raises:
+        AlreadyWrittenError: Another process is at it.
+        WriteFailedError: The disk refused; the old file is untouched.
+    """
+    parent, name = os.path.split(os.path.abspath(path))
+    temporary = f"{disk.TEMPORARY_PREFIX}{content_hash(os.fsencode(name)).hex()}"
+    with disk.disk_errors(path), disk.folder_at(parent) as folder:
+        mode = _mode(folder, name)
+        descriptor = _locked(folder, temporary, path)
+        try:
+            os.ftruncate(descriptor, 0)
+            yield descriptor
+            os.fsync(descriptor)
+            if mode is not None:
+                # Last: what a killed writer left must stay writable.
+                os.fchmod(descriptor, mode)
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+        finally:
+            os.close(descriptor)
+        os.fsync(folder)
+
+
+def _mode(folder: int, name: str) -> int | None:
+    """The permissions of what is there."""
+    try:
+        return stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return None
+
+
+def _locked(folder: int, temporary: str, path: str) -> int:
+    """Open the temporary file, and hold it."""
+    while True:
+        disk.check_regular(temporary, folder=folder)
+        descriptor = os.open(temporary, _FLAGS, 0o666, dir_fd=folder)
+        try:
+            _lock(descriptor, path)
+            if _is_at(folder, temporary, descriptor):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        # Its writer gave it its name just now.
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, path: str) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        # Where nothing can be locked, the one who renames last wins, with a whole file.
+        if error.errno in _BUSY:
+            raise AlreadyWrittenError(
+                f"another process is writing {path}", remedy="wait until it has ended"
+            ) from error
+
+
+def _is_at(folder: int, name: str, descriptor: int) -> bool:
+    try:
+        there = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(there, os.fstat(descriptor))

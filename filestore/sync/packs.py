@@ -1,0 +1,422 @@
+"""Embeddings carried from one store to another: what goes into a pack, and what is taken from one.
+
+A pack may come from a stranger. One rule: before anything of it is kept, all of it was read and
+found whole, and the store's model gave the same vectors for some of the store's texts, chosen by
+chance.
+"""
+
+import os
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Final
+
+from filestore.catalog import in_batches, queries
+from filestore.chunks.observation import INDEXED, Observation
+from filestore.chunks.observe import look_at
+from filestore.config.layout import Places
+from filestore.core.errors import FilestoreError, RefusedError
+from filestore.core.paths import ChunkPath, inside, is_below
+from filestore.core.progress import OnProgress, Progress, ignore
+from filestore.core.schema import JsonObject
+from filestore.core.spelling import did_you_mean
+from filestore.embed import EndpointError, ModelMissing, ModelUnusable
+from filestore.embed.pack import Batch, Pack, PackDamaged, PackedModel, Source, is_pack, write
+from filestore.fs import disk
+from filestore.fs.lock import DEFAULT_WAIT_S
+from filestore.fs.staged_file import staged
+from filestore.sidecar.file_rows import texts_of
+from filestore.sidecar.losses import walk
+from filestore.sidecar.session import Parts
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from filestore.catalog import Catalog
+    from filestore.embed.base import Embedder
+    from filestore.embed.cache import EmbeddingCache
+
+COMPARED: Final = 16
+"""So many texts of the store are embedded again before vectors for them are taken."""
+_FILES_AT_ONCE: Final = 32
+_MOST_FILES: Final = 256
+"""More files than these are not read to find such texts."""
+_BATCH: Final = 500
+
+
+class PlaceRefused(RefusedError):
+    """A pack would be written where something else has its place."""
+
+
+class PackUnchecked(RefusedError):
+    """Nothing here can tell whether the vectors of a pack are what a model gives."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"the vectors of {path} cannot be checked: {reason}",
+            remedy="--unchecked takes them as they are, if you trust whoever made the pack",
+        )
+
+
+class PackDiffers(RefusedError):
+    """A pack has other vectors than the store's model gives."""
+
+
+class UnknownModelError(FilestoreError, ValueError):
+    """There are no embeddings of a model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedEmbeddings(JsonObject):
+    """What was written into a pack."""
+
+    path: str
+    size_bytes: int
+    digest: str
+    models: tuple[PackedModel, ...]
+    lacking: int
+    """Texts, or rows, that were wanted and have no sound vector."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedEmbeddings(JsonObject):
+    """What was taken from a pack."""
+
+    path: str
+    models: tuple[PackedModel, ...]
+    left_out: tuple[PackedModel, ...]
+    """Models of the pack that are not the store's."""
+    added: int
+    known: int
+    """Vectors that were here before; these stay."""
+    compared: int
+    """Texts that were embedded again to check the pack."""
+    unchecked: str | None = None
+    """Why some of it could not be checked, where that was allowed."""
+
+
+def export_pack(
+    parts: Parts,
+    path: str,
+    *,
+    models: Sequence[str] = (),
+    everything: bool = False,
+    on_progress: OnProgress = ignore,
+) -> ExportedEmbeddings:
+    """Write embeddings into a pack, which replaces an earlier one.
+
+    Args:
+        parts: The store's.
+        path: Of the pack.
+        models: Fingerprints; none for that of the store's vectors, or with `everything` for all.
+        everything: All that is in the cache, not only what the store's texts need.
+        on_progress: Called with the progress.
+
+    Raises:
+        PlaceRefused: The path is no place for a pack.
+        CatalogMissingError: Nothing is known of the store's texts.
+        EmbeddingsMissing: There is nothing to be packed.
+        UnknownModelError: There is nothing of a model.
+        WriteFailedError: The disk refused; an earlier pack is untouched.
+    """
+    from filestore.embed.cache import EmbeddingCache
+
+    _check_place(parts.places, path)
+    with EmbeddingCache.open(parts.places.embeddings, read_only=True) as embeddings:
+        if everything:
+            chosen = _chosen(embeddings, models or sorted(embeddings.fingerprints()))
+            return _Export(embeddings, None, on_progress).write(path, chosen)
+        catalog = parts.catalog()
+        with catalog.snapshot():
+            own = catalog.meta("fingerprint")
+            chosen = _chosen(embeddings, models or ([own] if own else []))
+            return _Export(embeddings, catalog, on_progress).write(path, chosen)
+
+
+def _check_place(places: Places, path: str) -> None:
+    """Refuse a path that belongs to the store, or to something that is no pack."""
+    place = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(path))), "")
+    place += os.path.basename(path)
+    for folder in (places.chunked, places.sidecar, places.undo, places.source):
+        if is_below(place, os.path.realpath(folder)):
+            raise PlaceRefused(
+                f"{path} lies in {folder}, which holds files of the store",
+                remedy="name a file outside it",
+            )
+    try:
+        if is_pack(path):
+            return
+        found = "another file, no pack, is there"
+    except FileNotFoundError:
+        return
+    except disk.NotAFileError as error:
+        found = error.message
+    except OSError as error:
+        disk.pass_limits(error)
+        found = error.strerror or str(error)
+    raise PlaceRefused(f"{path} is not overwritten: {found}", remedy="name another file")
+
+
+def _chosen(embeddings: "EmbeddingCache", models: Iterable[str]) -> dict[str, int]:
+    """Fingerprint to dimension of the models that were named."""
+    known = embeddings.fingerprints()
+    chosen = {}
+    for name in models:
+        if name not in known:
+            there = ", ".join(sorted(known)) or "none"
+            raise UnknownModelError(
+                f"no embeddings of {name!r} are here{did_you_mean(name, known)}",
+                remedy=f"name one of these: {there}" if known else "filestore sync",
+            )
+        chosen[name] = known[name]
+    return chosen
+
+
+class _Export:
+    """One pack on its way to the disk."""
+
+    def __init__(
+        self,
+        embeddings: "EmbeddingCache",
+        catalog: "Catalog | None",
+        on_progress: OnProgress,
+    ) -> None:
+        """Take where vectors come from, and what knows the texts; None for all vectors."""
+        self._embeddings = embeddings
+        self._catalog = catalog
+        self._on_progress = on_progress
+        self._wanted = 0
+
+    def write(self, path: str, models: dict[str, int]) -> ExportedEmbeddings:
+        """Write the pack."""
+        total = sum(self._count(name) for name in models)
+        sources = [
+            Source(fingerprint=name, dimension=dimension, batches=self._batches(name))
+            for name, dimension in models.items()
+        ]
+        with staged(path) as descriptor:
+            packed = write(descriptor, sources, lambda done: self._tell(done, total))
+            if not packed:
+                raise FilestoreError("there are no embeddings to export", remedy="filestore sync")
+        with Pack.open(path) as pack:
+            info = pack.info
+        vectors = sum(model.vectors for model in packed)
+        return ExportedEmbeddings(
+            path=path,
+            size_bytes=info.size_bytes,
+            digest=info.digest,
+            models=packed,
+            lacking=self._wanted - vectors,
+        )
+
+    def _tell(self, done: int, total: int) -> None:
+        self._on_progress(Progress(stage="exporting", done=done, total=total))
+
+    def _count(self, fingerprint: str) -> int:
+        if self._catalog is None:
+            return self._embeddings.count(fingerprint)
+        return self._catalog.count("vectors")
+
+    def _batches(self, fingerprint: str) -> Iterator[Batch]:
+        """The vectors of a model by key, some at a time."""
+        if self._catalog is None:
+            self._wanted += self._embeddings.count(fingerprint)
+            yield from self._embeddings.walk(fingerprint, _BATCH)
+            return
+        from filestore.embed.canaries import canary_keys
+
+        texts = queries.text_keys(self._catalog)
+        fixed = sorted(self._embeddings.has(fingerprint, canary_keys()))
+        keys = (key for key, _ in groupby(merge(texts, fixed)))
+        while some := list(islice(keys, _BATCH)):
+            self._wanted += len(some)
+            found = self._embeddings.raw(fingerprint, some)
+            there = [key for key in some if key in found]
+            if there:
+                yield there, [found[key] for key in there]
+
+
+def import_pack(
+    parts: Parts,
+    path: str,
+    *,
+    unchecked: bool = False,
+    wait_s: float = DEFAULT_WAIT_S,
+    on_progress: OnProgress = ignore,
+    chance: random.Random | None = None,
+) -> ImportedEmbeddings:
+    """Take embeddings from a pack; a sound vector that is here stays. Writes the cache alone.
+
+    All of a pack or nothing: whatever is wrong with it, nothing is taken. What was taken before a
+    kill is sound, and the next call takes the rest.
+
+    Args:
+        parts: The store's.
+        path: Of the pack.
+        unchecked: Take what cannot be checked here, too; what can be is checked all the same.
+        wait_s: How long to wait for another writer.
+        on_progress: Called with the progress.
+        chance: Chooses the texts that are embedded again; None for what nobody can foresee.
+
+    Raises:
+        NotAPack, PackDamaged, PackNewer: It cannot be used.
+        PackUnchecked: Nothing here can tell whether its vectors are right.
+        PackDiffers: They are not.
+        LockedError: Another writer holds the store.
+        WriteFailedError: The disk refused; what was taken is sound, the next call takes the rest.
+    """
+    with Pack.open(path) as pack:
+        total = sum(model.vectors for model in pack.models)
+        pack.check(lambda done: on_progress(Progress(stage="checking", done=done, total=total)))
+        parts.model.ask()
+        parts.close()
+        with parts.locked("embeddings import", wait_s=wait_s):
+            compared, reasons, taken = 0, [], pack.models
+            try:
+                own, compared = _checked(parts, pack, path, chance or random.SystemRandom())
+                taken = taken if unchecked else (own,)
+                others = [one.fingerprint for one in taken if one != own]
+                reasons += [f"{name}: not the model of the store" for name in others]
+            except PackUnchecked as error:
+                if not unchecked:
+                    raise
+                reasons.append(error.reason)
+            added = _take(parts, pack, path, taken, on_progress)
+    return ImportedEmbeddings(
+        path=path,
+        models=taken,
+        left_out=tuple(one for one in pack.models if one not in taken),
+        added=added,
+        known=sum(one.vectors for one in taken) - added,
+        compared=compared,
+        unchecked="; ".join(reasons) or None,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Text:
+    """A text to be embedded again."""
+
+    name: str
+    text: str
+    packed: "NDArray[float32]"
+    """Its vector in the pack."""
+
+
+def _checked(parts: Parts, pack: Pack, path: str, chance: random.Random) -> tuple[PackedModel, int]:
+    """What a pack has of the store's model, and how many texts were compared.
+
+    Raises:
+        PackUnchecked: There is nothing to compare with.
+        PackDiffers: The vector of some text is not what the model gives.
+    """
+    embedder = parts.model.embedder
+    if embedder is None:
+        raise PackUnchecked(path, parts.model.why_not.message)
+    own = pack.of(embedder.fingerprint)
+    if own is None:
+        there = ", ".join(one.fingerprint for one in pack.models)
+        raise PackUnchecked(
+            path, f"they come from {there}, the model of the store is {embedder.fingerprint}"
+        )
+    if own.dimension != embedder.dimension:
+        raise _unlike(path, own, embedder.dimension)
+    texts = _own_texts(parts, pack, own, chance)
+    if not texts:
+        raise PackUnchecked(path, "no text of the store is among them")
+    texts = [*_fixed_texts(pack, own), *texts]
+    _compare(embedder, texts, path)
+    return own, len(texts)
+
+
+def _fixed_texts(pack: Pack, model: PackedModel) -> list[_Text]:
+    """The canaries that a pack has: whoever made it saw these, but no one has to."""
+    from filestore.embed.canaries import CANARIES, canary_keys
+
+    keys = canary_keys()
+    there = pack.find(model, keys)
+    return [
+        _Text(name="a fixed text", text=text, packed=there[key])
+        for key, text in zip(keys, CANARIES, strict=True)
+        if key in there
+    ]
+
+
+def _own_texts(parts: Parts, pack: Pack, model: PackedModel, chance: random.Random) -> list[_Text]:
+    """Some texts of files in the tree that a pack has, by chance."""
+    tree = walk(parts.places, processes=1)
+    paths = [
+        inside(folder, name) for folder, packed in tree.folders.items() for name in packed.entries()
+    ]
+    found: dict[bytes, _Text] = {}
+    for some in in_batches(chance.sample(paths, min(_MOST_FILES, len(paths))), _FILES_AT_ONCE):
+        texts = {key: (path, text) for path, key, text in _texts(parts, sorted(some))}
+        for key, packed in pack.find(model, texts).items():
+            path, text = texts[key]
+            name = parts.places.tree.store_path(path)
+            found[key] = _Text(name=name, text=text, packed=packed)
+        if len(found) >= COMPARED:
+            break
+    keys = chance.sample(sorted(found), min(COMPARED, len(found)))
+    return [found[key] for key in keys]
+
+
+def _texts(parts: Parts, paths: Sequence[ChunkPath]) -> Iterator[tuple[ChunkPath, bytes, str]]:
+    """Path, embedding key and text of all that would be embedded of some files."""
+    seen = look_at(parts.places, paths, parts.layout)
+    looks = [look for look in seen if isinstance(look, Observation)]
+    parts.layout.complete(looks)
+    for look in looks:
+        if look.state == INDEXED:
+            yield from ((look.path, key, text) for key, text in texts_of(look))
+
+
+def _compare(embedder: "Embedder", texts: Sequence[_Text], path: str) -> None:
+    from filestore.embed.canaries import TOLERANCE
+
+    try:
+        now = embedder.embed_documents([one.text for one in texts])
+    except (EndpointError, ModelMissing, ModelUnusable) as error:
+        raise PackUnchecked(path, error.message) from error
+    for one, vector in zip(texts, now, strict=True):
+        cosine = float(one.packed @ vector)
+        # Written so that a number that is none counts as wrong.
+        if not cosine >= 1 - TOLERANCE:
+            raise PackDiffers(
+                f"{path} has another vector for {one.name} than {embedder.name} gives: their cosine"
+                f" is {cosine:.3f}, expected at least {1 - TOLERANCE}",
+                remedy="do not use this pack: 'filestore sync' embeds the texts here",
+            )
+
+
+def _take(
+    parts: Parts, pack: Pack, path: str, models: Sequence[PackedModel], on_progress: OnProgress
+) -> int:
+    """Keep the vectors of some models; how many were not here."""
+    from filestore.embed.cache import EmbeddingCache
+
+    total = sum(model.vectors for model in models)
+    done = added = 0
+    with EmbeddingCache.open(parts.places.embeddings) as embeddings:
+        known = embeddings.fingerprints()
+        for model in models:
+            if known.get(model.fingerprint, model.dimension) != model.dimension:
+                raise _unlike(path, model, known[model.fingerprint])
+        for model in models:
+            for keys, vectors in pack.blocks(model):
+                added += embeddings.put(model.fingerprint, keys, vectors)
+                done += len(keys)
+                on_progress(Progress(stage="importing", done=done, total=total))
+    return added
+
+
+def _unlike(path: str, model: PackedModel, dimension: int) -> PackDamaged:
+    return PackDamaged(
+        path,
+        f"its vectors of {model.fingerprint} have {model.dimension:,} numbers, here they have"
+        f" {dimension:,}",
+    )
