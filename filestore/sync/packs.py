@@ -54,11 +54,12 @@ class PlaceRefused(RefusedError):
 class PackUnchecked(RefusedError):
     """Nothing here can tell whether the vectors of a pack are what a model gives."""
 
-    def __init__(self, path: str, reason: str) -> None:
+    def __init__(self, path: str, reason: str, remedy: str = "") -> None:
         self.reason = reason
         super().__init__(
             f"the vectors of {path} cannot be checked: {reason}",
-            remedy="--unchecked takes them as they are, if you trust whoever made the pack",
+            remedy=f"{remedy}{', or ' if remedy else ''}import it with --unchecked: its vectors are"
+            " taken as they are",
         )
 
 
@@ -316,7 +317,8 @@ def _checked(parts: Parts, pack: Pack, path: str, chance: random.Random) -> tupl
     """
     embedder = parts.model.embedder
     if embedder is None:
-        raise PackUnchecked(path, parts.model.why_not.message)
+        why = parts.model.why_not
+        raise PackUnchecked(path, why.message, why.remedy)
     own = pack.of(embedder.fingerprint)
     if own is None:
         there = ", ".join(one.fingerprint for one in pack.models)
@@ -381,7 +383,7 @@ def _compare(embedder: "Embedder", texts: Sequence[_Text], path: str) -> None:
     try:
         now = embedder.embed_documents([one.text for one in texts])
     except (EndpointError, ModelMissing, ModelUnusable) as error:
-        raise PackUnchecked(path, error.message) from error
+        raise PackUnchecked(path, error.message, error.remedy) from error
     for one, vector in zip(texts, now, strict=True):
         cosine = float(one.packed @ vector)
         # Written so that a number that is none counts as wrong.

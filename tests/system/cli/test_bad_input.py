@@ -264,8 +264,8 @@ def read_only(small_disk: Path, run: Any) -> Iterator[Path]:
     subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
 
 
-def test_reading_in_a_read_only_folder(read_only: Path, run: Any) -> None:
-    """A store that cannot be written is read as ever."""
+def test_reading_in_a_read_only_folder(read_only: Path, run: Any, tmp_path: Path) -> None:
+    """A store that cannot be written is read as ever, its embeddings into a file elsewhere."""
     for words in (
         ["status"],
         ["verify", "--level", "full"],
@@ -273,15 +273,24 @@ def test_reading_in_a_read_only_folder(read_only: Path, run: Any) -> None:
         ["show", "note.md/chunk1.md"],
         ["reconstruct", "note.md"],
         *(["search", "words", "--mode", mode] for mode in ("hybrid", "vector", "keyword")),
+        ["embeddings", "export", str(tmp_path / "note.fspack")],
     ):
         done = run(*words, cwd=read_only)
         assert done.code == 0, (words, done)
         assert done.stderr == "" or words[0] == "search"
 
 
-def test_writing_in_a_read_only_folder(read_only: Path, run: Any) -> None:
+def test_writing_in_a_read_only_folder(read_only: Path, run: Any, tmp_path: Path) -> None:
     """What would write a store that cannot be written says so, and what to do."""
-    for words in (["sync"], ["add", "note.md"], ["rm", "note.md"]):
+    pack = str(tmp_path / "note.fspack")
+    assert run("embeddings", "export", pack, cwd=read_only).code == 0
+    for words in (
+        ["sync"],
+        ["add", "note.md"],
+        ["rm", "note.md"],
+        ["embeddings", "export", "note.fspack"],
+        ["embeddings", "import", pack],
+    ):
         assert_said(run(*words, cwd=read_only), 3, "Read-only", "writable")
     answer = run("sync", "--json", cwd=read_only)
     assert set(answer.json) == {"error", "detail", "remedy"}
