@@ -75,6 +75,31 @@ def test_two_runtimes_of_one_model_share_embeddings(
     assert answers[0][0][0] == "chunked/boat.md/chunk1.md"
 
 
+def test_a_pack_of_one_runtime_is_checked_by_the_other(
+    new_workspace: Any, minilm: Path, exported: Path
+) -> None:
+    """Its three fixed texts come along; the other runtime takes it, an int8 model does not."""
+    from filestore.embed.export import export_model
+
+    short = export_model(str(minilm), str(exported.parent / "int8"), int8=True)
+    one, other, third = [new_workspace(name) for name in ("one", "other", "third")]
+    for workspace, folder in ((one, exported), (other, minilm), (third, short)):
+        remade(workspace, folder)
+        for name, text in NOTES.items():
+            workspace.write(name, text)
+    one("add", *NOTES)
+    pack = one.folder / "notes.fspack"
+    (model,) = one.json("embeddings", "export", pack)["models"]
+    assert (model["dimension"], model["vectors"]) == (384, 6)
+    for workspace in (other, third):
+        shutil.copytree(one.chunked, workspace.chunked, dirs_exist_ok=True)
+    told = other.json("embeddings", "import", pack)
+    assert (told["added"], told["compared"]) == (6, 6)
+    assert other.sync()["embedded"] == 0
+    other.assert_settled()
+    assert "the model of the store is" in third("embeddings", "import", pack, code=4).stderr
+
+
 def test_chunks_fit_the_model(workspace: Any, exported: Path) -> None:
     """By the model's own count no embedded text is longer than what the model takes."""
     from tokenizers import Tokenizer
