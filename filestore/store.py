@@ -356,6 +356,7 @@ class Store(ReadableStore):
         """
         from filestore.sync import packs
 
+        self.close()
         options: Any = {"unchecked": unchecked, "wait_s": wait_s, "on_progress": on_progress}
         return packs.import_pack(self._parts, os.fsdecode(path), **options)
 

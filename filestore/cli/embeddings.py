@@ -1,8 +1,4 @@
-"""Carry embeddings from one store to another: a clone with a pack embeds nothing.
-
-A pack is one file that holds vectors, no texts and no paths. What is imported is checked before:
-that the file is whole, and that the store's model gives the same vectors for some of its texts.
-"""
+"""Carry embeddings to another store in a file, a pack: a clone with a pack embeds nothing."""
 
 import argparse
 from typing import TYPE_CHECKING, Any

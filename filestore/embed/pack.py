@@ -410,9 +410,10 @@ def _entry(model: PackedModel) -> bytes:
 
 def _name(source: Source) -> bytes:
     name = source.fingerprint.encode()
-    if not name or len(name) > _LONGEST_FINGERPRINT or source.dimension > _LARGEST_DIMENSION:
+    fits = 0 < len(name) <= _LONGEST_FINGERPRINT and 0 < source.dimension <= _LARGEST_DIMENSION
+    if not fits or _decoded(name) is None:
         raise FilestoreError(
-            f"the model {source.fingerprint[:80]} cannot be packed: its fingerprint has"
+            f"the model {source.fingerprint[:80]!r} cannot be packed: its fingerprint has"
             f" {len(name):,} bytes, its vectors {source.dimension:,} numbers",
             remedy="name others with --model",
         )
@@ -475,7 +476,9 @@ def _problem(model: PackedModel, rows: Sequence[Row], last: bytes) -> str:
 
 
 def _decoded(name: bytes) -> str | None:
+    """The text of a fingerprint; None for one that would not stay on its line when it is shown."""
     try:
-        return name.decode()
+        text = name.decode()
     except UnicodeDecodeError:
         return None
+    return text if text.isprintable() else None

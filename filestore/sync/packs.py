@@ -71,6 +71,13 @@ class UnknownModelError(FilestoreError, ValueError):
     """There are no embeddings of a model."""
 
 
+class NothingToExport(FilestoreError):
+    """None of the vectors that were asked for is there."""
+
+    def __init__(self) -> None:
+        super().__init__("there are no embeddings to export", remedy="filestore sync")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedEmbeddings(JsonObject):
     """What was written into a pack."""
@@ -120,7 +127,7 @@ def export_pack(
     Raises:
         PlaceRefused: The path is no place for a pack.
         CatalogMissingError: Nothing is known of the store's texts.
-        EmbeddingsMissing: There is nothing to be packed.
+        EmbeddingsMissing, NothingToExport: There is nothing to be packed.
         UnknownModelError: There is nothing of a model.
         WriteFailedError: The disk refused; an earlier pack is untouched.
     """
@@ -129,12 +136,14 @@ def export_pack(
     _check_place(parts.places, path)
     with EmbeddingCache.open(parts.places.embeddings, read_only=True) as embeddings:
         if everything:
-            chosen = _chosen(embeddings, models or sorted(embeddings.fingerprints()))
+            chosen = _chosen(embeddings, models)
             return _Export(embeddings, None, on_progress).write(path, chosen)
         catalog = parts.catalog()
         with catalog.snapshot():
             own = catalog.meta("fingerprint")
-            chosen = _chosen(embeddings, models or ([own] if own else []))
+            if not models and own is None:
+                raise NothingToExport
+            chosen = _chosen(embeddings, models or [own])
             return _Export(embeddings, catalog, on_progress).write(path, chosen)
 
 
@@ -148,6 +157,8 @@ def _check_place(places: Places, path: str) -> None:
                 f"{path} lies in {folder}, which holds files of the store",
                 remedy="name a file outside it",
             )
+    if not os.path.basename(path):
+        raise PlaceRefused(f"{path!r} names no file", remedy="name the file itself")
     try:
         if is_pack(path):
             return
@@ -163,10 +174,12 @@ def _check_place(places: Places, path: str) -> None:
 
 
 def _chosen(embeddings: "EmbeddingCache", models: Iterable[str]) -> dict[str, int]:
-    """Fingerprint to dimension of the models that were named."""
-    known = embeddings.fingerprints()
+    """Fingerprint to dimension of the models that were named; of all where none was."""
+    found = embeddings.fingerprints()
+    # A cache that came with a store may hold anything.
+    known = {name: size for name, size in found.items() if (type(name), type(size)) == (str, int)}
     chosen = {}
-    for name in models:
+    for name in models or known:
         if name not in known:
             there = ", ".join(sorted(known)) or "none"
             raise UnknownModelError(
@@ -202,7 +215,7 @@ class _Export:
         with staged(path) as descriptor:
             packed = write(descriptor, sources, lambda done: self._tell(done, total))
             if not packed:
-                raise FilestoreError("there are no embeddings to export", remedy="filestore sync")
+                raise NothingToExport
         with Pack.open(path) as pack:
             info = pack.info
         vectors = sum(model.vectors for model in packed)
@@ -274,7 +287,6 @@ def import_pack(
         total = sum(model.vectors for model in pack.models)
         pack.check(lambda done: on_progress(Progress(stage="checking", done=done, total=total)))
         parts.model.ask()
-        parts.close()
         with parts.locked("embeddings import", wait_s=wait_s):
             compared, reasons, taken = 0, [], pack.models
             try:

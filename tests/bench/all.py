@@ -61,6 +61,7 @@ def _others(given: argparse.Namespace) -> list[tuple[str, list[str]]]:
         ("duplicates", []),
         ("code_chunks", []),
         ("in_place_life", []),
+        ("packs", []),
     ]
     if given.model:
         scripts.append(("embedding", []))

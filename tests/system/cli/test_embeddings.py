@@ -341,6 +341,8 @@ def test_what_is_there_is_not_overwritten(filled: Any, pack: Path) -> None:
     for name in ("chunked/some.fspack", ".sidecar/embeddings.sqlite", ".undo/a", "source/b.fspack"):
         done = filled(*words, f"file_index/{name}", code=4)
         assert "holds files of the store" in done.stderr
+    for name in ("", "new/"):
+        assert f"'{name}' names no file" in filled(*words, name, code=4).stderr
     done = filled(*words, "nowhere/some.fspack", code=3)
     assert "nowhere/some.fspack: No such file or directory" in done.stderr
     assert (folder / "own.txt").read_text() == "Mine.\n"

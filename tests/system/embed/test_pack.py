@@ -195,6 +195,8 @@ CRAFTED = {
     "models out of order": crafted(ONE + row("a", b"1" * 32, GOOD), (b"m", 2, 1), (b"a", 2, 1)),
     "no name": crafted(row("", b"1" * 32, GOOD), (b"", 2, 1)),
     "a name that is no text": crafted(ONE, (b"\xff", 2, 1)),
+    "a name of two lines": crafted(row("a\nb", b"1" * 32, GOOD), (b"a\nb", 2, 1)),
+    "a name that steers a terminal": crafted(row("\x1b[2J", b"1" * 32, GOOD), (b"\x1b[2J", 2, 1)),
     "a name that is longer than the file": crafted(ONE, (b"m" * 5_000, 2, 1)),
     "a key twice": crafted(ONE + ONE, (b"m", 2, 2)),
     "keys out of order": crafted(TWO + ONE, (b"m", 2, 2)),
