@@ -10,7 +10,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
 from filestore.config.layout import SETTINGS
@@ -78,6 +78,16 @@ class ModelOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """A second model that is tried beside the store's own: the table ``[beside]``."""
+
+    embedder: str
+    """As the key ``embedder`` of the store's own."""
+    model: ModelOptions = ModelOptions()
+    """As the table ``[model]``; its keys stand in the same table as `embedder`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratorOptions:
     """How a store's generator is to be used: the table ``[generator]``."""
 
@@ -130,6 +140,8 @@ class Settings:
     embedder: str = "builtin"
     """Name, or name and model: ``onnx:all-MiniLM-L6-v2``."""
     model: ModelOptions = ModelOptions()
+    beside: Beside | None = None
+    """The model beside; None where there is none."""
     generator: GeneratorOptions = GeneratorOptions()
     ignore: tuple[str, ...] = ()
     """Patterns, as in ``.gitignore``, of what is left out of folders that are added."""
@@ -185,7 +197,8 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
     return Settings(
         layout=LAYOUTS[layout],
         embedder=_value(table, "embedder", str, "builtin", name),
-        model=_model(_value(table, "model", dict, {}, name), name),
+        model=_model(_value(table, "model", dict, {}, name), "model", name),
+        beside=_beside(table, name),
         generator=_generator(_value(table, "generator", dict, {}, name), name),
         ignore=_texts(_value(table, "ignore", list, [], name), "ignore", name),
         follow=_follow(table.get("follow", True), name),
@@ -205,85 +218,80 @@ def _table(data: bytes, name: str, remedy: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (RecursionError, ValueError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else _reason(error, data)
+        if line := _conflict(data):
+            reason = f"it has an unresolved merge conflict (at line {line})"
+            remedy = f"keep one side of the conflict in {name}, then run the command again"
         raise SettingsError(f"{name} cannot be read: {reason}", remedy=remedy) from error
 
 
-def _too_deep(text: str) -> int:
-    """The first line in which brackets, or the parts of a key, go deeper than is read; or 0."""
-    depth = parts = 0
-    for token in _TOKEN.finditer(text):
-        mark = token[0]
-        parts = parts + 1 if mark == "." else parts * (mark not in _PARTING)
-        depth += (mark in _OPENING) - (mark in _CLOSING)
-        if max(depth, parts) > MAX_DEPTH:
-            return text.count("\n", 0, token.start()) + 1
-    return 0
-
-
-def _reason(error: ValueError, data: bytes) -> str:
-    """Why TOML cannot be read; the line of a number that Python refuses is unknown."""
-    if isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError):
-        return str(error)
-    text = data.decode("utf-8")
-    for number in _INTEGER.finditer(text):
-        digits = len(number[1].replace("_", "")) if number[1] else 0
-        if digits > sys.get_int_max_str_digits():
-            line = text.count("\n", 0, number.start()) + 1
-            return f"a number of {digits:,} digits (at line {line})"
-    return str(error)
-
-
-def serialize(settings: Settings) -> bytes:
-    """The settings file of a new store."""
-    import tomlkit
-
-    document = tomlkit.document()
-    document.add(tomlkit.comment("Settings of this filestore; committed with it. " + _DESCRIBED))
-    document.update({"format": FORMAT_VERSION, "layout": settings.layout})
-    document.update({"embedder": settings.embedder, "metric": settings.metric})
-    if settings.ignore:
-        document["ignore"] = list(settings.ignore)
-    document["chunker"] = {"budget": settings.budget}
-    return with_model(tomlkit.dumps(document).encode(), settings.embedder, settings.model)
-
-
-def with_model(data: bytes, embedder: str, options: ModelOptions) -> bytes:
-    """A settings file that names another model; every other line stays as it is.
-
-    Raises:
-        SettingsError: It is written in a way that cannot be edited without loss.
-    """
-    chosen = {key: value for key, value in asdict(options).items() if value is not None}
-    return _edited(data, {"embedder": embedder}, "model", chosen)
+def _conflict(data: bytes) -> int:
+    """The first line of a merge conflict that git left; 0 where there is none."""
+    lines = data.splitlines()
+    starts = (number for number, line in enumerate(lines, 1) if line.startswith(b"    return _edited(data, {"embedder": embedder, "model": _chosen(options)})
 
 
 def with_backend(data: bytes, backend: Backend) -> bytes:
-    """A settings file that names another backend; every other line stays as it is.
-
-    Raises:
-        SettingsError: It is written in a way that cannot be edited without loss.
-    """
+    """A settings file that names another backend; see `with_model`."""
     options = {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in backend.options.items()
     }
-    return _edited(data, {"backend": backend.kind}, "backend_config", options)
+    return _edited(data, {"backend": backend.kind, "backend_config": options})
 
 
-def _edited(data: bytes, keys: Mapping[str, str], name: str, table: Mapping[str, Any]) -> bytes:
-    """A settings file with some keys and one table replaced."""
+def with_beside(data: bytes, beside: Beside | None) -> bytes:
+    """A settings file that names another model beside, or none; see `with_model`."""
+    return _edited(data, {"beside": _table_of(beside)})
+
+
+def with_models_switched(data: bytes) -> bytes:
+    """A settings file in which the two models have changed places; see `with_model`."""
+    now = switched(parse(data))
+    model, beside = _chosen(now.model), _table_of(now.beside)
+    return _edited(data, {"embedder": now.embedder, "model": model, "beside": beside})
+
+
+def switched(settings: Settings) -> Settings:
+    """Settings in which the store's model stands beside, and the one beside is the store's."""
+    assert settings.beside is not None
+    other = Beside(embedder=settings.embedder, model=settings.model)
+    return replace(
+        settings, embedder=settings.beside.embedder, model=settings.beside.model, beside=other
+    )
+
+
+def _table_of(beside: Beside | None) -> dict[str, Any]:
+    return {"embedder": beside.embedder, **_chosen(beside.model)} if beside else {}
+
+
+def _chosen(options: ModelOptions) -> dict[str, Any]:
+    return {key: value for key, value in asdict(options).items() if value is not None}
+
+
+def _edited(data: bytes, changes: Mapping[str, Any]) -> bytes:
+    """A settings file with other values of some keys; a table without any key goes."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    wanted = tomllib.loads(data.decode()) | dict(keys) | {name: table}
+    wanted = {**tomllib.loads(data.decode()), **changes}
+    wanted = {key: value for key, value in wanted.items() if key not in changes or value != {}}
     try:
         document = tomlkit.parse(data)
-        document.update(keys)
-        document.pop(name, None)
-        if table:
-            document[name] = table
+        for key, value in changes.items():
+            if isinstance(value, dict) and value and isinstance(document.get(key), dict):
+                # In place, so that what a person wrote about it stays.
+                for gone in set(document[key]) - set(value):
+                    document[key].pop(gone)
+                document[key].update(value)
+            elif value == {}:
+                document.pop(key, None)
+            else:
+                document[key] = value
         text = tomlkit.dumps(document)
-        kept = {name: {}} | tomllib.loads(text) == wanted
+        if not data.endswith(b"\n\n"):
+            # A table that goes leaves the empty line before it.
+            text = text.rstrip("\n") + "\n"
+        kept = tomllib.loads(text) == wanted
     except (TOMLKitError, tomllib.TOMLDecodeError):
         kept = False
     if not kept:
@@ -294,15 +302,25 @@ def _edited(data: bytes, keys: Mapping[str, str], name: str, table: Mapping[str,
     return text.encode()
 
 
-def _model(table: Mapping[str, Any], name: str) -> ModelOptions:
+def _model(table: Mapping[str, Any], key_of: str, name: str) -> ModelOptions:
     kinds = {"endpoint": str, "query_prefix": str, "document_prefix": str}
     counts = {"dimension": int, "max_tokens": int}
     for key, kind in (kinds | counts).items():
-        _value(table, key, kind, kind(), f"{name}: model")
+        _value(table, key, kind, kind(), f"{name}: {key_of}")
     for key in counts:
         if table.get(key, 1) < 1:
-            raise _wrong(name, f"model.{key}", "1 or more", table[key])
+            raise _wrong(name, f"{key_of}.{key}", "1 or more", table[key])
     return ModelOptions(**{key: value for key, value in table.items() if key in kinds | counts})
+
+
+def _beside(table: Mapping[str, Any], name: str) -> Beside | None:
+    if "beside" not in table:
+        return None
+    chosen = _value(table, "beside", dict, {}, name)
+    embedder = chosen.get("embedder")
+    if not isinstance(embedder, str) or not embedder:
+        raise _wrong(name, "beside.embedder", "the name of a model", embedder)
+    return Beside(embedder=embedder, model=_model(chosen, "beside", name))
 
 
 def _generator(table: Mapping[str, Any], name: str) -> GeneratorOptions:

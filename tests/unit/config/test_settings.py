@@ -12,6 +12,7 @@ from filestore.config.settings import (
     FORMAT_VERSION,
     LAYOUTS,
     MAX_BUDGET,
+    Beside,
     ModelOptions,
     NewerFormatError,
     Settings,
@@ -20,7 +21,9 @@ from filestore.config.settings import (
     parse,
     serialize,
     tree_of,
+    with_beside,
     with_model,
+    with_models_switched,
 )
 from filestore.core.errors import UsageError
 
@@ -229,6 +232,30 @@ def test_another_model_however_the_file_is_written(text):
     changed = with_model(text.encode(), "b", ModelOptions(dimension=4)).decode()
     others = {key: value for key, value in tomllib.loads(text).items() if key != "model"}
     assert tomllib.loads(changed) == others | {"embedder": "b", "model": {"dimension": 4}}
+
+
+@given(SETTINGS, st.builds(Beside, embedder=st.just("openai:x"), model=MODELS))
+def test_two_switches_are_none(settings, beside):
+    """A switch names each model in the other's place; two give back the same bytes."""
+    data = with_beside(serialize(settings), beside)
+    assert parse(data) == replace(settings, beside=beside)
+    switched = with_models_switched(data)
+    told = parse(switched)
+    assert (told.embedder, told.model) == (beside.embedder, beside.model)
+    assert told.beside == Beside(embedder=settings.embedder, model=settings.model)
+    assert parse(with_models_switched(switched)) == parse(data)
+    assert with_beside(data, None) == serialize(settings)
+
+
+def test_a_switch_keeps_what_a_person_wrote():
+    """Comments stay where they are, and the way back leads to the same bytes."""
+    data = (
+        b'# Ours.\nembedder = "a" # the old one\n\n[beside] # to be tried\n'
+        b'embedder = "b" # since May\n\n[chunker]\nbudget = 3\n'
+    )
+    switched = with_models_switched(data)
+    assert switched == data.replace(b'"a"', b'"x"').replace(b'"b"', b'"a"').replace(b'"x"', b'"b"')
+    assert with_models_switched(switched) == data
 
 
 def test_an_unknown_layout_is_wrong_usage():
