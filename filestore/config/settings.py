@@ -227,7 +227,57 @@ def _table(data: bytes, name: str, remedy: str) -> dict[str, Any]:
 def _conflict(data: bytes) -> int:
     """The first line of a merge conflict that git left; 0 where there is none."""
     lines = data.splitlines()
-    starts = (number for number, line in enumerate(lines, 1) if line.startswith(b"    return _edited(data, {"embedder": embedder, "model": _chosen(options)})
+    starts = (number for number, line in enumerate(lines, 1) if line.startswith(b"<<<<<<< "))
+    is_whole = any(line.startswith(b">>>>>>> ") for line in lines)
+    return next(starts, 0) if is_whole else 0
+
+
+def _too_deep(text: str) -> int:
+    """The first line in which brackets, or the parts of a key, go deeper than is read; or 0."""
+    depth = parts = 0
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        parts = parts + 1 if mark == "." else parts * (mark not in _PARTING)
+        depth += (mark in _OPENING) - (mark in _CLOSING)
+        if max(depth, parts) > MAX_DEPTH:
+            return text.count("\n", 0, token.start()) + 1
+    return 0
+
+
+def _reason(error: ValueError, data: bytes) -> str:
+    """Why TOML cannot be read; the line of a number that Python refuses is unknown."""
+    if isinstance(error, tomllib.TOMLDecodeError | UnicodeDecodeError):
+        return str(error)
+    text = data.decode("utf-8")
+    for number in _INTEGER.finditer(text):
+        digits = len(number[1].replace("_", "")) if number[1] else 0
+        if digits > sys.get_int_max_str_digits():
+            line = text.count("\n", 0, number.start()) + 1
+            return f"a number of {digits:,} digits (at line {line})"
+    return str(error)
+
+
+def serialize(settings: Settings) -> bytes:
+    """The settings file of a new store."""
+    import tomlkit
+
+    document = tomlkit.document()
+    document.add(tomlkit.comment("Settings of this filestore; committed with it. " + _DESCRIBED))
+    document.update({"format": FORMAT_VERSION, "layout": settings.layout})
+    document.update({"embedder": settings.embedder, "metric": settings.metric})
+    if settings.ignore:
+        document["ignore"] = list(settings.ignore)
+    document["chunker"] = {"budget": settings.budget}
+    return with_model(tomlkit.dumps(document).encode(), settings.embedder, settings.model)
+
+
+def with_model(data: bytes, embedder: str, options: ModelOptions) -> bytes:
+    """A settings file that names another model; every other line stays as it is.
+
+    Raises:
+        SettingsError: It is written in a way that cannot be edited without loss.
+    """
+    return _edited(data, {"embedder": embedder, "model": _chosen(options)})
 
 
 def with_backend(data: bytes, backend: Backend) -> bytes:
