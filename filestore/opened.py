@@ -142,6 +142,11 @@ class OpenStore:
         return self._parts.model
 
     @property
+    def beside(self) -> "StoreModel | None":
+        """The model beside, opened as far as it can be here; None where none is tried."""
+        return self._parts.beside
+
+    @property
     def embedder(self) -> "Embedder | None":
         """The embedder of the settings; None where it cannot be used here."""
         return self.model.embedder

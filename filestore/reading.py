@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from filestore.chunks.reconstruct import Reconstruction
     from filestore.fulltext import Syntax
     from filestore.history.batch import Group
-    from filestore.search.answer import Answer, Mode
+    from filestore.search.answer import Answer, Mode, Which
+    from filestore.search.compare_models import ModelComparison
     from filestore.search.evaluate import Compared, Evaluation
     from filestore.search.metrics import Question
     from filestore.search.place import Place
@@ -78,8 +79,8 @@ class ReadableStore(OpenStore):
         from filestore.verify import trust
 
         with contextlib.suppress(CatalogMissingError, CatalogDamagedError), self._reading() as it:
-            return trust.reaches(self.places, self.model, self._parts.rows, it)
-        return trust.reaches(self.places, self.model, self._parts.rows, None)
+            return trust.reaches(self._parts, it)
+        return trust.reaches(self._parts, None)
 
     def backend(self) -> dict[str, Any]:
         """Where its vectors are, and how that stands; see `change_backend.shown`."""
@@ -113,6 +114,7 @@ class ReadableStore(OpenStore):
         context: int = 0,
         tree: bool = False,
         rewrite: int = 0,
+        model: "Which" = "own",
     ) -> "Answer":
         """Unique files, best first; see `Searcher.search`.
 
@@ -130,9 +132,11 @@ class ReadableStore(OpenStore):
             context: How many lines before and after each passage are given.
             tree: Whether summaries lead to the texts, from the top.
             rewrite: How many new queries the store's generator makes of it, asked as well.
+            model: ``beside`` for the vectors of the model beside the store's own.
 
         Raises:
             CatalogMissingError: There is no catalog yet.
+            NothingBeside: No model stands beside.
             ModelMissing: The reranker's model, or the library that runs it, is not here.
         """
         from filestore.search.filters import Filters
@@ -151,6 +155,7 @@ class ReadableStore(OpenStore):
             context=context,
             tree=tree,
             rewrite=rewrite,
+            model=model,
         )
 
     def similar(self, path: StrPath, *, k: int = 10) -> "Similar":
@@ -222,6 +227,19 @@ class ReadableStore(OpenStore):
 
         options: Any = {"models": models, "everything": everything, "on_progress": on_progress}
         return packs.export_pack(self._parts, os.fsdecode(path), **options)
+
+    def compare_models(
+        self,
+        questions: "Sequence[Question] | None" = None,
+        *,
+        k: int = 10,
+        mode: "Mode" = "vector",
+        on_progress: OnProgress = ignore,
+    ) -> "ModelComparison":
+        """Ask the store's own model and the one beside the same; see `compare_models.compare`."""
+        return self._search_session.compare_models(
+            questions, k=k, mode=mode, on_progress=on_progress
+        )
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Catalog]:

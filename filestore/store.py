@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.snapshot import Level
     from filestore.sidecar.vector_rows import Sent, VectorRows
     from filestore.sync.apply import SyncReport
+    from filestore.sync.beside import Dropping, Switched
     from filestore.sync.change_backend import BackendChange
     from filestore.sync.change_model import ModelChange
     from filestore.sync.packs import ImportedEmbeddings
@@ -360,32 +361,42 @@ class Store(ReadableStore):
         options: Any = {"unchecked": unchecked, "wait_s": wait_s, "on_progress": on_progress}
         return packs.import_pack(self._parts, os.fsdecode(path), **options)
 
-    def plan_model(self, word: str, options: ModelOptions) -> "ModelChange":
+    def plan_model(
+        self, word: str, options: ModelOptions, *, beside: bool = False
+    ) -> "ModelChange":
         """What another model would cost; see `change_model.plan`, which says what is raised."""
+        from filestore.sync import beside as trying
         from filestore.sync import change_model as remodelling
 
         with self._reading() as catalog:
-            return remodelling.plan(
+            change = remodelling.plan(
                 self.places,
                 word,
                 options,
                 configuration=self._parts.configuration,
                 catalog=catalog,
                 embeddings=self._parts.embeddings(),
+                beside=beside,
             )
+            trying.require_room(self._parts, catalog, change)
+        return change
 
     def change_model(
         self, change: "ModelChange", *, on_progress: OnProgress = ignore
     ) -> "CommitReport":
-        """Take every vector from another model, and name it in the settings.
+        """Take every vector from another model, or make them beside, and name it in the settings.
 
         Raises:
             ModelNotChanged: It could not embed everything; the store keeps the model it has.
+            NotEmbedded: The same of a model beside.
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused.
         """
+        from filestore.sync import beside as trying
         from filestore.sync import change_model as remodelling
 
+        if change.beside:
+            return trying.build(self._parts, change, on_progress)
         with self._parts.writing("embedder set") as (catalog, embeddings, _):
             commit = self._parts.commit(catalog, embeddings, embed=True, embedder=change.embedder)
             report = remodelling.embed_all(commit, change, on_progress)
@@ -427,6 +438,26 @@ class Store(ReadableStore):
 
         with self._reading() as catalog:
             return change_backend.clear(rows, catalog.identity)
+
+    def switch_model(self) -> "Switched":
+        """Have the model beside and the store's own change places; see `beside.switch`."""
+        from filestore.sync import beside as trying
+
+        self.close()
+        return trying.switch(self._parts)
+
+    def plan_drop(self) -> "Dropping":
+        """What would be lost with the model beside; see `beside.plan_drop`."""
+        from filestore.sync import beside as trying
+
+        return trying.plan_drop(self._parts)
+
+    def drop_model(self, planned: "Dropping") -> None:
+        """Delete the model beside and its embeddings; see `beside.drop`."""
+        from filestore.sync import beside as trying
+
+        self.close()
+        trying.drop(self._parts, planned)
 
 
 open = Store.open

@@ -325,9 +325,9 @@ class Catalog:
         found = self.rows("SELECT vector FROM parts WHERE file = ? ORDER BY part", (file,))
         return [row[0] for row in found]
 
-    def vector_keys(self, *, embedded: bool = True) -> list[tuple[int, bytes]]:
-        """Vector id and embedding key of all vectors that have, or lack, their embedding."""
-        which = "embedded <> 0" if embedded else "embedded = 0"
+    def vector_keys(self, *, embedded: bool | None = True) -> list[tuple[int, bytes]]:
+        """Vector id and embedding key of vectors that have, or lack, their embedding; or of all."""
+        which = {True: "embedded <> 0", False: "embedded = 0", None: "1"}[embedded]
         return self.rows(f"SELECT id, key FROM vectors WHERE {which} ORDER BY id")
 
     def keys_of_vectors(self, ids: Sequence[int]) -> dict[int, bytes]:

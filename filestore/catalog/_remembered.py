@@ -131,6 +131,10 @@ def _parsed(value: Any) -> Any:
 
 _FORMS: Final[Mapping[str, Callable[[Any], bool]]] = {
     AWAITED: _is_number,
+    "beside_embeddings": _is_number,
+    "beside_fingerprint": _is_text,
+    "beside_generation": _is_number,
+    "beside_lacking": _is_number,
     CHECKSUM: _is_digest,
     "embeddings": _is_number,
     "files": _is_number,

@@ -47,12 +47,14 @@ def exit_code_of(report: "SyncReport") -> int:
 def left_without(problem: FilestoreError | None) -> int:
     """Say why texts were left without vectors; returns the exit code."""
     from filestore.embed import ModelMissing, UnknownEmbedder
+    from filestore.sidecar.beside import NotEmbedded
     from filestore.sidecar.model import ModelChanged
 
     if problem is None:
         return 0
     say(f"filestore: {problem.message}")
-    say("  texts without vectors are found by keyword; 'filestore sync' tries again")
+    by = "the store's own model" if isinstance(problem, NotEmbedded) else "keyword"
+    say(f"  texts without vectors are found by {by}; 'filestore sync' tries again")
     if problem.remedy:
         say(f"  try: {problem.remedy}")
     # A model that is not here is a finding like any other; one that fails is a failure.

@@ -1,11 +1,14 @@
-"""List models, change the store's model, download one, or export one to run without torch."""
+"""List models, change the store's, try a second one beside it, download one, or export one."""
 
 import argparse
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
+from filestore.cli._questions import read_questions
 from filestore.config import user_config
 from filestore.config.discovery import NoStoreError, configuration_folder
 from filestore.config.settings import ModelOptions
@@ -17,8 +20,13 @@ from filestore.embed.models import DEFAULT_MODEL, fetch_model, find_model, try_o
 from filestore.sidecar.model import PREFERRED, open_model
 
 if TYPE_CHECKING:
+    from filestore.search.compare_models import ModelComparison, QueryOverlap
+    from filestore.sidecar.model import StoreModel
     from filestore.sync.change_model import ModelChange
 
+_COMPARE = "ask the store's model and the one beside the same, and say where they differ"
+_SHOWN = 3
+"""So many results of each model are named for a query."""
 EXAMPLE = "filestore embedder export all-MiniLM-L6-v2 minilm-onnx"
 
 
@@ -39,7 +47,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     change.add_argument("embedder", metavar="E", help="as 'filestore init --embedder' takes it")
     change.add_argument("--endpoint", metavar="URL", help="the service of openai:MODEL")
+    change.add_argument(
+        "--beside",
+        action="store_true",
+        help="keep the store's model, and make the vectors of this one beside: see "
+        "'search --beside', 'embedder compare' and 'embedder switch'",
+    )
     change.add_argument("--yes", action="store_true", help="do not ask")
+    actions.add_parser(
+        "switch",
+        parents=[common],
+        help="make the model beside the store's own, and the other way round; embeds nothing",
+    )
+    drop = actions.add_parser(
+        "drop", parents=[common], help="delete the model beside, with its embeddings"
+    )
+    drop.add_argument("--yes", action="store_true", help="do not ask")
+    _configure_compare(actions.add_parser("compare", parents=[common], help=_COMPARE))
     use = actions.add_parser("use", parents=[common], help="set where a model is on this machine")
     use.add_argument("name", metavar="NAME", help="as the settings of a store spell it")
     use.add_argument("folder", metavar="FOLDER", help="with its weights and tokenizer")
@@ -53,6 +77,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     export.add_argument("model", metavar="MODEL", help="its name or its folder")
     export.add_argument("folder", metavar="FOLDER", help="new, or empty")
     export.add_argument("--int8", action="store_true", help="a quarter of the size, less exact")
+
+
+def _configure_compare(compare: argparse.ArgumentParser) -> None:
+    compare.add_argument(
+        "queries",
+        metavar="QUERIES",
+        nargs="?",
+        help="as 'filestore evaluate' takes them; without any, queries are taken from the store's "
+        "own questions and titles, and only the overlap is told",
+    )
+    compare.add_argument(
+        "-k", type=int, default=10, metavar="N", help="look at the first N results (default: 10)"
+    )
+    compare.add_argument(
+        "--mode", choices=("vector", "hybrid"), default="vector", help="default: vector"
+    )
+    compare.add_argument(
+        "--per-query", action="store_true", help="show each query, not only those that differ most"
+    )
 
 
 def run(options: Any) -> int:
@@ -69,14 +112,18 @@ def _list(options: Any) -> int:
             model = open_model(Choice(name=name, machine=here))
             problem = model.problem
             found[name] = f"{problem.message}; {problem.remedy}" if problem else ""
-    own = _own(options)
+    own, beside = _own(options)
     if options.json:
         items = [{"name": name, "usable": not why, "why": why} for name, why in found.items()]
         value = {"items": items, "models": dict(here.models)}
-        _output.write_json(make("embedder", value | ({"store": own} if own else {})))
+        stores = {"store": own, "beside": beside}
+        _output.write_json(
+            make("embedder", value | {key: one for key, one in stores.items() if one})
+        )
         return 0
-    if own:
-        _output.line(f"this store: {own['name']}: {own['why'] or 'can be used'}")
+    for whose, one in (("this store", own), ("beside it", beside)):
+        if one:
+            _output.line(f"{whose}: {one['name']}: {one['why'] or 'can be used'}")
     for name, why in found.items():
         _output.line(f"{name}: {why or 'can be used'}")
     _output.line("openai:MODEL: any OpenAI-compatible service, with --endpoint")
@@ -85,37 +132,113 @@ def _list(options: Any) -> int:
     return 0
 
 
-def _own(options: Any) -> dict[str, Any] | None:
-    """What the store that is meant uses; None where there is none."""
+def _own(options: Any) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """What the store that is meant uses, and what stands beside; None where there is none."""
     try:
         with _context.open_store(options) as store:
-            problem = store.model.problem
-            why = f"{problem.message}; {problem.remedy}" if problem else ""
-            return {"name": store.settings.embedder, "usable": not why, "why": why}
+            own = _usable(store.settings.embedder, store.model)
+            beside = store.settings.beside
+            if beside is None or store.beside is None:
+                return own, None
+            return own, _usable(beside.embedder, store.beside)
     except NoStoreError:
-        return None
+        return None, None
+
+
+def _usable(name: str, model: "StoreModel") -> dict[str, Any]:
+    problem = model.problem
+    why = f"{problem.message}; {problem.remedy}" if problem else ""
+    return {"name": name, "usable": not why, "why": why}
 
 
 def _set(options: Any) -> int:
     chosen = ModelOptions(endpoint=options.endpoint)
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
-        change = store.plan_model(options.embedder, chosen)
+        change = store.plan_model(options.embedder, chosen, beside=options.beside)
         if change.texts and not options.yes:
-            _ask(change)
+            _ask_price(change)
         report = store.change_model(change, on_progress=on_progress)
     if options.json:
         counts = {"embedded": report.embedded, "reused": report.reused}
-        _output.write_json(make("embedder set", {"embedder": change.choice.name} | counts))
+        name = {"embedder": change.choice.name} | ({"beside": True} if change.beside else {})
+        _output.write_json(make("embedder set", name | counts))
     else:
         texts = _output.embedded(report.embedded, report.reused)
-        _output.line(f"embedder {change.choice.name}: {texts}")
+        where = "beside " if change.beside else ""
+        _output.line(f"embedder {where}{change.choice.name}: {texts}")
     return _diagnostics.left_without(report.problem)
 
 
-def _ask(change: "ModelChange") -> None:
-    """Ask a person who can answer; anybody else has to say --yes."""
+def _switch(options: Any) -> int:
+    with _context.open_store(options) as store:
+        done = store.switch_model()
+    if options.json:
+        _output.write_json(done.to_dict())
+    else:
+        _output.line(f"embedder {done.embedder}, beside it {done.beside}")
+    return 0
+
+
+def _drop(options: Any) -> int:
+    with _context.open_store(options) as store:
+        planned = store.plan_drop()
+        number = _output.count(planned.embeddings, "embedding")
+        if not options.yes:
+            again = _output.count(planned.texts, "text")
+            _ask(f"{planned.embedder} and its {number} are deleted; to have it again costs {again}")
+        store.drop_model(planned)
+    if options.json:
+        _output.write_json(planned.to_dict())
+    else:
+        _output.line(f"dropped {planned.embedder} and its {number}")
+    return 0
+
+
+def _compare(options: Any) -> int:
+    questions = read_questions(options.queries) if options.queries else None
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        found = store.compare_models(
+            questions, k=options.k, mode=options.mode, on_progress=on_progress
+        )
+    if options.json:
+        each = [one.to_dict() for one in found.overlaps] if options.per_query else []
+        _output.write_json(found.to_dict() | ({"per_query": each} if each else {}))
+        return 0
+    for note in found.notes:
+        _diagnostics.say(note)
+    _compared(found, found.overlaps if options.per_query else found.worst)
+    return 0
+
+
+def _compared(found: "ModelComparison", shown: "Sequence[QueryOverlap]") -> None:
+    names = [f"{one.model} {one.name}" for one in found.models]
+    width = max(map(len, names)) + 2
+    if found.against_own is not None:
+        heads = "".join(f"{name}@{found.count}".rjust(12) for name in ("nDCG", "recall", "MRR"))
+        _output.line(f"{'':{width}}{heads}", style="1")
+        for name, model in zip(names, found.models, strict=True):
+            figures = asdict(model.scores).values() if model.scores else ()
+            _output.line(f"{name:{width}}" + "".join(f"{score:12.4f}" for score in figures))
+        low, high = found.against_own.low, found.against_own.high
+        _output.line(
+            f"beside against own, nDCG: {found.against_own.mean:+.4f},"
+            f" 95 % interval {low:+.4f} to {high:+.4f}"
+        )
+    number = _output.count(found.queries, "query", "queries")
+    _output.line(f"overlap@{found.count}: {found.overlap:.4f} over {number}, {found.mode}")
+    for one in shown:
+        _output.line(f"{one.overlap:.2f} {' '.join(one.query.split())}", style="1")
+        for name, paths in (("own", one.own), ("beside", one.beside)):
+            _output.line(f"  {name:7}{', '.join(map(shown_path, paths[:_SHOWN])) or 'nothing'}")
+
+
+def _ask_price(change: "ModelChange") -> None:
     texts = _output.count(change.texts, "text")
-    price = f"{change.choice.name} has to embed {texts} ({change.known:,} from cache)"
+    _ask(f"{change.choice.name} has to embed {texts} ({change.known:,} from cache)")
+
+
+def _ask(price: str) -> None:
+    """Ask a person who can answer; anybody else has to say --yes."""
     if not sys.stdin.isatty():
         raise RefusedError(price, remedy="add --yes")
     _diagnostics.say(price)
@@ -176,4 +299,13 @@ def _said(options: Any, value: dict[str, Any], words: str) -> int:
     return 0
 
 
-_ACTIONS = {"list": _list, "set": _set, "use": _use, "fetch": _fetch, "export": _export}
+_ACTIONS = {
+    "list": _list,
+    "set": _set,
+    "switch": _switch,
+    "drop": _drop,
+    "compare": _compare,
+    "use": _use,
+    "fetch": _fetch,
+    "export": _export,
+}

@@ -1,19 +1,16 @@
 """Score search on questions with known answers: grep, keyword, vector and hybrid."""
 
 import argparse
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
-from filestore.fs.disk import FileTooLargeError, read_given
+from filestore.cli._questions import read_questions
 from filestore.fulltext import SYNTAXES
 from filestore.search.evaluate import Compared
-from filestore.search.metrics import QueriesInvalid, parse_queries
 
 if TYPE_CHECKING:
     from filestore.search.evaluate import Evaluation
-    from filestore.search.metrics import Question
 
 EXAMPLE = "filestore evaluate questions.jsonl -k 10 --json"
 _QUERY_COLUMNS = 36
@@ -59,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> int:
     """Measure, and print the means."""
-    questions = _questions(options.queries)
+    questions = read_questions(options.queries)
     compared = Compared(rewrite=options.rewrite, rerank=options.rerank) if options.compare else None
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         found = store.evaluate(
@@ -75,22 +72,6 @@ def run(options: Any) -> int:
     else:
         _words(found, per_query=options.per_query)
     return 0
-
-
-def _questions(path: str) -> "list[Question]":
-    try:
-        if path == "-":
-            data = read_given(sys.stdin.buffer, "standard input")
-            return parse_queries(data, name="standard input")
-        with open(path, "rb") as file:
-            return parse_queries(read_given(file, path), name=path)
-    except FileTooLargeError:
-        raise
-    except OSError as error:
-        raise QueriesInvalid(
-            f"cannot read {path}: {error.strerror or error}",
-            remedy="name a file of JSON lines, or - for standard input",
-        ) from error
 
 
 def _words(found: "Evaluation", *, per_query: bool) -> None:

@@ -61,6 +61,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="signs that are operators: those that can mean nothing else (auto, the default), "
         'none (plain), or all (operators: also -1, NOT, "word", and in long queries)',
     )
+    _configure_ways(parser)
+    _configure_output(parser)
+
+
+def _configure_ways(parser: argparse.ArgumentParser) -> None:
+    """Say what is asked besides the plain way."""
+    parser.add_argument(
+        "--beside",
+        action="store_true",
+        help="search with the model that stands beside the store's own, see 'filestore embedder "
+        "set --beside'",
+    )
     parser.add_argument(
         "--rerank",
         metavar="R",
@@ -80,7 +92,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="also ask up to N queries that the store's generator makes of it, and say which",
     )
-    _configure_output(parser)
 
 
 def _configure_output(parser: argparse.ArgumentParser) -> None:
@@ -130,6 +141,7 @@ def run(options: Any) -> int:
             context=options.context,
             tree=options.tree,
             rewrite=options.rewrite,
+            model="beside" if options.beside else "own",
         )
     if options.json:
         _output.write_json(answer.to_dict())

@@ -75,8 +75,9 @@ def _words(root: str, reaches: "Reaches", options: Any) -> None:
 
 
 def _told(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
-    if reaches.service is not None:
-        line(f"the texts of {root} may be sent to {reaches.service}")
+    for service in dict.fromkeys((reaches.service, reaches.beside)):
+        if service is not None:
+            line(f"the texts of {root} may be sent to {service}")
     if reaches.generator is not None:
         line(f"questions and summaries of the texts of {root} may be made by {reaches.generator}")
     if reaches.backend is not None:

@@ -513,6 +513,21 @@ CODES: Final[dict[str, Code]] = {
         vector_in_doubt=True,
         shown_by="read",
     ),
+    "beside-behind": Code(
+        severity="W",
+        repair="embed the texts with the model beside",
+        about="vectors",
+        safe=True,
+        step="embed",
+        awaits_model=True,
+        shown_by="verify",
+    ),
+    "beside-unusable": Code(
+        severity="I",
+        repair="install the model, or 'filestore trust' its service; or 'filestore embedder drop'",
+        about="embeddings",
+        awaits_model=True,
+    ),
     "chunker-changed": Code(
         severity="W",
         repair="'filestore repair --only chunker-changed --write-files' re-chunks it",

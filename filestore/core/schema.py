@@ -54,7 +54,7 @@ SHAPES: Final[dict[str, str]] = {
     "Conflict": "path:below detail:text",
     "Problem": _PROBLEM,
     "Answer": "query:text root:text understood:Understood mode:text generation:number hits:[Hit]"
-    " notes:[text] rewrites?:[text] tokens?:number",
+    " notes:[text] rewrites?:[text] tokens?:number model:text",
     "Understood": "words:[text] phrases:[text] prefixes:[text] required:[text] excluded:[text]"
     " text:text",
     "Hit": "document:text title:text line:number|null end_line:number|null page:number|null"
@@ -84,7 +84,7 @@ SHAPES: Final[dict[str, str]] = {
     "Finding": f"accepted?:flag {_FINDING}",
     "PlainFinding": _FINDING,
     "Status": "clean:flag generation:number counts:{number} drift:{[text]} accepted:[Accepted]"
-    " embedder:StatusEmbedder index:Description|null",
+    " embedder:StatusEmbedder beside?:StatusEmbedder index:Description|null",
     "Accepted": "code:text path:text",
     "StatusEmbedder": "name:text fingerprint:text|null problem:text|null",
     "Description": "kind:text vectors:number lists:number|null probes:number|null"
@@ -134,9 +134,16 @@ SHAPES: Final[dict[str, str]] = {
     "open": "root:text document:text line:number|null page:number|null command:[text]",
     "rm": "removed:[Removed]",
     "Removed": "resource:text files=paths:[below] undo:text|null",
-    "embedder": "items:[Embedder] models:{text} store?:Embedder",
+    "embedder": "items:[Embedder] models:{text} store?:Embedder beside?:Embedder",
     "Embedder": "name:text usable:flag why:text",
-    "embedder set": "embedder:text" + _EMBEDDED,
+    "embedder set": "embedder:text beside?:flag" + _EMBEDDED,
+    "Switched": "embedder:text beside:text",
+    "Dropping": "embedder:text fingerprint:text embeddings:number texts:number",
+    "ModelComparison": "queries:number k=count:number mode:text asked:text models:[ModelScores]"
+    " difference:number|null interval_95:[number]|null overlap:number worst:[QueryOverlap]"
+    " per_query?:[QueryOverlap] notes:[text]",
+    "ModelScores": "model:text name:text scores:Scores|null",
+    "QueryOverlap": "query:text overlap:number own:[text] beside:[text]",
     "embedder use": "name:text folder:text",
     "embedder fetch": "name:text folder:text",
     "embedder export": "folder:text int8:flag",

@@ -322,6 +322,17 @@ class EmbeddingCache:
         with _explained(self._path), _transaction(self._connection):
             self._connection.executemany(statement, [(model.identifier, key) for key in keys])
 
+    def forget(self, fingerprint: str) -> None:
+        """Take out every embedding of a model; the room is used by those that come."""
+        model = self._model(fingerprint)
+        if model is None:
+            return
+        with _explained(self._path), _transaction(self._connection):
+            self._connection.execute("DELETE FROM vectors WHERE model = ?", (model.identifier,))
+            self._connection.execute("DELETE FROM models WHERE id = ?", (model.identifier,))
+        del self._models[fingerprint]
+        self._damaged = {one for one in self._damaged if one[0] != fingerprint}
+
     def salvage(self, damaged_path: str, *, fingerprints: Iterable[str] = ()) -> int:
         """Keep every sound row of a damaged file; the file itself is not changed.
 

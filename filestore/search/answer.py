@@ -15,6 +15,9 @@ from filestore.search.freshness import Freshness, Look
 
 Mode = Literal["hybrid", "vector", "keyword"]
 MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
+Which = Literal["own", "beside"]
+MODELS: Final[tuple[Which, ...]] = ("own", "beside")
+"""Whose vectors are searched: of the store's own model, or of the one beside it."""
 Why = dict[str, dict[str, float]]
 """Retriever to its rank, its score, and what these count for in this search."""
 
@@ -97,6 +100,8 @@ class Answer(JsonObject):
     """What a service counted to make them, in and out."""
     root: str = ""
     """The store's, absolute and without links: the paths of hits are relative to it."""
+    model: Which = "own"
+    """Whose vectors were asked for."""
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

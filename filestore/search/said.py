@@ -1,9 +1,15 @@
 """What is said of an answer: words left out, words nobody has, files no search can reach."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from filestore.catalog import Catalog, queries
 from filestore.fulltext import Respelling, Understood
+from filestore.sidecar import vector_file
+
+if TYPE_CHECKING:
+    from filestore.embed.base import Embedder
+    from filestore.index.base import VectorIndex
 
 
 def left_out(understood: Understood) -> list[str]:
@@ -34,3 +40,16 @@ def unresolved(catalog: Catalog) -> list[str]:
         return []
     files = "1 file is" if number == 1 else f"{number:,} files are"
     return [f"{files} not searched while a merge conflict is open: 'filestore status' names them"]
+
+
+def not_embedded(
+    catalog: Catalog, index: "VectorIndex | None", embedder: "Embedder | None"
+) -> list[str]:
+    """How many texts have no vector of a model that the catalog does not count on."""
+    if index is None or embedder is None or vector_file.is_counted_on(catalog, embedder):
+        return []
+    lacking = catalog.count("vectors") - len(index)
+    if not lacking:
+        return []
+    texts = "1 text has" if lacking == 1 else f"{lacking:,} texts have"
+    return [f"{texts} no vector of {embedder.name} yet: run 'filestore sync'"]

@@ -200,6 +200,8 @@ class Searcher:
         hits, mode = self._hits(meant, count, mode, allowed, notes, collapses=collapses)
         on_spelling = said.on_spelling(found, found_nothing=not hits)
         notes += [*on_spelling, *self._unresolved]
+        if mode != "keyword" and self._vectors is not None:
+            notes += said.not_embedded(self._catalog, self._vectors.index, self._embedder)
         if self._is_lexical and mode == "vector":
             notes.append("the builtin embedder compares words, not meaning")
         return Answer(

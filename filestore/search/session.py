@@ -1,6 +1,7 @@
 """Searching one open store: the parts of its newest generation, opened as they are first needed."""
 
 from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from filestore.fulltext import Syntax, parse_query
 from filestore.search import evaluate, grouping, outdated
 from filestore.search import rerank as reranking
 from filestore.search import rewrite as rewriting
-from filestore.search.answer import Answer, Mode
+from filestore.search.answer import Answer, Mode, Which
 from filestore.search.evaluate import Compared, Evaluation
 from filestore.search.filters import Filters
 from filestore.search.metrics import Question
@@ -19,10 +20,12 @@ from filestore.search.place import Locator
 from filestore.search.present import present
 from filestore.search.rewrite import Rewrites
 from filestore.search.search import Extra, Searcher
+from filestore.sidecar.beside import NothingBeside
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
     from filestore.generate import Generator
+    from filestore.search.compare_models import ModelComparison
 
 
 class SearchSession:
@@ -30,14 +33,14 @@ class SearchSession:
 
     def __init__(self, parts: Callable[[], Parts]) -> None:
         self._parts = parts
-        self._searcher: Searcher | None = None
+        self._searchers: dict[Which, Searcher] = {}
         self._rewritten: tuple[Hashable, Rewrites] | None = None
 
     def close(self) -> None:
         """Let go of every file."""
-        if self._searcher is not None:
-            self._searcher.close()
-            self._searcher = None
+        for searcher in self._searchers.values():
+            searcher.close()
+        self._searchers = {}
 
     def answer(
         self,
@@ -52,6 +55,7 @@ class SearchSession:
         context: int,
         tree: bool,
         rewrite: int,
+        model: Which = "own",
     ) -> Answer:
         """See `Store.search`."""
         if group not in (None, "document"):
@@ -73,11 +77,12 @@ class SearchSession:
                 rerank=rerank,
                 tree=tree,
                 rewrite=rewrite,
+                model=model,
             )
 
         with catalog.snapshot():
             found = ask(k) if group is None else grouping.by_document(ask, k, again=rerank is None)
-            searcher = self._fresh_searcher(parts, catalog)
+            searcher = self._fresh_searcher(parts, catalog, model)
             asked = parse_query(query, syntax)
             return present(
                 found,
@@ -101,10 +106,11 @@ class SearchSession:
         tree: bool = False,
         rewrite: int = 0,
         without: Collection[Extra] = (),
+        model: Which = "own",
     ) -> Answer:
         """The hits of `answer`, without what is only shown of them.
 
-        `without` is what is left out, as if there were none.
+        `without` is what is left out, as if there were none; `model` whose vectors are asked.
         """
         parts = self._parts()
         catalog = parts.catalog()
@@ -113,7 +119,7 @@ class SearchSession:
         depth = reranking.depth_for(k) if reranker else k
         with catalog.snapshot():
             ask = partial(
-                self._fresh_searcher(parts, catalog).search,
+                self._fresh_searcher(parts, catalog, model).search,
                 query,
                 mode=mode,
                 wanted=filters or Filters(),
@@ -121,7 +127,7 @@ class SearchSession:
                 tree=tree,
                 without=without,
             )
-            key = (query, rewrite, mode, filters, syntax, tree, catalog.generation)
+            key = (query, rewrite, mode, filters, syntax, tree, model, catalog.generation)
             rewrites = partial(self._rewrites, key, rewrite, parts.model.generator)
             answer = (
                 rewriting.rewritten(ask, rewrites, count=depth) if rewrite else ask(count=depth)
@@ -129,7 +135,8 @@ class SearchSession:
         if reranker:
             answer = reranking.rerank(answer, reranker, count=k)
         with catalog.snapshot():
-            stale = self._fresh_searcher(parts, catalog).stale
+            stale = self._fresh_searcher(parts, catalog, model).stale
+            answer = replace(answer, model=model)
             return outdated.mark(answer, parts.places.tree, catalog, parts.reachable(), stale)
 
     def _rewrites(
@@ -166,17 +173,49 @@ class SearchSession:
                 on_progress=on_progress,
             )
 
-    def _fresh_searcher(self, parts: Parts, catalog: Catalog) -> Searcher:
-        if self._searcher is not None and self._searcher.generation != catalog.generation:
+    def compare_models(
+        self,
+        questions: Sequence[Question] | None,
+        *,
+        k: int,
+        mode: Mode,
+        on_progress: OnProgress,
+    ) -> "ModelComparison":
+        """See `Store.compare_models`."""
+        from filestore.search import compare_models
+
+        parts = self._parts()
+        beside = parts.settings.beside
+        if beside is None:
+            raise NothingBeside
+        catalog = parts.catalog()
+        with catalog.snapshot():
+            return compare_models.compare(
+                self,
+                parts.places,
+                catalog,
+                questions,
+                names=(parts.settings.embedder, beside.embedder),
+                count=k,
+                mode=mode,
+                on_progress=on_progress,
+            )
+
+    def _fresh_searcher(self, parts: Parts, catalog: Catalog, model: Which) -> Searcher:
+        """What searches with one of the two models; one query never meets vectors of the other."""
+        if any(one.generation != catalog.generation for one in self._searchers.values()):
             self.close()
-        if self._searcher is None:
-            self._searcher = Searcher(
+        if model not in self._searchers:
+            is_own = model == "own"
+            if not is_own and parts.beside is None:
+                raise NothingBeside
+            self._searchers[model] = Searcher(
                 places=parts.places,
                 layout=parts.layout,
                 catalog=catalog,
                 embeddings=parts.embeddings(),
-                embedder=parts.same_model(catalog),
-                no_model=parts.why_no_model(),
-                rows=parts.rows,
+                embedder=(parts.searched_model if is_own else parts.searched_beside)(catalog),
+                no_model=parts.why_no_model() if is_own else parts.why_no_beside(),
+                rows=parts.rows if is_own else None,
             )
-        return self._searcher
+        return self._searchers[model]

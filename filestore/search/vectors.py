@@ -56,15 +56,16 @@ class Vectors:
         self._embeddings = embeddings
         self._embedder = embedder
         self._rows = rows
-        self._index: VectorIndex | None = None
+        self.index: VectorIndex | None = None
+        """What is asked; None before it is opened."""
         self._conditions: Where = ()
         self._asked: dict[str, NDArray[float32]] = {}
 
     def close(self) -> None:
         """Let go of the index; it is opened again when it is asked."""
-        if self._index is not None:
-            self._index.close()
-            self._index = None
+        if self.index is not None:
+            self.index.close()
+            self.index = None
 
     def forget(self, kept: Container[str]) -> None:
         """Forget the vectors of queries that are not asked again."""
@@ -117,11 +118,12 @@ class Vectors:
         return lambda count: index.search(vector, count, allowed=vectors, where=where)
 
     def _opened(self) -> "VectorIndex":
-        if self._index is None:
+        if self.index is None:
             made_from = (self._catalog, self._embeddings, self._embedder)
-            self._index = (
+            is_counted_on = vector_file.is_counted_on(self._catalog, self._embedder)
+            self.index = (
                 vector_file.load_to_search(self._places, *made_from)
-                if self._rows is None
+                if self._rows is None or not is_counted_on
                 else self._rows.load(*made_from)
             )
-        return self._index
+        return self.index

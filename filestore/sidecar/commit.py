@@ -35,8 +35,8 @@ from filestore.core.paths import ChunkPath, folder_of, is_made, made_of
 from filestore.core.progress import OnShare, ignore_share
 from filestore.embed.cache import EmbeddingCache
 from filestore.fs.scan import pack_folder, stat_entry
-from filestore.index.backend import BackendError
 from filestore.sidecar import vector_file
+from filestore.sidecar.beside_feed import BesideFeed
 from filestore.sidecar.embedding_feed import EmbeddingFeed
 from filestore.sidecar.file_rows import (
     StatEntries,
@@ -66,7 +66,7 @@ class CommitReport:
 
     generation: int
     embedded: int
-    """Texts sent to the model."""
+    """Texts sent to the model, and to the one beside."""
     reused: int
     """Texts of new or changed files that were embedded before."""
     problem: FilestoreError | None
@@ -91,10 +91,12 @@ class Commit:
         no_embedder: FilestoreError | None = None,
         metric: str = "cosine",
         rows: VectorRows | None = None,
+        beside: BesideFeed | None = None,
     ) -> None:
         self._places = places
         self._rows = rows
         self._compares_rows = False
+        self._beside = beside
         self._metric = metric
         self._layout = layout
         self._catalog = catalog
@@ -112,15 +114,37 @@ class Commit:
         self._records_changed = False
         self._index_wanted = False
         self._all_cut_again = False
+        self.has_taken_over = False
+        """Whether the catalog counted on another model before."""
 
     def __enter__(self) -> Self:
         self._catalog.begin()
         self._fulltext_feed = FulltextFeed(self._places, self._catalog)
         self._previous = self._catalog.index_file()
+        self._take_over()
         return self
+
+    def _take_over(self) -> None:
+        """Have the catalog count on the model of this commit, where that was another one.
+
+        After a switch that was not completed, or that git made, its vectors are among the
+        embeddings. What of them is not is told to be lacking.
+        """
+        before = self._catalog.meta("fingerprint")
+        if self._embedder is None or before in (None, self._embedder.fingerprint):
+            return
+        keys = self._catalog.vector_keys(embedded=None)
+        had = self._embeddings.has(self._embedder.fingerprint, [key for _, key in keys])
+        self._catalog.set_embedded((vector for vector, _ in keys), embedded=False)
+        self._catalog.set_embedded(vector for vector, key in keys if key in had)
+        self._catalog.set_meta("fingerprint", self._embedder.fingerprint)
+        self.has_taken_over = True
+        self.want_index()
 
     def __exit__(self, *_: object) -> None:
         self._embedding_feed.close()
+        if self._beside is not None:
+            self._beside.close()
         self._fulltext_feed.abandon()
         self._catalog.rollback()
 
@@ -227,6 +251,8 @@ class Commit:
                 self._put_record(look)
         texts = {key: text for look, _ in indexed for key, text in texts_of(look)}
         self._embedding_feed.take(texts, on_share=on_share)
+        if self._beside is not None:
+            self._beside.take(texts, on_share)
         if indexed:
             self._fulltext_feed.add(
                 one
@@ -285,6 +311,12 @@ class Commit:
         wanted = {key for _, key in self._catalog.vector_keys(embedded=False)}
         wanted_texts = {key: text for key, text in texts.items() if key in wanted}
         self._embedding_feed.take(wanted_texts, sound=True, on_share=on_share)
+        self.embed_beside(on_share)
+
+    def embed_beside(self, on_share: OnShare = ignore_share) -> None:
+        """Embed the texts that have no vector of the model beside, where there is one."""
+        if self._beside is not None:
+            self._beside.embed_missing(on_share)
 
     def note_all_cut_again(self) -> None:
         """Remember that every document is cut as it is cut today."""
@@ -419,8 +451,9 @@ class Commit:
 
     @property
     def problem(self) -> FilestoreError | None:
-        """Why embedding was given up in this commit."""
-        return self._embedding_feed.problem
+        """Why embedding was given up in this commit, by the store's own model or the one beside."""
+        beside = self._beside.problem if self._beside else None
+        return self._embedding_feed.problem or beside
 
     def want_index(self, *, whole: bool = True) -> None:
         """Write the FAISS file on `finish`, due or not; or compare what a backend holds.
@@ -469,6 +502,8 @@ class Commit:
         if self._embedder is not None:
             count = self._embeddings.count(self._embedder.fingerprint)
             self._catalog.set_meta(_EMBEDDINGS, count)
+        if self._beside is not None:
+            self._beside.finish()
         self._fulltext_feed.catch_up()
         self._catalog.forget_dead(self._fulltext_feed.seen_generation)
         generation = self._catalog.commit()
@@ -478,24 +513,18 @@ class Commit:
         unsent = self._send()
         return CommitReport(
             generation=generation,
-            embedded=self._embedding_feed.embedded,
+            embedded=self._embedding_feed.embedded + (self._beside.embedded if self._beside else 0),
             reused=self._embedding_feed.reused,
-            problem=self._embedding_feed.problem,
+            problem=self.problem,
             unsent=unsent,
         )
 
     def _send(self) -> FilestoreError | None:
         """Send a backend what it lacks; why that did not work, and waits for the next writer."""
-        rows, embedder = self._rows, self._embedder
-        if rows is None or embedder is None:
+        if self._rows is None or self._embedder is None:
             return None
-        if not self._compares_rows and not rows.is_behind(self._catalog):
-            return None
-        try:
-            rows.send(self._catalog, self._embeddings, embedder, whole=self._compares_rows)
-        except BackendError as error:
-            return error
-        return None
+        sent = (self._catalog, self._embeddings, self._embedder)
+        return self._rows.catch_up(*sent, whole=self._compares_rows)
 
     def await_rest(self, *, is_awaited: bool) -> None:
         """Remember whether files of a mass that went are still to come back or to be let go."""

@@ -4,10 +4,10 @@ Embeddings are kept as they are made, batch by batch, so that an interrupted com
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from filestore.catalog import CatalogWriter, in_batches
+from filestore.catalog import SOME_TIME, CatalogWriter, in_batches
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import vector_id
 from filestore.core.progress import OnShare, ignore_share
@@ -33,7 +33,7 @@ class EmbeddingFeed:
     def __init__(
         self,
         *,
-        catalog: CatalogWriter,
+        catalog: CatalogWriter | None,
         embeddings: EmbeddingCache,
         embedder: "Embedder | None",
         embed: bool,
@@ -43,7 +43,7 @@ class EmbeddingFeed:
         """Take nothing yet.
 
         Args:
-            catalog: Says which vectors have their embedding.
+            catalog: Says which vectors have their embedding; None where it does not count on them.
             embeddings: Keeps them.
             embedder: Makes them; None where there is none, or it is not the one of the store.
             embed: Whether what is lacking is embedded.
@@ -88,7 +88,7 @@ class EmbeddingFeed:
             self._sound(texts) if sound else self._embeddings.has(self._embedder.fingerprint, texts)
         )
         self.reused += len(had)
-        self._catalog.set_embedded(vector_id(key) for key in had)
+        self._note(had)
         had |= self._sent.keys()
         lacking = {key: text for key, text in texts.items() if key not in had}
         if self.embeds and lacking:
@@ -147,8 +147,12 @@ class EmbeddingFeed:
         self, embedder: "Embedder", keys: Sequence[bytes], vectors: "NDArray[float32]"
     ) -> None:
         self._embeddings.put(embedder.fingerprint, keys, vectors)
-        self._catalog.set_embedded((vector_id(key) for key in keys), at_s=int(time.time()))
+        self._note(keys, at_s=int(time.time()))
         self.embedded += len(keys)
+
+    def _note(self, keys: Iterable[bytes], at_s: int = SOME_TIME) -> None:
+        if self._catalog is not None:
+            self._catalog.set_embedded((vector_id(key) for key in keys), at_s=at_s)
 
     def close(self) -> None:
         """End the second process, if there is one."""

@@ -1,15 +1,18 @@
-"""Rows of the catalog, made of what was read. Writes nothing."""
+"""Rows of the catalog, made of what was read, and the texts behind them. Writes nothing."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from filestore.catalog import Catalog, FileRow, encode_place
+from filestore.catalog import Catalog, FileRow, encode_place, in_batches
 from filestore.chunks import chunk_file, kept
 from filestore.chunks.layout import Layout
 from filestore.chunks.metadata import metadata_pairs, pairs_of
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.resource_record import Record
-from filestore.core.paths import ChunkPath, folder_of
+from filestore.core.paths import TOP, ChunkPath, folder_of
 from filestore.fs.scan import unpack_stat
+
+_BATCH: Final = 64
 
 
 def row_of(look: Observation, identifier: int, *, layout: Layout, generation: int) -> FileRow:
@@ -73,6 +76,26 @@ def has_same_text(row: FileRow, look: Observation) -> bool:
     return row.state == look.state and (look.state != INDEXED or row.text_key == look.text_key)
 
 
+def texts_of_vectors(catalog: Catalog, ids: Sequence[int]) -> Iterator[tuple[list[int], list[str]]]:
+    """Vector ids with their texts, as the catalog last saw them, in batches."""
+    for batch in in_batches(ids, _BATCH):
+        owners = catalog.files_of_vectors(batch)
+        pairs = [(one, *owners[one][0]) for one in batch if owners.get(one)]
+        texts: dict[int, str] = {}
+        for identifier, file, part in pairs:
+            look = _seen(catalog.content(file) or b"")
+            if part < len(look.texts) and look.vector_ids()[part] == identifier:
+                texts[identifier] = look.texts[part]
+        if texts:
+            yield list(texts), list(texts.values())
+
+
+def _seen(data: bytes, path: ChunkPath = TOP) -> Observation:
+    look = Observation(path=path, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
+    kept.interpret(look)
+    return look
+
+
 def texts_of(look: Observation) -> Iterator[tuple[bytes, str]]:
     """Key and text of everything that is embedded of a file."""
     return zip(look.keys, look.texts, strict=True)
@@ -83,9 +106,7 @@ def kept_texts(catalog: Catalog, paths: Iterable[ChunkPath]) -> Iterator[tuple[b
     for row in catalog.files(list(paths)).values():
         data = catalog.content(row.id)
         if data is not None:
-            look = Observation(path=row.path, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
-            kept.interpret(look)
-            yield from texts_of(look)
+            yield from texts_of(_seen(data, row.path))
 
 
 def metadata_of(look: Observation, identifier: int) -> Iterator[tuple[str, str, int]]:

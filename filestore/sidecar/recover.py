@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from filestore.catalog import (
@@ -63,7 +63,7 @@ def _leave_to_itself(path: str) -> None:
 
 
 def open_parts(
-    places: Places, embedder: Embedder | None
+    places: Places, embedder: Embedder | None, beside: Embedder | None = None
 ) -> tuple[CatalogWriter, EmbeddingCache, tuple[Finding, ...]]:
     """Open catalog and embeddings, making them where they are missing. The lock is held.
 
@@ -73,7 +73,7 @@ def open_parts(
     repaired: list[Finding] = []
     with disk.disk_errors(places.sidecar):
         _clear_way(places)
-        embeddings = _open_embeddings(places, embedder, repaired)
+        embeddings = _open_embeddings(places, (embedder, beside), repaired)
         catalog = _open_catalog(places, repaired)
         _collect_leftovers(places)
         repaired += leftovers.collect(places)
@@ -170,23 +170,23 @@ def _has_truth(places: Places) -> bool:
 
 
 def _open_embeddings(
-    places: Places, embedder: Embedder | None, repaired: list[Finding]
+    places: Places, embedders: Sequence[Embedder | None], repaired: list[Finding]
 ) -> EmbeddingCache:
     try:
         return EmbeddingCache.open(places.embeddings)
     except EmbeddingsDamaged as error:
-        embeddings, finding = _salvage(places, embedder, error.message)
+        embeddings, finding = _salvage(places, embedders, error.message)
         repaired.append(finding)
         return embeddings
 
 
 def _salvage(
-    places: Places, embedder: Embedder | None, reason: str
+    places: Places, embedders: Sequence[Embedder | None], reason: str
 ) -> tuple[EmbeddingCache, Finding]:
     """Put damaged embeddings aside and keep every row whose checksum holds."""
     put_aside = quarantine(places, places.embeddings)
     embeddings = EmbeddingCache.open(places.embeddings)
-    known = [embedder.fingerprint] if embedder is not None else []
+    known = [embedder.fingerprint for embedder in embedders if embedder is not None]
     kept = embeddings.salvage(put_aside, fingerprints=known)
     detail = f"{reason}; {kept} rows kept"
     path = places.part(EMBEDDINGS)
@@ -198,6 +198,7 @@ def discard_damaged(
     embedder: Embedder | None,
     found: Iterable[Finding],
     unsound: Iterable[bytes] = (),
+    beside: Embedder | None = None,
 ) -> list[Finding]:
     """Put aside the parts that findings of a verification condemn. The lock is held.
 
@@ -206,6 +207,7 @@ def discard_damaged(
         embedder: Its model; without one no vector is given up, since none could be made again.
         found: What was found.
         unsound: Embedding keys whose vector is stored whole, and wrong.
+        beside: The model beside, where it can be used here.
 
     Returns:
         The findings that the next opening and sync then repair for good.
@@ -216,11 +218,13 @@ def discard_damaged(
         quarantine(places, places.catalog)
     if "embeddings" in discarded and os.path.lexists(places.embeddings):
         reason = next(one.detail for one in repaired if one.meaning.discards == "embeddings")
-        embeddings, _ = _salvage(places, embedder, reason)
+        embeddings, _ = _salvage(places, (embedder, beside), reason)
         embeddings.close()
     is_invalid = any(finding.code == "vector-invalid" for finding in repaired)
     if embedder is not None and (unsound or is_invalid):
         _discard(places, embedder, unsound)
+    if beside is not None and is_invalid:
+        _discard(places, beside, ())
     if "index" in discarded:
         for name in os.listdir(places.sidecar):
             if name.startswith(vector_file.PREFIX):

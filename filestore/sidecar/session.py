@@ -22,6 +22,8 @@ from filestore.fs import disk
 from filestore.fs.lock import DEFAULT_WAIT_S, writer_lock
 from filestore.git.repository import deleted_paths, operation, unmerged
 from filestore.sidecar import git_losses
+from filestore.sidecar.beside import NotEmbedded
+from filestore.sidecar.beside import known as known_beside
 from filestore.sidecar.refusals import check_sidecar
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.fs.scan import TreeRules
+    from filestore.sidecar.beside_feed import BesideFeed
     from filestore.sidecar.chunker import Chunker
     from filestore.sidecar.commit import Commit
     from filestore.sidecar.model import StoreModel
@@ -129,6 +132,46 @@ class Parts:
         self.settings = replace(self.settings, backend=backend)
         self.__dict__.pop("rows", None)
 
+    @cached_property
+    def beside(self) -> "StoreModel | None":
+        """The model beside, opened as far as it can be here; None where none is tried."""
+        from filestore.sidecar.model import StoreModel
+
+        chosen = self.settings.beside
+        if chosen is None:
+            return None
+        its_own = replace(self.settings, embedder=chosen.embedder, model=chosen.model, beside=None)
+        return StoreModel(
+            self.places.root, its_own, self.configuration, recorded=self._fingerprints
+        )
+
+    def switched(self) -> "Parts":
+        """The same store as it is once its two models have changed places, opened apart."""
+        other = self.opened_again()
+        other.settings = settings.switched(other.settings)
+        return other
+
+    def opened_again(self) -> "Parts":
+        """The same store by the settings that it has now, opened apart."""
+        return Parts(self.places.root, configuration=self.configuration, processes=self._processes)
+
+    def _read_models_again(self) -> None:
+        """Take the models that the settings name now: another process may have switched them.
+
+        By those of before, this one would have the catalog count on the other model again.
+        """
+        try:
+            data = settings.read(self.places.settings)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        now = settings.parse(data, name=self.places.settings)
+        named = (now.embedder, now.model, now.beside)
+        if named != (self.settings.embedder, self.settings.model, self.settings.beside):
+            embedder, model, other = named
+            self.settings = replace(self.settings, embedder=embedder, model=model, beside=other)
+            for opened in ("model", "beside"):
+                vars(self).pop(opened, None)
+
     def _fingerprints(self) -> list[str]:
         """What the store's vectors were made by: by the catalog, then by the embeddings."""
         from filestore.embed.cache import EmbeddingCache
@@ -164,10 +207,45 @@ class Parts:
             raise self.model.why_not
         return embedder
 
+    def searched_model(self, catalog: Catalog) -> "Embedder | None":
+        """The embedder of the settings, if its vectors are here: counted on, or kept beside.
+
+        They are kept beside where a switch was not completed, or git made it: the catalog then
+        counts on the other of the two.
+        """
+        return self.same_model(catalog) or self._kept_here(catalog, self.model.embedder)
+
+    def searched_beside(self, catalog: Catalog) -> "Embedder | None":
+        """The model beside, if its vectors are here."""
+        return self._kept_here(catalog, self.beside.embedder if self.beside else None)
+
+    def _kept_here(self, catalog: Catalog, embedder: "Embedder | None") -> "Embedder | None":
+        kept = known_beside(catalog)
+        mine = {catalog.meta("fingerprint"), kept.fingerprint if kept else None}
+        return embedder if embedder is not None and embedder.fingerprint in mine else None
+
     def why_no_model(self) -> str:
         """Why there is no embedder for the catalog's vectors, with what to do."""
-        problem = self.model.why_not
-        return f"{problem.message} (try: {problem.remedy})"
+        return _with_remedy(self.model.why_not)
+
+    def _beside_problem(self) -> str:
+        """Why the model beside cannot be used; "" where it can, or is asked by the next sync."""
+        if self.beside is None or self.beside.is_unasked:
+            return ""
+        other, own = self.beside.embedder, self.model.embedder
+        if other is None:
+            return _with_remedy(self.beside.why_not)
+        if own is not None and own.fingerprint == other.fingerprint:
+            return f"{other.name} gives the same vectors as the store's own model"
+        return ""
+
+    def why_no_beside(self) -> str:
+        """Why nothing can be searched with the model beside, with what to do."""
+        if self.beside is None or self.settings.beside is None:
+            return "no model stands beside"
+        name = self.settings.beside.embedder
+        not_yet = NotEmbedded(f"no text was embedded with {name} yet", remedy="filestore sync")
+        return f"the model beside: {_with_remedy(self.beside.problem or not_yet)}"
 
     def catalog(self) -> Catalog:
         """The catalog, to be read.
@@ -211,6 +289,8 @@ class Parts:
             embeddings=embeddings,
             embedder=self.model.embedder,
             no_model="" if self.model.is_unasked or not problem else self.why_no_model(),
+            beside=self.beside.embedder if self.beside else None,
+            no_beside=self._beside_problem(),
             deleted=partial(deleted_paths, root, self.places.tree),
             lost=partial(git_losses.lost, self.places, self.layout),
             processes=self._processes,
@@ -299,6 +379,7 @@ class Parts:
                 on_wait=self.on_wait,
             ) as require_alone,
         ):
+            self._read_models_again()
             yield require_alone
 
     @contextlib.contextmanager
@@ -315,9 +396,9 @@ class Parts:
         if found or unsound:
             # What is set aside must not stay open.
             self.close()
-        embedder = self.model.embedder
-        discarded = recover.discard_damaged(self.places, embedder, found, unsound)
-        catalog, embeddings, repaired = recover.open_parts(self.places, embedder)
+        embedder, other = self.model.embedder, self.beside.embedder if self.beside else None
+        discarded = recover.discard_damaged(self.places, embedder, found, unsound, other)
+        catalog, embeddings, repaired = recover.open_parts(self.places, embedder, other)
         catalog.require_alone = require_alone
         try:
             with catalog_errors(catalog):
@@ -336,6 +417,7 @@ class Parts:
         *,
         embed: bool,
         embedder: "Embedder | None" = None,
+        beside: "Embedder | None" = None,
     ) -> "Commit":
         """A commit to what `writing` gave.
 
@@ -344,22 +426,64 @@ class Parts:
             embeddings: Of `writing`.
             embed: Whether texts without embedding are embedded now.
             embedder: Another one than the store's, which takes its place.
+            beside: Another one than the settings name, which is to stand beside it.
         """
         from filestore.sidecar.commit import Commit
 
+        main = embedder or self.searched_model(catalog)
         return Commit(
             places=self.places,
             layout=self.layout,
             catalog=catalog,
             embeddings=embeddings,
-            embedder=embedder or self.same_model(catalog),
+            embedder=main,
             embed=embed,
             processes=self._processes,
             no_embedder=self.model.why_not,
             metric=self.settings.metric,
             rows=self.rows,
+            beside=self._beside_feed(catalog, embeddings, embed, main, beside),
+        )
+
+    def _beside_feed(
+        self,
+        catalog: "CatalogWriter",
+        embeddings: "EmbeddingCache",
+        embed: bool,
+        main: "Embedder | None",
+        other: "Embedder | None",
+    ) -> "BesideFeed | None":
+        """What keeps the vectors of the model beside complete; None where there is nothing to."""
+        from filestore.sidecar.beside_feed import BesideFeed
+
+        if self.beside is not None and other is None:
+            if embed:
+                self.beside.ask()
+            other = self.beside.embedder
+        fingerprint: str | None
+        before, kept = catalog.meta("fingerprint"), known_beside(catalog)
+        if other is not None:
+            fingerprint = other.fingerprint
+        elif main is not None and before not in (None, main.fingerprint):
+            # The one that the catalog counted on until now, so that the change can be taken back.
+            fingerprint = before
+        else:
+            fingerprint = kept.fingerprint if kept and self.beside else None
+        if fingerprint is None or (main is not None and main.fingerprint == fingerprint):
+            return None
+        return BesideFeed(
+            catalog=catalog,
+            embeddings=embeddings,
+            fingerprint=fingerprint,
+            embedder=other,
+            embed=embed,
+            name=other.name if other else "",
         )
 
     def clock(self) -> disk.FileSystemClock:
         """The clock of the file system that the store lies on."""
         return disk.FileSystemClock(self.places.clock)
+
+
+def _with_remedy(problem: FilestoreError) -> str:
+    return f"{problem.message} (try: {problem.remedy})"

@@ -45,6 +45,10 @@ class StoreSnapshot:
     processes: int = 1
     no_model: str = ""
     """Why there is no embedder; "" also where a service was never asked for its vectors."""
+    beside: "Embedder | None" = None
+    """The model beside, where one is tried and can be used here."""
+    no_beside: str = ""
+    """Why it is of no use; as `no_model`."""
     settings: Settings = field(default_factory=Settings)
     rows: "VectorRows | None" = None
     """The backend that has its vectors; None where the sidecar has them."""

@@ -174,6 +174,23 @@ class VectorRows:
         behind = self.is_behind(catalog)
         return [Finding(code="index-behind", path=PART, detail=behind)] if behind else []
 
+    def catch_up(
+        self,
+        catalog: "CatalogWriter",
+        embeddings: "EmbeddingCache",
+        space: Space,
+        *,
+        whole: bool,
+    ) -> BackendError | None:
+        """Send what is lacking, if anything; why that did not work, which is no reason to fail."""
+        if not whole and not self.is_behind(catalog):
+            return None
+        try:
+            self.send(catalog, embeddings, space, whole=whole)
+        except BackendError as error:
+            return error
+        return None
+
     def send(
         self,
         catalog: "CatalogWriter",

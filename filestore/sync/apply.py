@@ -25,7 +25,7 @@ from filestore.sidecar import originals, vector_rows
 from filestore.sidecar.commit import BATCH, Commit
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sync.plan import PartRepairs, SyncPlan, detected, plan, plan_parts
-from filestore.verify import drift, environment, recorded_state, source_check, verify
+from filestore.verify import beside, drift, environment, recorded_state, source_check, verify
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +93,7 @@ def apply(
     """
     work = _Applying(snapshot, commit, clock, on_progress)
     work.remaining += [*steps.left, *steps.parts.left]
+    work.written = commit.has_taken_over
     for finding in steps.leftovers:
         work.collect(finding)
     work.repair_parts(steps.parts)
@@ -116,6 +117,7 @@ def apply(
         work.applied = [one for one in work.applied if one.meaning.step != "rebuild-index"]
         reason = f"{done.unsent.message} (try: {done.unsent.remedy})"
         work.remaining.append(Finding(code="index-behind", path=vector_rows.PART, detail=reason))
+        work.remaining += beside.findings(snapshot)
     if steps.is_whole:
         # What no sync can repair, so that it ends as `status` does.
         work.remaining += environment.attributes(snapshot.places)

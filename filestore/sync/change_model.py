@@ -46,6 +46,8 @@ class ModelChange:
     texts: int
     """How many texts of the store it would embed; those it embedded before cost nothing."""
     known: int
+    beside: bool = False
+    """Whether it is to stand beside the store's own, and not to take its place."""
 
 
 def plan(
@@ -56,6 +58,7 @@ def plan(
     configuration: str,
     catalog: "Catalog",
     embeddings: "EmbeddingCache | None",
+    beside: bool = False,
 ) -> ModelChange:
     """Open another embedder and count what it would have to embed.
 
@@ -66,6 +69,7 @@ def plan(
         configuration: The user's configuration folder.
         catalog: Knows the texts.
         embeddings: Knows what is embedded.
+        beside: Whether it is to stand beside the store's own model.
 
     Raises:
         FilestoreError: The embedder is unknown, not here, or of no use.
@@ -81,13 +85,14 @@ def plan(
     if opened.embedder is None:
         raise opened.why_not
     try_out(opened.embedder)
-    keys = {key for embedded in (True, False) for _, key in catalog.vector_keys(embedded=embedded)}
+    keys = {key for _, key in catalog.vector_keys(embedded=None)}
     known = embeddings.has(opened.embedder.fingerprint, keys) if embeddings is not None else set()
     return ModelChange(
         choice=choice,
         embedder=opened.embedder,
         texts=len(keys - known),
         known=len(keys & known),
+        beside=beside,
     )
 
 
@@ -100,11 +105,14 @@ def write_settings(places: Places, change: ModelChange, configuration: str) -> N
     service = reaches_out(change.choice.name, change.choice.options)
     if service is not None:
         user_config.trust(configuration, places.root, service)
+    name, options = change.choice.name, change.choice.options
     with disk.disk_errors(places.settings):
         data = settings.read(places.settings)
-        disk.write_path(
-            places.settings, settings.with_model(data, change.choice.name, change.choice.options)
-        )
+        if change.beside:
+            data = settings.with_beside(data, settings.Beside(embedder=name, model=options))
+        else:
+            data = settings.with_model(data, name, options)
+        disk.write_path(places.settings, data)
 
 
 def embed_all(commit: "Commit", change: ModelChange, on_progress: OnProgress) -> "CommitReport":

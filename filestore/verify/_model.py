@@ -3,21 +3,19 @@
 The deepest level. It embeds texts again, so it looks at one slice of them at a time.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from filestore.catalog import Catalog, in_batches, queries
-from filestore.chunks import kept
-from filestore.chunks.observation import INDEXED, Observation
+from filestore.catalog import in_batches, queries
 from filestore.config.layout import EMBEDDINGS, SETTINGS
 from filestore.core.codes import codes_where
 from filestore.core.findings import Finding
-from filestore.core.paths import TOP
 from filestore.core.progress import OnProgress, Progress
 from filestore.embed import EndpointError, ModelMissing, ModelUnusable
 from filestore.embed.cache import EmbeddingsDamaged
 from filestore.embed.canaries import TOLERANCE, canary_likeness
 from filestore.sidecar import vector_file
+from filestore.sidecar.file_rows import texts_of_vectors
 from filestore.sidecar.snapshot import Sample, StoreSnapshot, VerificationReport
 from filestore.verify._vectors import file_of, findings
 
@@ -103,7 +101,7 @@ def _embed_again(
 ) -> None:
     wrong: dict[int, str] = {}
     done = 0
-    for ids, texts in _texts(snapshot.catalog, list(keys)):
+    for ids, texts in texts_of_vectors(snapshot.catalog, list(keys)):
         stored, present = embeddings.get(embedder.fingerprint, [keys[one] for one in ids])
         now = embedder.embed_documents(texts)
         for place, identifier in enumerate(ids):
@@ -120,26 +118,6 @@ def _embed_again(
     wrong = {one: detail for one, detail in wrong.items() if keys[one] not in report.unsound}
     report.add(findings(snapshot, "vector-mismatch", wrong, snapshot.places.part(EMBEDDINGS)))
     report.unsound |= {keys[one] for one in wrong}
-
-
-def _texts(catalog: Catalog, ids: Sequence[int]) -> Iterator[tuple[list[int], list[str]]]:
-    """Vector ids with their texts, as the catalog last saw them, in batches."""
-    for batch in in_batches(ids, _BATCH):
-        owners = catalog.files_of_vectors(batch)
-        pairs = [(one, *owners[one][0]) for one in batch if owners.get(one)]
-        texts: dict[int, str] = {}
-        for identifier, file, part in pairs:
-            look = _seen(catalog.content(file) or b"")
-            if part < len(look.texts) and look.vector_ids()[part] == identifier:
-                texts[identifier] = look.texts[part]
-        if texts:
-            yield list(texts), list(texts.values())
-
-
-def _seen(data: bytes) -> Observation:
-    look = Observation(path=TOP, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
-    kept.interpret(look)
-    return look
 
 
 def _look_up(

@@ -65,7 +65,7 @@ def check(
             unread += ", and their FAISS rows"
             report.add(_id_findings(snapshot, keys, index))
         wanted = keys if sample.is_all else [one for one in keys if sample.has_vector(one[0])]
-        seen = _read(embeddings, fingerprint, wanted, index, level)
+        seen = read(embeddings, fingerprint, wanted, index, level)
     except EmbeddingsDamaged as error:
         report.add([_damaged(snapshot.places, error.detail)])
         report.not_checked.append(unread)
@@ -208,7 +208,7 @@ def _id_findings(
     yield from findings(snapshot, "vector-missing", missing, file)
 
 
-def _read(
+def read(
     embeddings: "EmbeddingCache",
     fingerprint: str,
     wanted: Sequence[tuple[int, bytes]],

@@ -22,6 +22,7 @@ from filestore.verify.verify import Checked
 
 if TYPE_CHECKING:
     from filestore.index.building import Description
+    from filestore.sidecar.model import StoreModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,8 @@ class Status(JsonObject):
     """The vector index as it was last written; None where there is none."""
     embedder: Mapping[str, str | None] = field(default_factory=dict)
     """Its ``name``, ``fingerprint``, and the ``problem`` that keeps it from being used."""
+    beside: Mapping[str, str | None] | None = None
+    """The same of the model beside; None where none is tried."""
 
     @property
     def drift(self) -> dict[str, list[str]]:
@@ -79,15 +82,18 @@ def status(parts: Parts) -> Status:
         generation=generation,
         files=files,
         index=index,
-        embedder=_embedder(parts),
+        embedder=_embedder(parts.settings.embedder, parts.model),
+        beside=_embedder(parts.settings.beside.embedder, parts.beside)
+        if parts.settings.beside and parts.beside
+        else None,
         findings=as_told(worst_first(found), parts.places.tree),
     )
 
 
-def _embedder(parts: Parts) -> dict[str, str | None]:
-    problem, embedder = parts.model.problem, parts.model.embedder
+def _embedder(name: str, model: "StoreModel") -> dict[str, str | None]:
+    problem, embedder = model.problem, model.embedder
     return {
-        "name": parts.settings.embedder,
+        "name": name,
         "fingerprint": embedder.fingerprint if embedder else None,
         "problem": problem.message if problem else None,
     }

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 from filestore.catalog import Catalog
 from filestore.config import user_config
-from filestore.config.layout import Places
 from filestore.generate import OwnPrompts
 from filestore.sidecar.reachable import Reachable
 
 if TYPE_CHECKING:
-    from filestore.sidecar.model import StoreModel
-    from filestore.sidecar.vector_rows import VectorRows
+    from filestore.sidecar.session import Parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +22,8 @@ class Reaches:
 
     service: str | None
     """An address that texts are sent to, to be embedded."""
+    beside: str | None
+    """The same of the model beside."""
     generator: str | None
     """An address that texts are sent to, for questions and summaries."""
     backend: str | None
@@ -37,20 +37,16 @@ class Reaches:
     def names(self) -> tuple[str, ...]:
         """What is allowed by these names."""
         prompts = self.prompts.reach if self.prompts is not None else None
-        names = [self.service, self.generator, self.backend, prompts]
+        names = [self.service, self.beside, self.generator, self.backend, prompts]
         names += [user_config.SOURCES] if self.sources else []
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
-def reaches(
-    places: Places, model: "StoreModel", rows: "VectorRows | None", catalog: Catalog | None
-) -> Reaches:
+def reaches(parts: "Parts", catalog: Catalog | None) -> Reaches:
     """What a store would reach; nothing is opened for it.
 
     Args:
-        places: Where it lies.
-        model: What its settings name.
-        rows: The backend that they name, if any.
+        parts: The store's.
         catalog: Its catalog; None where there is none yet.
 
     Raises:
@@ -61,11 +57,13 @@ def reaches(
     sources: Sequence[str] = ()
     if catalog is not None:
         known = dict.fromkeys(document[2] for document in catalog.documents())
-        reachable = Reachable(places, everywhere=False)
+        reachable = Reachable(parts.places, everywhere=False)
         sources = [source for source in known if reachable.is_outside(source)]
         sources += sorted(catalog.originals().values())
+    model, beside, rows = parts.model, parts.beside, parts.rows
     return Reaches(
         service=model.reaches,
+        beside=beside.reaches if beside is not None else None,
         generator=model.generator_reaches,
         backend=rows.address() if rows is not None and rows.reaches_out else None,
         prompts=model.own_prompts,

@@ -21,6 +21,7 @@ from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.git import repository
 from filestore.sidecar import fulltext_file, vector_file
+from filestore.sidecar.beside import known as known_beside
 from filestore.sidecar.snapshot import (
     NO_LISTENER,
     FindingStream,
@@ -29,7 +30,7 @@ from filestore.sidecar.snapshot import (
     StoreSnapshot,
     VerificationReport,
 )
-from filestore.verify import drift, environment, recorded_state
+from filestore.verify import beside, drift, environment, recorded_state
 
 if TYPE_CHECKING:
     from filestore.verify._rows import Judged
@@ -175,6 +176,7 @@ def _read_everything(
         # The pages take a while: what is found meanwhile counts only if they are sound.
         vectors = VerificationReport(findings=[*report.findings])
         _vectors.check(snapshot, level, sample, vectors)
+        beside.check(snapshot, sample, vectors)
         if not _catalog.check(snapshot, judged.page_problem(), level, sample, report):
             return
         reported = _files.reported(report)
@@ -273,17 +275,29 @@ def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
     if snapshot.embedder is None:
         # Without its model no vector can be made: one finding says so, not one for each.
         found = [finding for finding in found if finding.meaning.about != "index"]
+    found += beside.findings(snapshot)
     if snapshot.embedder is None and snapshot.no_model:
         missing = Finding(code="model-missing", path=SETTINGS, detail=snapshot.no_model)
         return [*found, missing]
     # A service that was never asked has none, which the store's vectors cannot have either.
     wanted = snapshot.embedder.fingerprint if snapshot.embedder else snapshot.settings.embedder
     if recorded is not None and recorded != wanted:
-        detail = f"indexed with {recorded}, the settings ask for {wanted}"
-        found.append(Finding(code="model-changed", path=SETTINGS, detail=detail))
+        found.append(_another_model(snapshot, recorded, wanted))
     if snapshot.embedder is not None:
         found += vector_file.embeddings_findings(places, catalog, snapshot.embeddings)
     return found + not_embedded(places, catalog)
+
+
+def _another_model(snapshot: StoreSnapshot, recorded: str, wanted: str) -> Finding:
+    """The finding for settings that name another model than the catalog counts on."""
+    kept = known_beside(snapshot.catalog)
+    if kept is not None and kept.fingerprint == wanted:
+        # A switch that was not completed, or that git made: nothing has to be embedded for it.
+        detail = f"the vectors of {wanted} stand beside those of {recorded}, the settings name them"
+        path = snapshot.places.part("")
+        return Finding(code="index-behind", path=path, detail=detail)
+    detail = f"indexed with {recorded}, the settings ask for {wanted}"
+    return Finding(code="model-changed", path=SETTINGS, detail=detail)
 
 
 def not_embedded(places: Places, catalog: Catalog) -> list[Finding]:

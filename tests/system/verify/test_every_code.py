@@ -510,6 +510,24 @@ def drifted_model(scene: Scene) -> str:
     return "filestore.toml"
 
 
+def beside_dropped_and_wanted(scene: Scene) -> str:
+    server = EmbeddingServer()
+    scene.stack.enter_context(server)
+    path = scene.store / "filestore.toml"
+    words = ("set", "openai:small", "--endpoint", server.endpoint, "--beside", "--yes")
+    scene.workspace("embedder", *words)
+    wanted = path.read_text()
+    scene.workspace("embedder", "drop", "--yes")
+    path.write_text(wanted)
+    return "filestore.toml"
+
+
+def nobody_beside(scene: Scene) -> str:
+    path = scene.store / "filestore.toml"
+    path.write_text(path.read_text() + '\n[beside]\nembedder = "onnx:nobody/has-this"\n')
+    return "filestore.toml"
+
+
 def locked(scene: Scene) -> str:
     path = str(scene.sidecar / "lock")
     scene.stack.enter_context(writer_lock(path, command="filestore add"))
@@ -574,6 +592,10 @@ SIDECAR: Final[dict[str, Case]] = {
     "model-drift": Case(
         produce=drifted_model, level="deep", says=("has a cosine of", "expected at least 0.995")
     ),
+    "beside-behind": Case(
+        produce=beside_dropped_and_wanted, says=("no text was embedded with openai:small",)
+    ),
+    "beside-unusable": Case(produce=nobody_beside, says=("nobody/has-this",)),
     "locked": Case(produce=locked, says=("'filestore add'", "process")),
     "leftovers": Case(produce=leftovers),
 }

@@ -1,0 +1,241 @@
+"""The two models of a store over the same questions: how good each is, and where they differ.
+
+Reads; changes nothing. One rule: each model is asked with its own vectors alone, and one that
+cannot answer is no side of a comparison.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal, Protocol
+
+from filestore.catalog import Catalog, in_batches
+from filestore.chunks import kept
+from filestore.chunks.observation import INDEXED, Observation
+from filestore.config.layout import Places
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.paths import TOP
+from filestore.core.progress import OnProgress, Progress, ignore
+from filestore.core.schema import JsonObject
+from filestore.fulltext import Syntax
+from filestore.search import evaluate
+from filestore.search.answer import MODELS, Answer, Mode, Which
+from filestore.search.metrics import Difference, Question, Scores, paired_difference
+
+OWN_QUERIES: Final = 100
+"""So many are taken from the store where nobody asks any."""
+WORST: Final = 10
+_LONGEST: Final = 200
+Asked = Literal["file", "store"]
+
+
+class CannotCompareError(FilestoreError):
+    """One of the two models does not answer."""
+
+
+class Searching(Protocol):
+    """What is compared: a store, or anything that answers like one."""
+
+    def search(self, query: str, *, k: int, mode: Mode, syntax: Syntax, model: Which) -> Answer:
+        """Unique files, best first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelScores(JsonObject):
+    """One of the two models."""
+
+    model: Which
+    name: str
+    scores: Scores | None
+    """Means over the questions; None where nobody knows the answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryOverlap(JsonObject):
+    """One query, with what each model answers."""
+
+    query: str
+    overlap: float
+    """The share of the first results that both have, 0 to 1."""
+    own: tuple[str, ...]
+    beside: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelComparison(JsonObject):
+    """What two models make of the same queries."""
+
+    count: int
+    """How many places were looked at."""
+    mode: Mode
+    asked: Asked
+    """Where the queries come from."""
+    models: tuple[ModelScores, ...]
+    against_own: Difference | None
+    """Of the model beside, by nDCG; None where nobody knows the answers."""
+    overlaps: tuple[QueryOverlap, ...]
+    """Every query, those first on which the models differ most."""
+    notes: tuple[str, ...]
+
+    @property
+    def queries(self) -> int:
+        """How many were asked."""
+        return len(self.overlaps)
+
+    @property
+    def overlap(self) -> float:
+        """The mean over all queries."""
+        return sum(one.overlap for one in self.overlaps) / len(self.overlaps)
+
+    @property
+    def worst(self) -> tuple[QueryOverlap, ...]:
+        """The queries on which the models differ most."""
+        return self.overlaps[:WORST]
+
+    @property
+    def difference(self) -> float | None:
+        """How much better the model beside is, by nDCG."""
+        return self.against_own.mean if self.against_own else None
+
+    @property
+    def interval_95(self) -> tuple[float, float] | None:
+        """In 95 of 100 samples of as many questions the difference lies between the two."""
+        one = self.against_own
+        return (one.low, one.high) if one else None
+
+
+def compare(
+    searching: Searching,
+    places: Places,
+    catalog: Catalog,
+    questions: Sequence[Question] | None,
+    *,
+    names: Sequence[str],
+    count: int = 10,
+    mode: Mode = "vector",
+    on_progress: OnProgress = ignore,
+) -> ModelComparison:
+    """Ask both models the same, and hold their answers against each other.
+
+    Args:
+        searching: What answers.
+        places: Where its files lie.
+        catalog: Tells what there is; inside a snapshot.
+        questions: With known answers; None to ask what the store itself holds.
+        names: Of the store's own model, and of the one beside.
+        count: How many places are looked at.
+        mode: ``vector``, or ``hybrid`` for what a search shows.
+        on_progress: Called with the progress.
+
+    Raises:
+        CannotCompareError: A model does not answer, or there is nothing to ask.
+        UsageError: The count is not positive.
+        UnknownRelevantError: A right answer is not in the store.
+    """
+    if count < 1:
+        raise UsageError(f"-k must be at least 1, found {count}")
+    queries = [one.query for one in questions] if questions else own_queries(catalog)
+    if not queries:
+        raise CannotCompareError("the store holds nothing to ask for", remedy="filestore add PATH")
+    notes: list[str] = []
+    overlaps = []
+    for done, query in enumerate(queries, start=1):
+        found = [_ask(searching, query, count, mode, model, notes) for model in MODELS]
+        overlaps.append(_overlap(query, *found))
+        on_progress(Progress(stage="asking both models", done=done, total=len(queries)))
+    scores = [
+        _scores(searching, places, catalog, questions, count, mode, model) for model in MODELS
+    ]
+    return ModelComparison(
+        count=count,
+        mode=mode,
+        asked="file" if questions else "store",
+        models=tuple(
+            ModelScores(model=model, name=name, scores=means)
+            for model, name, (means, _) in zip(MODELS, names, scores, strict=True)
+        ),
+        against_own=paired_difference(scores[1][1], scores[0][1]) if questions else None,
+        overlaps=tuple(sorted(overlaps, key=lambda one: one.overlap)),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _ask(
+    searching: Searching, query: str, count: int, mode: Mode, model: Which, notes: list[str]
+) -> tuple[str, ...]:
+    answer = searching.search(query, k=count, mode=mode, syntax="plain", model=model)
+    if answer.mode != mode:
+        why = "; ".join(answer.notes) or f"it answers by {answer.mode}"
+        raise CannotCompareError(f"{_whose(model)} does not answer: {why}", remedy="filestore sync")
+    notes += [f"{_whose(model)}: {note}" for note in answer.notes if "no vector of" in note]
+    return tuple(hit.path for hit in answer.hits)
+
+
+def _whose(model: Which) -> str:
+    return "the store's own model" if model == "own" else "the model beside"
+
+
+def _overlap(query: str, own: tuple[str, ...], beside: tuple[str, ...]) -> QueryOverlap:
+    most = max(len(own), len(beside), 1)
+    same = len(set(own) & set(beside)) / most if own or beside else 1.0
+    return QueryOverlap(query=query, overlap=same, own=own, beside=beside)
+
+
+def _scores(
+    searching: Searching,
+    places: Places,
+    catalog: Catalog,
+    questions: Sequence[Question] | None,
+    count: int,
+    mode: Mode,
+    model: Which,
+) -> tuple[Scores | None, list[float]]:
+    """The means of one model, and its nDCG question by question."""
+    if not questions:
+        return None, []
+    found = evaluate.evaluate(
+        _OneModel(searching, model),
+        places,
+        catalog,
+        questions,
+        count=count,
+        syntax="plain",
+        columns=(mode,),
+    )
+    means = found.modes[mode]
+    if means is None:
+        raise CannotCompareError(
+            f"{_whose(model)} does not answer: {'; '.join(found.notes)}", remedy="filestore sync"
+        )
+    return means, [one.scores[mode].ndcg for one in found.results]
+
+
+class _OneModel:
+    """A store as one of its models answers it."""
+
+    def __init__(self, searching: Searching, model: Which) -> None:
+        self.search = partial(searching.search, model=model)
+
+
+def own_queries(catalog: Catalog, most: int = OWN_QUERIES) -> list[str]:
+    """What the store itself can be asked: a question of a file, else its last heading.
+
+    Files in regular distances of their order by hash: a fair choice, and the same each time.
+    """
+    files = sorted((row.file_hash, row.id) for row in catalog.all_files() if row.state == INDEXED)
+    step = max(1, len(files) // most)
+    found: list[str] = []
+    for batch in in_batches([identifier for _, identifier in files[::step]]):
+        found += [query for one in batch if (query := _query_of(catalog.content(one) or b""))]
+    return list(dict.fromkeys(found))[:most]
+
+
+def _query_of(data: bytes) -> str:
+    look = Observation(path=TOP, values=(0, 0, 0, 0, 0), state=INDEXED, data=data)
+    kept.interpret(look)
+    chunk = look.chunk
+    if chunk is None:
+        return ""
+    lines = (line.strip("# \t") for line in chunk.body.splitlines())
+    words = [*chunk.questions[:1], *chunk.headings[-1:], *(line for line in lines if line)]
+    return words[0][:_LONGEST] if words else ""
