@@ -32,6 +32,7 @@ __all__ = [
     "label",
     "room",
     "split",
+    "way",
 ]
 
 CHUNKER: Final = "structure/2"
@@ -87,6 +88,11 @@ def label(budget: int, *, most: int | None, counter: str) -> str:
         counter: What counts tokens, in a word.
     """
     return f"{CHUNKER}:{room(budget, most)}:{counter}"
+
+
+def way(label: str) -> str:
+    """What of a label says how a text is split, without what counted the tokens."""
+    return ":".join(label.split(":", 2)[:2])
 
 
 def split(

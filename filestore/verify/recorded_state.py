@@ -179,8 +179,10 @@ def changed_chunker(
     """
     if embedder is None or not catalog.count("records"):
         return
+    from filestore.chunking import way
+
     wanted = _wanted_label(settings, embedder)
-    like = wanted.rpartition(":")[0]
+    like = way(wanted)
     # In a record as it is written this stands on a line of its own: the others are few, and parsed.
     line = orjson.dumps({"chunker": f"{like}:"}, option=orjson.OPT_INDENT_2)[1:-3]
     for path, data in queries.records_without(catalog, line):
@@ -189,7 +191,7 @@ def changed_chunker(
         except (ValueError, AttributeError):
             # A full verification tells that it is no record.
             continue
-        if found.rpartition(":")[0] != like:
+        if way(found) != like:
             yield Finding(
                 code="chunker-changed",
                 path=tree.store_path(decode_path(path)),
@@ -202,8 +204,10 @@ def documents_cut_otherwise(snapshot: StoreSnapshot) -> Iterator[Finding]:
     embedder, found = snapshot.embedder, snapshot.catalog.meta(CHUNKER)
     if embedder is None or found is None or not snapshot.catalog.indexed_count():
         return
+    from filestore.chunking import way
+
     wanted = _wanted_label(snapshot.settings, embedder)
-    if str(found).rpartition(":")[0] != wanted.rpartition(":")[0]:
+    if way(str(found)) != way(wanted):
         yield Finding(
             code="chunker-changed",
             path=SETTINGS,

@@ -79,12 +79,6 @@ def assert_answers(workspace: Any, *words: str, model: str) -> None:
         assert hit["score"] == pytest.approx(cosine_by(model, QUERY, text.rstrip("\n")), abs=1e-4)
 
 
-def assert_clean(workspace: Any) -> None:
-    """Nothing differs; but chunks that were cut for another model's window may be cut again."""
-    found = workspace.json("verify", "--level", "full", code=None)["findings"]
-    assert {one["code"] for one in found if one["severity"] != "I"} <= {"chunker-changed"}
-
-
 def test_both_models_answer_each_with_its_own_vectors(filled: Any, server: EmbeddingServer) -> None:
     """The second is priced, built and searched; the first answers as before."""
     before = filled.json("search", QUERY)["hits"]
@@ -125,7 +119,7 @@ def test_a_switch_embeds_nothing_and_is_taken_back_by_another(
     assert tried.json("embedder", "switch") == {"embedder": "openai:small", "beside": "builtin"}
     assert_answers(tried, model="openai:small")
     assert_answers(tried, "--beside", model="builtin")
-    assert_clean(tried)
+    tried.assert_settled()
     tried("embedder", "switch")
     assert tried.committed() == before
     assert_answers(tried, model="builtin")
@@ -156,7 +150,7 @@ def test_after_a_switch_the_old_model_can_be_dropped(tried: Any) -> None:
     tried("embedder", "drop", "--yes")
     assert set(rows(tried)) == {"openai/1:small:48"}
     assert_answers(tried, model="openai:small")
-    assert_clean(tried)
+    tried.assert_settled()
 
 
 def rows(workspace: Any) -> dict[str, int]:
@@ -292,7 +286,7 @@ def test_a_switch_that_git_made_is_followed(tried: Any, server: EmbeddingServer)
         assert_answers(tried, "--beside", model=other)
         assert tried.json("sync", code=None)["embedded"] == 0
         assert_answers(tried, model=own)
-        assert_clean(tried)
+        tried.assert_settled()
     assert sent(server) == []
 
 
@@ -306,7 +300,7 @@ def test_a_store_that_is_open_follows_a_switch(tried: Any) -> None:
         assert store.settings.embedder == "openai:small"
     ((fingerprint,),) = tried.in_catalog("SELECT value FROM meta WHERE key = 'fingerprint'")
     assert fingerprint == "openai/1:small:48"
-    assert_clean(tried)
+    tried.assert_settled()
 
 
 def test_only_one_model_stands_beside_and_it_is_another(

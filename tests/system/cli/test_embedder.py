@@ -40,12 +40,6 @@ def served(workspace: Any, server: EmbeddingServer) -> Any:
     return workspace
 
 
-def assert_only_cut_otherwise(workspace: Any) -> None:
-    """All is in step; but chunks that were cut for another model's window may be cut again."""
-    found = workspace.json("verify", "--level", "full", code=None)["findings"]
-    assert {one["code"] for one in found if one["severity"] != "I"} <= {"chunker-changed"}
-
-
 def test_a_service_embeds_once(served: Any, server: EmbeddingServer) -> None:
     """Texts are sent when they are added and never again; a query is one text."""
     assert served.json("add", *NOTES)["embedded"] == 2
@@ -151,7 +145,7 @@ def test_another_model_is_priced_and_asked_for(served: Any, server: EmbeddingSer
     assert report == {"embedder": "builtin", "embedded": 2, "reused": 0}
     server.requests.clear()
     assert served.json("search", "winter ferry", "--mode", "vector")["mode"] == "vector"
-    assert_only_cut_otherwise(served)
+    served.assert_settled()
     back = served.json(*("embedder", "set", "openai:small", "--endpoint", server.endpoint, "--yes"))
     assert (back["embedded"], back["reused"]) == (0, 2)
     assert not [text for request in server.requests for text in request.texts if "#" in text]
@@ -199,7 +193,7 @@ def test_a_change_of_model_that_fails_changes_nothing(
     workspace.assert_settled()
     server.behave(well)
     assert workspace.json(*words)["embedder"] == "openai:small"
-    assert_only_cut_otherwise(workspace)
+    workspace.assert_settled()
 
 
 def test_a_service_that_was_named_in_vain_is_not_trusted(
