@@ -14,6 +14,7 @@ hit is their work and not the start of Python.
 
 import argparse
 import contextlib
+import functools
 import gc
 import importlib
 import json
@@ -87,10 +88,33 @@ class Ended:
     err: str
 
 
+@functools.cache
+def service() -> Any:
+    """A service that embeds, for the commands that name one; `close_service` ends it."""
+    # It lies beside this program, which is in no package when it runs.
+    from embedding_server import EmbeddingServer
+
+    server = EmbeddingServer()
+    server.__enter__()
+    return server
+
+
+def close_service() -> None:
+    """Let the process end."""
+    if service.cache_info().currsize:
+        service().__exit__(None)
+
+
+def spoken(words: Sequence[str]) -> list[str]:
+    """The words of a command with the service that they name."""
+    return [service().endpoint if word == "{endpoint}" else word for word in words]
+
+
 class Child:
     """A command in a forked child; `stopped` leaves it waiting to be continued."""
 
     def __init__(self, folder: Path, words: Sequence[str], *, stopped: bool = False) -> None:
+        words = spoken(words)
         self._out, self._err = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115
         self.pid = os.fork()
         if self.pid == 0:
@@ -250,6 +274,10 @@ class Scenario:
     """What completing it says where there was nothing to complete."""
     is_damaged: bool = False
     """Whether it begins with damage that a sync by stats does not see."""
+    may_stay: bool = False
+    """Whether it may also be as if it was never begun: what completes it is another command."""
+    is_whole: bool = False
+    """Whether the store must answer, right after it was hit, as before or as after."""
     is_taken_back: bool = False
     """Whether undo must lead from where it ended, however often it was begun, to where it began."""
 
@@ -432,9 +460,35 @@ def enriched_notes(folder: Path) -> None:
     assert run(folder, "sync").code == 1
 
 
+def two_models(folder: Path) -> None:
+    """Before a switch: a second model stands beside the store's own."""
+    new_tree(folder)
+    must(folder, *BESIDE)
+
+
+SMALL = ("embedder", "set", "openai:small", "--endpoint", "{endpoint}", "--yes")
+BESIDE = (*SMALL, "--beside")
 SCENARIOS = {
     one.name: one
     for one in (
+        Scenario(name="model", make=new_tree, words=SMALL, again=SMALL, is_whole=True),
+        Scenario(name="beside", make=new_tree, words=BESIDE, again=BESIDE, is_whole=True),
+        Scenario(
+            name="switch",
+            make=two_models,
+            words=("embedder", "switch"),
+            again=("sync",),
+            may_stay=True,
+            is_whole=True,
+        ),
+        Scenario(
+            name="drop",
+            make=two_models,
+            words=("embedder", "drop", "--yes"),
+            again=("embedder", "drop", "--yes"),
+            nothing_left="no model stands beside",
+            is_whole=True,
+        ),
         Scenario(name="notes", make=edited_notes, words=("sync",), again=("sync",)),
         Scenario(name="rebuild-in-place", make=lost_catalog, words=("sync",), again=("sync",)),
         Scenario(
@@ -527,12 +581,18 @@ def answers(folder: Path) -> list[Any]:
     with opened(folder) as store:
         for query in QUERIES:
             for mode in ("keyword", "vector", "hybrid"):
-                hits = store.search(query, mode=mode).hits
-                found.append([[hit.path, round(hit.score, 6), hit.freshness] for hit in hits])
+                for model in ("own", "beside") if store.beside else ("own",):
+                    answer = store.search(query, mode=mode, model=model)
+                    found.append([answer.mode, *map(shown, answer.hits)])
         if not is_in_place(folder):
             names = [one["resource"] for one in store.resources()]
             found += [store.reconstruct(name).text for name in names]
     return found
+
+
+def shown(hit: Any) -> list[Any]:
+    """What of a hit must be the same."""
+    return [hit.path, round(hit.score, 6), hit.freshness]
 
 
 def opened(folder: Path) -> Any:
@@ -596,6 +656,7 @@ class Laboratory:
     scenario: Scenario
     base: Path
     before: dict[str, bytes] = field(init=False)
+    answers_before: list[Any] = field(init=False)
     after: dict[str, bytes] = field(init=False)
     answers: list[Any] = field(init=False)
     batch: str = field(init=False)
@@ -603,6 +664,7 @@ class Laboratory:
     def __post_init__(self) -> None:
         self.scenario.make(self.base)
         self.before = truth(self.base)
+        self.answers_before = apart(lambda: answers(self.base)) if self.scenario.is_whole else []
         batches = sorted(self.base.glob("file_index/.undo/[0-9]*"))
         self.batch = batches[-1].name if batches else ""
         with self.copy() as folder:
@@ -634,6 +696,9 @@ class Laboratory:
         """What is wrong with a work tree in which the command was hit; it is completed here."""
         wrong = [f"truth: {path} is neither old nor new" for path in self.strange(truth(folder))]
         wrong += apart(lambda: opens(folder))
+        whole = (self.answers_before, self.answers)
+        if self.scenario.is_whole and apart(lambda: answers(folder)) not in whole:
+            wrong.append("it answers neither as before nor as after")
         done = self.complete(folder)
         nothing_left = self.scenario.nothing_left
         complete = bool(nothing_left) and nothing_left in done.err
@@ -648,7 +713,8 @@ class Laboratory:
         if paths:
             wrong.append(f"truth is not as it should be after all: {paths}")
         wrong += apart(lambda: settled(folder))
-        if not wrong and apart(lambda: answers(folder)) != self.answers:
+        ends = whole if self.scenario.may_stay else whole[1:]
+        if not wrong and apart(lambda: answers(folder)) not in ends:
             wrong.append("the answers differ from those of an undisturbed store")
         wrong += paid_twice(folder)
         if self.scenario.is_taken_back:
@@ -694,6 +760,10 @@ class Copy:
     def __enter__(self) -> Path:
         self._folder = Path(tempfile.mkdtemp(prefix="filestore-crash-"))
         subprocess.run(["cp", "-a", f"{self._base}/.", str(self._folder)], check=True)
+        allowed = self._folder / "configuration" / "filestore" / "machine.json"
+        if allowed.exists():
+            # What a store may reach is allowed to where it lies.
+            rewrite(allowed, str(self._base), str(self._folder))
         return self._folder
 
     def __exit__(self, *_: object) -> None:
@@ -958,6 +1028,14 @@ def main() -> int:
     given = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     warm()
+    try:
+        return tried(given)
+    finally:
+        close_service()
+
+
+def tried(given: argparse.Namespace) -> int:
+    """The experiment that was asked for."""
     names = given.only or list(SCENARIOS)
     if given.experiment == "random":
         return at_random(names, given.cycles, given.seed)
