@@ -38,15 +38,15 @@ class FaissBacked(VectorIndex):
         import faiss
 
         try:
-            faiss.write_index(self._index, path)
+            # What FAISS itself cannot write at the end of a file, it only prints.
+            writer: Any = vars(faiss)["PyCallbackIOWriter"]
+            with open(path, "wb") as file:
+                faiss.write_index(self._index, writer(file.write))
+                file.flush()
+                os.fsync(file.fileno())
         except RuntimeError as error:
             pass_hidden_limits(error)
             raise OSError(f"FAISS cannot write {path}: {error}") from error
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
     def serialized(self) -> bytes:
         """The bytes that `write` puts into a file."""

@@ -1,6 +1,7 @@
 """One suite for every vector index; the plain numpy one is the judge."""
 
 import math
+import os
 from dataclasses import replace
 from functools import cache
 
@@ -207,6 +208,15 @@ def test_file_round_trip(tmp_path, kind, mapped):
     assert again.ids().tolist() == list(range(300))
     assert again.holds(np.arange(300, dtype=np.int64), rows).all()
     assert_same_answers(again, index, unit_rows(5, seed=9))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+def test_a_few_bytes_that_the_disk_refuses_are_told():
+    """An index so small that it is written only as its file is closed is not lost in silence."""
+    index = FaissIndex(DIMENSION)
+    index.add(ids(1, 2, 3), unit_rows(3))
+    with pytest.raises(OSError, match="No space left"):
+        index.write("/dev/full")
 
 
 def test_another_kind_of_file_is_refused(tmp_path):
