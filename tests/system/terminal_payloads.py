@@ -242,6 +242,7 @@ class Planted:
         quoted = orjson.dumps(self.mixed.replace("\x7f", "")).decode()
         lines = {
             "embedder": re.sub(r"(?m)^embedder = .*$", lambda _: f"embedder = {quoted}", plain),
+            "beside": f"{plain}\n[beside]\nembedder = {quoted}\n",
             "unknown": f"{quoted} = 1\n{plain}",
             "broken": f"{plain}\n{self.mixed}\n",
             "layout": re.sub(r"(?m)^layout = .*$", lambda _: f"layout = {quoted}", plain),
@@ -388,6 +389,8 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         "embedder": [
             ("embedder",),
             ("embedder", "set", mixed),
+            ("embedder", "set", mixed, "--beside"),
+            ("embedder", "compare", mixed[:200]),
             ("embedder", "use", mixed, mixed[:200]),
             ("embedder", mixed),
         ],
@@ -422,10 +425,14 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         Scene(words=("--store", "/nowhere/" + mixed, "status")),
         *(
             Scene(words=(command,), store=store)
-            for store in ("embedder", "unknown", "broken", "layout")
+            for store in ("embedder", "beside", "unknown", "broken", "layout")
             for command in ("status", "verify", "sync", "ls")
         ),
         Scene(words=("search", "words"), store="embedder"),
+        Scene(words=("search", "words", "--beside"), store="beside"),
+        Scene(words=("embedder", "compare"), store="beside"),
+        Scene(words=("embedder", "switch"), store="beside"),
+        Scene(words=("embedder", "drop", "--yes"), store="beside"),
         Scene(words=("trust", "--yes"), store="embedder"),
     ]
     return made

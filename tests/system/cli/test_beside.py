@@ -235,6 +235,19 @@ def test_without_embedding_it_is_behind(tried: Any) -> None:
     tried.assert_settled()
 
 
+def test_a_repair_embeds_what_the_second_model_lacks(tried: Any) -> None:
+    """A plan names it, and the repair makes it whole without touching a file."""
+    tried.write("file_index/chunked/own.md", "My own note of a cat.\n")
+    tried.sync("--no-embed", code=1)
+    truth = tried.truth()
+    plan = tried.json("repair", "--plan", "--only", "beside-behind", code=1)["plan"]
+    assert {code for step in plan["steps"] for code in step["codes"]} == {"beside-behind"}
+    tried("repair", "--yes")
+    assert tried.truth() == truth
+    tried.assert_settled()
+    assert len(tried.json("search", QUERY, "--beside", "--mode", "vector")["hits"]) == 3
+
+
 def test_a_clone_knows_of_both_and_asks_before_it_reaches_out(
     tried: Any, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
