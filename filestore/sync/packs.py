@@ -5,19 +5,21 @@ found whole, and the store's model gave the same vectors for some of the store's
 chance.
 """
 
+import contextlib
 import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import merge
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Final
 
-from filestore.catalog import in_batches, queries
+from filestore.catalog import CatalogDamagedError, in_batches, queries
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, RefusedError
+from filestore.core.hashing import vector_id
 from filestore.core.paths import ChunkPath, inside, is_below
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
@@ -42,8 +44,9 @@ if TYPE_CHECKING:
 COMPARED: Final = 16
 """So many texts of the store are embedded again before vectors for them are taken."""
 _FILES_AT_ONCE: Final = 32
-_MOST_FILES: Final = 256
-"""More files than these are not read to find such texts."""
+_MOST_FILES: Final = 2_000
+_MOST_KEYS: Final = 20_000
+"""More files are not read, nor more keys of the catalog looked up, to find such texts."""
 _BATCH: Final = 500
 
 
@@ -339,10 +342,7 @@ def _checked(parts: Parts, pack: Pack, path: str, chance: random.Random) -> tupl
         )
     if own.dimension != embedder.dimension:
         raise _unlike(path, own, embedder.dimension)
-    texts = _own_texts(parts, pack, own, chance)
-    if not texts:
-        raise PackUnchecked(path, "no text of the store is among them")
-    texts = [*_fixed_texts(pack, own), *texts]
+    texts = [*_fixed_texts(pack, own), *_own_texts(parts, pack, own, path, chance)]
     _compare(embedder, texts, path)
     return own, len(texts)
 
@@ -360,23 +360,59 @@ def _fixed_texts(pack: Pack, model: PackedModel) -> list[_Text]:
     ]
 
 
-def _own_texts(parts: Parts, pack: Pack, model: PackedModel, chance: random.Random) -> list[_Text]:
+def _own_texts(
+    parts: Parts, pack: Pack, model: PackedModel, path: str, chance: random.Random
+) -> list[_Text]:
     """Some texts of files in the tree that a pack has, by chance."""
-    tree = walk(parts.places, processes=1)
-    paths = [
-        inside(folder, name) for folder, packed in tree.folders.items() for name in packed.entries()
-    ]
     found: dict[bytes, _Text] = {}
-    for some in in_batches(chance.sample(paths, min(_MOST_FILES, len(paths))), _FILES_AT_ONCE):
-        texts = {key: (path, text) for path, key, text in _texts(parts, sorted(some))}
+    known = _known_files(parts, pack, model, chance)
+    every = _all_files(parts.places)
+    others = chance.sample(every, min(_MOST_FILES, len(every)))
+    for some in chain(in_batches(known, _FILES_AT_ONCE), in_batches(others, _FILES_AT_ONCE)):
+        texts = {key: (file, text) for file, key, text in _texts(parts, sorted(some))}
         for key, packed in pack.find(model, texts).items():
-            path, text = texts[key]
-            name = parts.places.tree.store_path(path)
+            file, text = texts[key]
+            name = parts.places.tree.store_path(file)
             found[key] = _Text(name=name, text=text, packed=packed)
         if len(found) >= COMPARED:
             break
+    if not found:
+        raise PackUnchecked(
+            path,
+            f"none of {len(others):,} files of the store has a text that is among them",
+            "run 'filestore sync --no-embed', so that all texts are known" if others else "",
+        )
     keys = chance.sample(sorted(found), min(COMPARED, len(found)))
     return [found[key] for key in keys]
+
+
+def _all_files(places: Places) -> list[ChunkPath]:
+    folders = walk(places, processes=1).folders.items()
+    return [inside(folder, name) for folder, packed in folders for name in packed.entries()]
+
+
+def _known_files(
+    parts: Parts, pack: Pack, model: PackedModel, chance: random.Random
+) -> list[ChunkPath]:
+    """Some files with a text that a pack has, by chance, as far as the catalog knows."""
+    try:
+        catalog = parts.catalog()
+    except FilestoreError:
+        return []
+    with contextlib.suppress(CatalogDamagedError), catalog.snapshot():
+        count = catalog.count("vectors")
+        chosen = set(chance.sample(range(count), min(_MOST_KEYS, count)))
+        keys = [key for at, key in enumerate(queries.text_keys(catalog)) if at in chosen]
+        chance.shuffle(keys)
+        there: list[bytes] = []
+        for some in in_batches(keys, _BATCH):
+            there += pack.find(model, some)
+            if len(there) >= COMPARED:
+                break
+        owners = catalog.files_of_vectors([vector_id(key) for key in there[:COMPARED]])
+        files = catalog.files_by_id([files[0][0] for files in owners.values()])
+        return sorted(row.path for row in files.values())
+    return []
 
 
 def _texts(parts: Parts, paths: Sequence[ChunkPath]) -> Iterator[tuple[ChunkPath, bytes, str]]:

@@ -16,7 +16,7 @@ import pytest
 import filestore
 from filestore.embed.cache import EmbeddingCache
 from filestore.embed.pack import Pack, Source, write
-from tests.system.conftest import git_free, prose
+from tests.system.conftest import files_below, git_free, prose
 from tests.system.embedding_server import EmbeddingServer, status, vectors, well
 
 BUILTIN = "builtin/1:384"
@@ -104,7 +104,7 @@ def test_a_clone_with_a_pack_embeds_nothing(filled: Any, pack: Path, clone: Any)
 
 
 def test_documents_in_place(workspace: Any, tmp_path: Path) -> None:
-    """Sections of documents where they lie are texts, too; nothing is written among these."""
+    """Sections, and what was made of them, are texts, too; nothing is written among documents."""
     notes = tmp_path / "notes"
     notes.mkdir()
     for topic in TOPICS:
@@ -113,16 +113,19 @@ def test_documents_in_place(workspace: Any, tmp_path: Path) -> None:
         )
     made = workspace("init", "--in-place", notes, "--embedder", "builtin", "--json").json
     assert made["sync"]["embedded"] == 10
+    made = workspace.json("enrich", "--store", notes, "--questions", "1", "--summaries")
+    texts = 10 + made["embedded"]
+    assert made["embedded"] > 0
     workspace("embeddings", "export", tmp_path / "notes.fspack", "--store", notes)
     refused = workspace("embeddings", "export", notes / "some.fspack", "--store", notes, code=4)
     assert "name a file outside it" in refused.stderr
     shutil.rmtree(notes / ".filestore")
-    before = {path: path.read_bytes() for path in notes.iterdir()}
+    before = files_below(notes)
     told = workspace.json("embeddings", "import", tmp_path / "notes.fspack", "--store", notes)
-    assert (told["added"], told["compared"]) == (10, 10)
+    assert (told["added"], told["compared"]) == (texts, 16)
     assert workspace.json("sync", "--store", notes)["embedded"] == 0
-    after = {path: path.read_bytes() for path in notes.iterdir() if path.is_file()}
-    assert after == before
+    after = files_below(notes)
+    assert {path: after[path] for path in after if not path.startswith(".filestore/")} == before
 
 
 def test_the_order_in_which_texts_came_does_not_show(new_workspace: Callable[..., Any]) -> None:
@@ -231,7 +234,8 @@ def test_what_cannot_be_checked_is_not_taken_unasked(filled: Any, clone: Any) ->
     rows, others = cached(filled)[BUILTIN], {"other/1:8": strange(3, 8)}
     unknown = pack_of(clone.folder / "unknown.fspack", {BUILTIN: strange(7)})
     done = clone("embeddings", "import", unknown, code=4)
-    assert "no text of the store is among them" in done.stderr
+    assert "files of the store has a text that is among them" in done.stderr
+    assert "filestore sync --no-embed" in done.stderr
     assert "--unchecked" in done.stderr
     foreign = pack_of(clone.folder / "foreign.fspack", others)
     done = clone("embeddings", "import", foreign, code=4)
@@ -244,8 +248,20 @@ def test_what_cannot_be_checked_is_not_taken_unasked(filled: Any, clone: Any) ->
     assert (told["added"], told["unchecked"]) == (3, "other/1:8: not the model of the store")
     told = clone.json("embeddings", "import", unknown, "--unchecked")
     assert (told["added"], told["compared"]) == (7, 0)
-    assert told["unchecked"] == "no text of the store is among them"
+    assert "has a text that is among them" in told["unchecked"]
     assert cached(clone) == {BUILTIN: rows | strange(7)} | others
+
+
+def test_one_text_among_many_is_found(workspace: Any) -> None:
+    """A pack that has a text of one file in two thousand is checked with that one."""
+    for number in range(2_200):
+        (workspace.chunked / f"note{number}.md").write_text(f"Word{number} and its meaning.\n")
+    workspace("sync")
+    rows = cached(workspace)[BUILTIN]
+    one = min(rows)
+    pack = pack_of(workspace.folder / "one.fspack", {BUILTIN: {one: rows[one]} | strange(9)})
+    told = workspace.json("embeddings", "import", pack)
+    assert (told["added"], told["known"], told["compared"]) == (9, 1, 1)
 
 
 def test_a_model_that_is_not_here(pack: Path, clone: Any) -> None:
@@ -338,7 +354,14 @@ def test_what_is_there_is_not_overwritten(filled: Any, pack: Path) -> None:
     for name in ("own.txt", "link.fspack", "pipe", ".", "file_index/filestore.toml", "/dev/full"):
         done = filled(*words, name, code=4)
         assert f"{name} is not overwritten" in done.stderr
-    for name in ("chunked/some.fspack", ".sidecar/embeddings.sqlite", ".undo/a", "source/b.fspack"):
+    (filled.store / "way").symlink_to("chunked")
+    for name in (
+        "chunked/some.fspack",
+        "way/some.fspack",
+        ".sidecar/embeddings.sqlite",
+        ".undo/a",
+        "source/b.fspack",
+    ):
         done = filled(*words, f"file_index/{name}", code=4)
         assert "holds files of the store" in done.stderr
     for name in ("", "new/"):
