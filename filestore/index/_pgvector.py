@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 _MOST_SEARCHED: Final = 1_000
 """A graph is not asked for more: so many are sooner found among all."""
-_SPARE: Final = 8
-"""Neighbours fetched beyond what was asked, so that ties at the end are seen."""
+_SPARE: Final = 1
+"""Neighbours fetched beyond what was asked, so that a tie at the end is seen."""
 _PAGE: Final = 20_000
 _SMALLEST: Final = -(2**63)
 _COPY_START: Final = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)

@@ -5,13 +5,10 @@ after its rows are committed: without it answers are exact.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 from filestore.index._postgres import Session, checked_name
 from filestore.index.backend import BackendUnusable, not_announced
-
-if TYPE_CHECKING:
-    from psycopg.sql import Composed
 
 COLUMNS: Final = {
     "id": "int8",
@@ -59,6 +56,7 @@ class Table:
         self.has_graph = False
         self._vector_schema = "public"
         self._session = session
+        self._composed: dict[tuple[str, str], bytes] = {}
 
     def look(self) -> None:
         """Find out what is there.
@@ -213,12 +211,18 @@ class Table:
         self._session.rows(self.sql("DROP TABLE {table}"))
         self._session.rows(self.sql("DROP TABLE {stamps}"))
 
-    def sql(self, statement: str) -> "Composed":
-        """A statement with the names of this table in it, quoted."""
+    def sql(self, statement: str) -> bytes:
+        """A statement with the names of this table in it, quoted; composed once."""
+        key = statement, self._vector_schema
+        if key not in self._composed:
+            self._composed[key] = self._compose(statement)
+        return self._composed[key]
+
+    def _compose(self, statement: Any) -> bytes:
         from psycopg.sql import SQL, Identifier
 
         table, schema, of = self.name, self.schema, self._vector_schema
-        return SQL(statement).format(
+        composed = SQL(statement).format(
             table=Identifier(schema, table),
             stamps=Identifier(schema, f"{table}_stamp"),
             files=Identifier(f"{table}_files"),
@@ -228,6 +232,7 @@ class Table:
             graph_class=Identifier(of, "vector_ip_ops"),
             nearer=SQL("OPERATOR({}.<#>)").format(Identifier(of)),
         )
+        return composed.as_bytes(None)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

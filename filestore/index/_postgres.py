@@ -1,16 +1,16 @@
 """A connection to PostgreSQL that never waits for ever and never tells its password.
 
-Every statement has a time limit twice: the server's own, and one that cuts the connection where
-the server itself hangs. What goes wrong becomes an error of the contract outside of the handler, so
-that no chain of causes leads back to what the driver knows.
+Every statement has a time limit twice: the server's own, and ours, where the server itself hangs.
+What goes wrong becomes an error of the contract outside of the handler, so that no chain of causes
+leads back to what the driver knows.
 """
 
 import contextlib
 import re
-import socket
-import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import install_line
@@ -26,12 +26,13 @@ from filestore.index.backend import (
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
-    from psycopg.sql import SQL, Composed
+    from psycopg.abc import PQGen
 
-    Row = tuple[Any, ...]
+Row = tuple[Any, ...]
+Result = TypeVar("Result")
 
 _GRACE_S: Final = 1
-"""What the server's own limit has before the connection is cut."""
+"""What the server's own limit has before ours ends the connection."""
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_$-]*"
 _LONGEST_NAME: Final = 50
 """PostgreSQL cuts names after 63 bytes in silence, and ours get endings."""
@@ -68,6 +69,53 @@ def checked_name(kind: str, name: str) -> str:
     )
 
 
+class Deadline:
+    """When what is waited for must be there; a statement begins it anew."""
+
+    def __init__(self) -> None:
+        self._at = 0.0
+        self.is_over = False
+
+    def begin(self, seconds: float) -> None:
+        """From now on."""
+        self._at, self.is_over = time.monotonic() + seconds, False
+
+    def kept(self, waiting: "PQGen[Result]") -> "PQGen[Result]":
+        """What the driver waits with, until it is over.
+
+        A server that hangs still acknowledges what it gets, so no option of TCP notices; the driver
+        looks up ten times a second at least.
+        """
+        from psycopg import OperationalError
+
+        try:
+            wanted = next(waiting)
+            while True:
+                ready = yield wanted
+                if time.monotonic() > self._at:
+                    self.is_over = True
+                    raise OperationalError("the server says nothing")
+                wanted = waiting.send(ready)
+        except StopIteration as end:
+            found: Result = end.value
+            return found
+
+
+@cache
+def _limited_class() -> Any:
+    """The driver's connection, with a deadline; made when the driver is there."""
+    from psycopg import Connection
+
+    class Limited(Connection[Row]):
+        deadline: Deadline | None = None
+
+        def wait(self, gen: "PQGen[Result]", *words: Any, **options: Any) -> "Result":
+            kept = gen if self.deadline is None else self.deadline.kept(gen)
+            return super().wait(kept, *words, **options)
+
+    return Limited
+
+
 class Session:
     """A connection that is made when it is needed, and again after it was lost."""
 
@@ -89,9 +137,8 @@ class Session:
         self._parameters = _parsed(dsn)
         self._about = about
         self._connection: Connection[Row] | None = None
-        self._socket: socket.socket | None = None
         self._settings: dict[str, str] = {}
-        self._overdue = False
+        self._deadline = Deadline()
         self.in_transaction = False
 
     @property
@@ -110,43 +157,42 @@ class Session:
             self.rows(*_set_config(settings))
 
     def rows(
-        self, statement: "SQL | Composed", parameters: Any = None, *, limit_s: int | None = None
+        self, statement: bytes, parameters: Any = None, *, limit_s: int | None = None
     ) -> "list[Row]":
         """What a statement gives; errors are those of the contract.
 
         Args:
-            statement: Made of names and constants; values are parameters.
+            statement: Names and constants; values are parameters.
             parameters: Of the statement.
             limit_s: How long it may take; None for the usual.
         """
         cursor = self._run(statement, parameters, limit_s)
         return cursor.fetchall() if cursor.description else []
 
-    def count(self, statement: "SQL | Composed", parameters: Any = None) -> int:
+    def count(self, statement: bytes, parameters: Any = None) -> int:
         """How many rows a statement changed."""
         return self._run(statement, parameters, None).rowcount
 
-    def _run(
-        self, statement: "SQL | Composed", parameters: Any, limit_s: int | None
-    ) -> "Cursor[Row]":
-        with _errors() as caught, self._watched(limit_s or self.timeout_s):
-            cursor: Cursor[Row] = self._connected().execute(statement, parameters)
-            return cursor
+    def _run(self, statement: bytes, parameters: Any, limit_s: int | None) -> "Cursor[Row]":
+        with _errors() as caught:
+            connection = self._connected()
+            self._deadline.begin((limit_s or self.timeout_s) + _GRACE_S)
+            return connection.execute(statement, parameters)
         raise self._failed(caught[0])
 
-    def copy(self, statement: "SQL | Composed", data: bytes) -> None:
+    def copy(self, statement: bytes, data: bytes) -> None:
         """Send rows in the binary format of COPY."""
-        with _errors() as caught, self._watched(self.timeout_s):
-            with self._connected().cursor() as cursor, cursor.copy(statement) as copy:
+        with _errors() as caught:
+            connection = self._connected()
+            self._deadline.begin(self.timeout_s + _GRACE_S)
+            with connection.cursor() as cursor, cursor.copy(statement) as copy:
                 copy.write(data)
             return
         raise self._failed(caught[0])
 
     def begin(self) -> None:
         """Begin a transaction: what follows is seen whole or not at all."""
-        from psycopg.sql import SQL
-
-        self.rows(SQL("BEGIN"))
+        self.rows(b"BEGIN")
         self.in_transaction = True
 
     def commit(self) -> None:
@@ -155,10 +201,8 @@ class Session:
         Raises:
             BackendUnreachable: Nobody knows whether it does: the answer did not come.
         """
-        from psycopg.sql import SQL
-
         try:
-            self.rows(SQL("COMMIT"))
+            self.rows(b"COMMIT")
         finally:
             self.in_transaction = False
 
@@ -168,15 +212,8 @@ class Session:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
 
     def _connected(self) -> "Connection[Row]":
-        import os
-
-        import psycopg
-
         if self._connection is not None and not self._connection.closed:
             return self._connection
         self.close()
@@ -189,49 +226,30 @@ class Session:
             "tcp_user_timeout": self.timeout_s * 1000,
         }
         # A plan that is kept on the server would be lost behind a pool that shares connections.
-        self._connection = psycopg.connect(
+        connection = _limited_class().connect(
             **wanted | self._parameters, autocommit=True, prepare_threshold=None
         )
-        self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
+        connection.deadline = self._deadline
+        self._connection = connection
         limits = {
             "statement_timeout": f"{self.timeout_s}s",
             "lock_timeout": f"{self.timeout_s * 500}ms",
             "client_encoding": "UTF8",
         }
+        self._deadline.begin(self.timeout_s + _GRACE_S)
         self._connection.execute(*_set_config(limits | self._settings))
         return self._connection
-
-    @contextlib.contextmanager
-    def _watched(self, limit_s: int) -> Iterator[None]:
-        """Cut the connection where the server does not keep to its own limit.
-
-        A server that hangs still acknowledges what it gets, so no option of TCP notices.
-        """
-        self._overdue = False
-        watch = threading.Timer(limit_s + _GRACE_S, self._cut)
-        watch.daemon = True
-        watch.start()
-        try:
-            yield
-        finally:
-            watch.cancel()
-
-    def _cut(self) -> None:
-        self._overdue = True
-        opened = self._socket
-        if opened is not None:
-            with contextlib.suppress(OSError):
-                opened.shutdown(socket.SHUT_RDWR)
 
     def _failed(self, error: Any) -> FilestoreError:
         """The error of the contract for one of the driver, after which a transaction is over."""
         state, said = error.sqlstate or "", self._scrubbed(str(error))
         was_made = self._connection is not None
         is_lost = self._connection is None or self._connection.closed
-        if is_lost or self.in_transaction:
+        is_late = self._deadline.is_over
+        if is_lost or is_late or self.in_transaction:
             self.close()
         where = self.address
-        if self._overdue or state == "57014":
+        if is_late or state == "57014":
             return BackendUnreachable(
                 f"{where} did not answer within {self.timeout_s} s",
                 remedy=f"try again, or raise timeout_s under [backend_config]; {WITHOUT}",
@@ -312,8 +330,6 @@ def _parsed(dsn: str) -> dict[str, Any]:
     return parts
 
 
-def _set_config(settings: Mapping[str, str]) -> "tuple[Composed, Sequence[str]]":
-    from psycopg.sql import SQL
-
-    calls = SQL(", ").join([SQL("set_config(%s, %s, false)")] * len(settings))
-    return SQL("SELECT ") + calls, [word for pair in settings.items() for word in pair]
+def _set_config(settings: Mapping[str, str]) -> tuple[bytes, Sequence[str]]:
+    calls = ", ".join(["set_config(%s, %s, false)"] * len(settings))
+    return f"SELECT {calls}".encode(), [word for pair in settings.items() for word in pair]
