@@ -4,6 +4,7 @@ A new member is an entry in `MEMBERS`: what makes an empty place for one, and it
 """
 
 import os
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -22,6 +23,7 @@ from filestore.index.backend import (
     BackendForeign,
     BackendKeysMissing,
     BackendSettingsWrong,
+    BackendUnreachable,
     DocState,
     EmbedConfig,
     Item,
@@ -130,6 +132,14 @@ NEEDED: Final[dict[str, tuple[str, ...]]] = {
     "qdrant": ("url", "path"),
 }
 """The keys without which a kind cannot be opened."""
+
+NOWHERE: Final[dict[str, dict[str, object]]] = {
+    "local": {"path": "a file/index.jsonl"},
+    "faiss": {"path": "a file/vectors.faiss"},
+    "pgvector": {"dsn": f"postgresql://me:{SECRET}@127.0.0.1:1/db"},
+    "qdrant": {"url": "http://127.0.0.1:1", "path": ""},
+}
+"""Options with which nothing can be reached, by kind."""
 
 
 @pytest.fixture(params=MEMBERS)
@@ -457,6 +467,34 @@ def test_what_is_cleared_is_gone_at_once(member: Member) -> None:
         again.upsert([Item(id=1, vector=row, doc_id="1", content_hash="h")])
         again.save(owner="me", generation=2)
         assert found(again, row) == [1]
+
+
+def test_an_empty_index_can_be_finished(member: Member) -> None:
+    """A store without a text has an index, too: stamped, of its length, and empty."""
+    with member.opened() as backend:
+        backend.save(owner="me", generation=1)
+    with member.backend() as again:
+        again.load()
+        assert again.stamp() == Stamp(owner="me", generation=1, embed=EMBED)
+        assert again.dim == DIMENSION
+        assert again.state.docs == {}
+        assert again.query(unit_rows(1)[0], top_k=3) == []
+        again.set_embed_config(EMBED)
+        assert again.upsert(items(2)) == 2
+
+
+def test_what_cannot_be_reached_is_named(member: Member, tmp_path: Path) -> None:
+    """With its address and what to do, and never with the password."""
+    (tmp_path / "a file").touch()
+    kept = {key: value for key, value in member.options.items() if key != "engine"}
+    backend = replace(member, options=kept).backend(**NOWHERE[member.kind])
+    with pytest.raises(BackendUnreachable) as caught:
+        backend.load()
+    assert isinstance(caught.value, ConnectionError)
+    assert backend.address().split(" (")[0] in caught.value.message
+    assert caught.value.remedy
+    shown = "".join(traceback.format_exception(caught.value)) + caught.value.detail
+    assert SECRET not in shown + caught.value.remedy
 
 
 def test_all_missing_keys_are_named(member: Member, tmp_path: Path) -> None:

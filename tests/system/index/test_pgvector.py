@@ -558,6 +558,31 @@ def test_a_graph_finds_nearly_all_and_never_too_few(database: Database, table: s
         assert len(backend.query(rows[0], top_k=2500)) == 2500
 
 
+def test_a_table_may_be_spread_over_partitions(database: Database, table: str) -> None:
+    """Whoever made it by hand in our shape gets all of it, the stamp and the digests, too."""
+    with opened(database.dsn, table=f"{table}_like") as backend:
+        backend.save(owner="me", generation=0)
+    database.run(
+        f"CREATE TABLE {table} (LIKE {table}_like) PARTITION BY HASH (id);"
+        f"CREATE TABLE {table}_stamp (LIKE {table}_like_stamp);"
+        + "".join(
+            f"CREATE TABLE {table}_{part} PARTITION OF {table}"
+            f" FOR VALUES WITH (MODULUS 3, REMAINDER {part});"
+            for part in range(3)
+        )
+    )
+    some = filled(database.dsn, 60, table=table)
+    with opened(database.dsn, table=table) as backend:
+        assert backend.digests() == {one.id: digest(one.vector.reshape(1, -1))[0] for one in some}
+        assert backend.upsert([replace(one, content_hash="new") for one in some[:7]]) == 7
+        assert backend.delete([1, 2, 99]) == 2
+        backend.save(owner="me", generation=2)
+        backend.expect("me", 2)
+        best = sorted(some[2:], key=lambda one: -float(one.vector @ QUERY))
+        hits = backend.query(QUERY, top_k=9)
+        assert [hit.id for hit in hits] == [one.id for one in best[:9]]
+
+
 def test_few_vectors_get_no_graph(database: Database, table: str) -> None:
     """Unless it is asked for; what compares all is exact."""
     with clusters(database.dsn, table=table) as (backend, rows):
