@@ -266,6 +266,12 @@ class PgvectorRows(IndexBackend):
         if allowed is not None:
             condition += " AND id = ANY(%(allowed)s::bigint[])"
             values["allowed"] = allowed.tolist()
+        if self._expected is not None:
+            # Asked once for the statement, which answers nothing out of what somebody else wrote.
+            condition += (
+                " AND (SELECT owner = %(owner)s AND generation = %(generation)s FROM {stamps})"
+            )
+            values["owner"], values["generation"] = self._expected
         values["vector"] = str(vector.tolist())
         can_walk = self._table.has_graph and self._choice != "exact" and allowed is None
         if can_walk and top_k is not None and top_k + _SPARE <= _MOST_SEARCHED:
@@ -273,34 +279,24 @@ class PgvectorRows(IndexBackend):
             # Fewer than asked, or equals at the end: what was left behind only all can tell.
             if len(hits) == top_k + _SPARE and hits[-1].score < hits[top_k - 1].score:
                 return hits[:top_k]
-        return self._hits(condition, values, top_k, exact=True)
+        hits = self._hits(condition, values, top_k, exact=True)
+        if not hits and self._expected is not None:
+            check_stamp(self.stamp(), self._expected, self.address())
+        return hits
 
     def _hits(
         self, condition: str, values: Mapping[str, Any], count: int | None, *, exact: bool
     ) -> list[Hit]:
-        """The rows that satisfy a condition, nearest first; the stamp is read along with them."""
+        """The rows that satisfy a condition, nearest first."""
         # The sum is no expression that an index could serve: such a query compares all.
         distance = "(embedding {nearer} %(vector)s::{vector})" + (" + 0" if exact else "")
         statement = (
             f"SELECT id, {distance} AS distance, body, metadata FROM {{table}} WHERE {condition}"
             f" ORDER BY distance{', id' if exact else ''} LIMIT %(count)s"
         )
-        if self._expected is not None:
-            statement = (
-                "SELECT id, distance, body, metadata, owner, generation, fingerprint, dimension"
-                " FROM (VALUES (1)) AS one LEFT JOIN {stamps} ON true"
-                f" LEFT JOIN ({statement}) AS hit ON true"
-            )
         rows = self._session.rows(self._table.sql(statement), {**values, "count": count})
-        if self._expected is not None:
-            stamp = None if rows[0][4] is None else _stamp(*rows[0][4:])
-            check_stamp(stamp, self._expected, self.address())
-        hits = [
-            Hit(id=row[0], score=0.0 - row[1], text=row[2], metadata=row[3])
-            for row in rows
-            if row[0] is not None
-        ]
-        return sorted(hits, key=lambda hit: (-hit.score, hit.id))
+        hits = [Hit(id=row[0], score=0.0 - row[1], text=row[2], metadata=row[3]) for row in rows]
+        return hits if exact else sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
     def digests(self, ids: "NDArray[int64] | None" = None) -> Mapping[int, bytes]:
         """See the contract."""
