@@ -47,8 +47,8 @@ _NUMBERS: Final = 500_000
 """Of vectors in one request: 10 MB of JSON; servers take 32 MB."""
 _ALLOWED: Final = 20_000
 """Ids in one filter: 400 kB of JSON."""
-_SPARE: Final = 16
-"""Looked for beyond what is wanted, so that equal scores at its end are seen."""
+_SPARE: Final = 2
+"""Looked for beyond what is wanted: the next score, which may be equal, and maybe the stamp."""
 _INDEXED: Final = 32
 """Facts with an index of their own: the first so many; filters by others look at all points."""
 
@@ -157,7 +157,7 @@ class QdrantRows(IndexBackend):
     def _point(self, item: Item) -> Point:
         import numpy
 
-        metadata = whitelisted(item.metadata, self._whitelist)
+        metadata = _unicode(whitelisted(item.metadata, self._whitelist))
         for one in metadata.get("files", ()):
             self._facts.update(f"{FILES}[].{path}" for key in one if (path := path_of(key)))
         return Point(
@@ -166,7 +166,7 @@ class QdrantRows(IndexBackend):
             payload={
                 "doc_id": item.doc_id,
                 "content_hash": item.content_hash,
-                "text": item.text,
+                "text": _unicode(item.text),
                 "metadata": metadata,
             },
         )
@@ -194,6 +194,7 @@ class QdrantRows(IndexBackend):
     ) -> list[Hit]:
         """See the contract; where not all may be found, nothing is left to a graph."""
         check_where(where, self._whitelist)
+        where = tuple((_unicode(key), tuple(map(_unicode, values))) for key, values in where)
         if self._dim is None:
             check_stamp(None, self._expected, self.address())
             return []
@@ -302,6 +303,15 @@ def _batches(allowed: "NDArray[int64] | None") -> Iterator[tuple[int, ...] | Non
 def _text(point: Point, name: str) -> str:
     value = point.payload.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _unicode(value: Any) -> Any:
+    """JSON without half characters, as in names that are no UTF-8: Qdrant takes none."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {_unicode(key): _unicode(one) for key, one in value.items()}
+    return [_unicode(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _stamp_of(found: Sequence[Point]) -> Stamp | None:

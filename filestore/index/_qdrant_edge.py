@@ -13,6 +13,7 @@ from uuid import UUID
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import shown_path
+from filestore.fs.disk import free_bytes
 from filestore.index._qdrant_folder import OpenFolder, busy, take
 from filestore.index._qdrant_points import (
     FILES,
@@ -25,6 +26,9 @@ from filestore.index._qdrant_points import (
 )
 from filestore.index.backend import BackendUnusable
 
+_ROOM_BYTES: Final = 128 * 1024 * 1024
+"""What must be free to write: the engine writes to mapped files, and a disk that is full as it does
+so ends the process without a word."""
 _NEVER_KB: Final = 2**40
 """The size from which a graph would be built."""
 
@@ -102,6 +106,7 @@ class EdgePoints(Points):
         vectors = edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Dot)
         never = edge.EdgeOptimizersConfig(indexing_threshold=_NEVER_KB)
         new = f"{self._path}.new"
+        self._check_room()
         with self._errors():
             shutil.rmtree(new, ignore_errors=True)
             os.makedirs(new)
@@ -132,6 +137,7 @@ class EdgePoints(Points):
         import qdrant_edge as edge
 
         self._is_changed = True
+        self._check_room()
         with self._errors():
             some = [edge.Point(_id(one.id), one.vector, dict(one.payload)) for one in points]
             self._shard.update(edge.UpdateOperation.upsert_points(some))
@@ -141,6 +147,7 @@ class EdgePoints(Points):
         import qdrant_edge as edge
 
         self._is_changed = True
+        self._check_room()
         with self._errors():
             self._shard.update(edge.UpdateOperation.delete_points(list(ids)))
 
@@ -196,24 +203,43 @@ class EdgePoints(Points):
         import qdrant_edge as edge
 
         keyword = edge.PayloadSchemaType.Keyword
+        self._check_room()
         with self._errors():
             known = self._shard.info().payload_schema
             for path in set(paths).difference(known):
                 self._shard.update(edge.UpdateOperation.create_field_index(path, keyword))
 
     def flush(self) -> None:
-        """Also takes out what was deleted, once that is a fifth."""
+        """Also takes out what was deleted, once that is a fifth, where there is room for a copy."""
         if self._is_changed:
             with self._errors():
-                self._shard.optimize()
+                if free_bytes(self._path) > _ROOM_BYTES + _used_bytes(self._path):
+                    self._shard.optimize()
                 self._shard.flush()
             self._is_changed = False
+
+    def _check_room(self) -> None:
+        with self._errors():
+            free = free_bytes(self._path)
+        if free < _ROOM_BYTES:
+            mib = 1024 * 1024
+            raise BackendUnusable(
+                f"{self.address} cannot be written: its disk has {free // mib} MiB left, and the "
+                f"engine needs {_ROOM_BYTES // mib}",
+                remedy="free space on that disk, then run `filestore sync`",
+            )
 
     def close(self) -> None:
         """See the contract."""
         held, self._held = self._held, None
         if held is not None:
             held.leave(self._ended)
+
+
+def _used_bytes(folder: str) -> int:
+    """What its files take; most of them are longer than that."""
+    paths = (os.path.join(at, name) for at, _, names in os.walk(folder) for name in names)
+    return sum(os.lstat(path).st_blocks * 512 for path in paths)
 
 
 def _id(identifier: int | str) -> int | UUID:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,20 +32,22 @@ from tests.vectors import unit_rows
 EMBED = EmbedConfig(fingerprint="a model/1", dimension=24)
 ENGINES = ("edge", "client")
 COUNT = 60
+FEW = {"edge": COUNT, "client": 16}
+"""Items of a push that is killed: local mode takes a transaction for each."""
 PUSH = """
 import sys
 from tests.system.index.test_qdrant import items, opened
-folder, engine = sys.argv[1:]
+folder, engine, count = sys.argv[1:]
 with opened(folder, engine) as backend:
-    backend.delete(range(-20, 0))
+    backend.delete(range(-20, -10))
     print("pushing", flush=True)
-    backend.upsert(items(generation=2))
+    backend.upsert(items(generation=2, count=int(count)))
     backend.save(owner="me", generation=2)
 """
 HOLD = """
 import sys
 from tests.system.index.test_qdrant import opened
-with opened(*sys.argv[1:]) as backend:
+with opened(*sys.argv[1:3]) as backend:
     print("open", flush=True)
     sys.stdin.readline()
 """
@@ -88,7 +91,7 @@ def wanted(some):
 def started(code, folder, engine):
     """Another process, once it has said its first word."""
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(folder), engine],
+        [sys.executable, "-c", code, str(folder), engine, str(FEW[engine])],
         cwd=CHECKOUT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -117,6 +120,21 @@ def test_vectors_come_back_bit_for_bit(tmp_path: Path, engine: str) -> None:
         assert first.digests() == wanted(some)
     with opened(tmp_path, engine) as again:
         assert again.digests() == wanted(some)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_half_characters_are_replaced(tmp_path: Path, engine: str) -> None:
+    """A name that is no UTF-8 is held with a question mark, and found by itself."""
+    row = unit_rows(1)[0]
+    metadata = {"files": [{"path": ["caf\udce9"], "k\udce9y": ["a\0b"]}]}
+    with opened(tmp_path, engine) as rows:
+        rows.upsert(
+            [Item(id=1, vector=row, doc_id="d", content_hash="h", text="\ud800", metadata=metadata)]
+        )
+        where = (("path", ("caf\udce9",)), ("k\udce9y", ("a\0b",)))
+        (hit,) = rows.query(row, where=where)
+        assert hit.text == "?"
+        assert hit.metadata == {"files": [{"path": ["caf?"], "k?y": ["a\0b"]}]}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -211,26 +229,27 @@ def kill_while_pushing(folder: Path, engine: str, chance: random.Random, longest
     pause_s = chance.random() * longest_s
     time.sleep(pause_s)  # the moment of the kill is what is tried, not waited for
     end(process)
+    before, after = (items(generation, FEW[engine]) for generation in (1, 2))
     with opened(folder, engine) as rows:
         stamp = rows.stamp()
         assert stamp is not None
         if stamp.generation == 2:
-            assert rows.digests() == wanted(items(generation=2))
-        rows.delete(range(-20, 0))
-        rows.upsert(items(generation=2))
+            assert rows.digests() == wanted(after)
+        rows.delete(range(-20, -10))
+        rows.upsert(after)
         rows.save(owner="me", generation=2)
-        assert rows.digests() == wanted(items(generation=2))
+        assert rows.digests() == wanted(after)
         assert {name: doc.content_hash for name, doc in rows.state.docs.items()} == {
-            one.doc_id: one.content_hash for one in items(generation=2)
+            one.doc_id: one.content_hash for one in after
         }
-        rows.delete([one.id for one in items()])
-        rows.upsert(items())
+        rows.delete([one.id for one in before])
+        rows.upsert(before)
         rows.save(owner="me", generation=1)
 
 
 def kill_often(folder: Path, engine: str, times: int) -> None:
     with opened(folder, engine) as rows:
-        rows.upsert(items())
+        rows.upsert(items(count=FEW[engine]))
         rows.save(owner="me", generation=1)
     process = started(PUSH, folder, engine)
     begun = time.monotonic()
@@ -390,6 +409,18 @@ def test_a_missing_package_is_named(without_packages, module: str, options) -> N
         )
     assert "pip install qdrant-" in caught.value.remedy
     assert isinstance(caught.value, ImportError)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_full_disk_is_named(small_disk: Path, engine: str) -> None:
+    """Before the engine maps files that have no room, which would end the process."""
+    some = [replace(one, text="x" * 50_000) for one in items()]
+    with (
+        pytest.raises(BackendUnusable, match="rows") as caught,
+        closing(opened(small_disk, engine)) as rows,
+    ):
+        rows.upsert(some)
+    assert "free space" in caught.value.remedy
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
