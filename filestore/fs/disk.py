@@ -578,14 +578,6 @@ def is_full(path: str) -> bool:
         return False
 
 
-def free_bytes(path: str) -> int:
-    """How much a file system takes, below a path that need not be there yet."""
-    while path != os.path.dirname(path) and not os.path.lexists(path):
-        path = os.path.dirname(path)
-    found = os.statvfs(path or ".")
-    return found.f_bavail * found.f_frsize
-
-
 @contextlib.contextmanager
 def disk_errors(path: str) -> Iterator[None]:
     """Turn a disk that refuses, as SQLite or a library tells it, into `WriteFailedError`."""

@@ -13,7 +13,6 @@ from uuid import UUID
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import shown_path
-from filestore.fs.disk import free_bytes
 from filestore.index._qdrant_folder import OpenFolder, busy, take
 from filestore.index._qdrant_points import (
     FILES,
@@ -213,14 +212,14 @@ class EdgePoints(Points):
         """Also takes out what was deleted, once that is a fifth, where there is room for a copy."""
         if self._is_changed:
             with self._errors():
-                if free_bytes(self._path) > _ROOM_BYTES + _used_bytes(self._path):
+                if _free_bytes(self._path) > _ROOM_BYTES + _used_bytes(self._path):
                     self._shard.optimize()
                 self._shard.flush()
             self._is_changed = False
 
     def _check_room(self) -> None:
         with self._errors():
-            free = free_bytes(self._path)
+            free = _free_bytes(self._path)
         if free < _ROOM_BYTES:
             mib = 1024 * 1024
             raise BackendUnusable(
@@ -234,6 +233,14 @@ class EdgePoints(Points):
         held, self._held = self._held, None
         if held is not None:
             held.leave(self._ended)
+
+
+def _free_bytes(path: str) -> int:
+    """How much a file system takes, below a path that need not be there yet."""
+    while path != os.path.dirname(path) and not os.path.lexists(path):
+        path = os.path.dirname(path)
+    found = os.statvfs(path or ".")
+    return found.f_bavail * found.f_frsize
 
 
 def _used_bytes(folder: str) -> int:

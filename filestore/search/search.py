@@ -200,10 +200,7 @@ class Searcher:
         hits, mode = self._hits(meant, count, mode, allowed, notes, collapses=collapses)
         on_spelling = said.on_spelling(found, found_nothing=not hits)
         notes += [*on_spelling, *self._unresolved]
-        if mode != "keyword" and self._vectors is not None:
-            notes += said.not_embedded(self._catalog, self._vectors.index, self._embedder)
-        if self._is_lexical and mode == "vector":
-            notes.append("the builtin embedder compares words, not meaning")
+        notes += self._on_vectors(mode)
         return Answer(
             query=query,
             root=os.path.realpath(self._places.root),
@@ -215,6 +212,14 @@ class Searcher:
             on_spelling=tuple(on_spelling),
             rewrites=tuple(rewrites),
         )
+
+    def _on_vectors(self, mode: Mode) -> list[str]:
+        """What to know of an answer by vectors."""
+        if mode == "keyword" or self._vectors is None:
+            return []
+        notes = said.not_embedded(self._catalog, self._vectors.index, self._embedder)
+        is_lexical = self._is_lexical and mode == "vector"
+        return [*notes, *(["the builtin embedder compares words, not meaning"] * is_lexical)]
 
     def _leave_out(self, without: Collection[Extra]) -> None:
         """Prepare to answer as if there were no questions, or summaries."""

@@ -114,9 +114,7 @@ def apply(
     if done is not None and snapshot.embedder is not None:
         work.remaining += verify.not_embedded(snapshot.places, snapshot.catalog)
     if done is not None and done.unsent is not None:
-        work.applied = [one for one in work.applied if one.meaning.step != "rebuild-index"]
-        reason = f"{done.unsent.message} (try: {done.unsent.remedy})"
-        work.remaining.append(Finding(code="index-behind", path=vector_rows.PART, detail=reason))
+        work.not_sent(done.unsent)
         work.remaining += beside.findings(snapshot)
     if steps.is_whole:
         # What no sync can repair, so that it ends as `status` does.
@@ -200,6 +198,12 @@ class _Applying:
         self.applied: list[Finding] = []
         self.remaining: list[Finding] = []
         self.written = False
+
+    def not_sent(self, error: FilestoreError) -> None:
+        """A backend did not take what it lacks: nothing of it was repaired."""
+        self.applied = [one for one in self.applied if one.meaning.step != "rebuild-index"]
+        reason = f"{error.message} (try: {error.remedy})"
+        self.remaining.append(Finding(code="index-behind", path=vector_rows.PART, detail=reason))
 
     def collect(self, finding: Finding) -> None:
         """Remove the temporary file of a dead writer: this writer's lock says that it is dead."""
