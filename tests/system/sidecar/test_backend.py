@@ -1,7 +1,7 @@
 """A store whose vectors are searched in a backend: the same answers, and nothing lost or stale.
 
-Each test runs with lines of JSON outside the store, and with a real PostgreSQL; a new kind is an
-entry in `PLACES`.
+Each test runs with lines of JSON outside the store, with a real PostgreSQL and with the engine of
+Qdrant; a new kind is an entry in `PLACES`.
 """
 
 import os
@@ -16,6 +16,7 @@ import pytest
 
 from filestore import Store
 from filestore.catalog import CatalogWriter
+from filestore.index import BackendChoice, IndexBackend, open_backend
 from tests.postgres_server import PASSWORD, Server, new_database, new_server
 
 WORDS: Final = ("harbour", "lantern", "orchard", "granite", "violin", "glacier")
@@ -75,9 +76,35 @@ def pgvector_place(request: pytest.FixtureRequest, folder: Path) -> Place:
     return Place(kind="pgvector", options=(f"dsn={dsn}",), away=away, rows=rows)
 
 
+def qdrant_place(request: pytest.FixtureRequest, folder: Path) -> Place:
+    pytest.importorskip("qdrant_edge")
+    folder.mkdir()
+    path = folder / "engine"
+
+    def opened() -> IndexBackend:
+        options = {"path": str(path)}
+        choice = BackendChoice(kind="qdrant", options=options, folder=str(folder), environment={})
+        backend = open_backend(choice)
+        backend.load()
+        return backend
+
+    @contextmanager
+    def away() -> Iterator[None]:
+        """Somebody else has it open."""
+        with opened():
+            yield
+
+    def rows() -> int:
+        with opened() as backend:
+            return len(backend.state.docs)
+
+    return Place(kind="qdrant", options=(f"path={path}",), away=away, rows=rows)
+
+
 PLACES: Final[dict[str, Callable[[pytest.FixtureRequest, Path], Place]]] = {
     "local": local_place,
     "pgvector": pgvector_place,
+    "qdrant": qdrant_place,
 }
 
 
