@@ -13,7 +13,7 @@ from uuid import UUID
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import shown_path
-from filestore.index._qdrant_folder import OpenFolder, busy, take
+from filestore.index._qdrant_folder import OpenFolder, busy, is_there, take
 from filestore.index._qdrant_points import (
     FILES,
     Point,
@@ -54,9 +54,8 @@ class EdgePoints(Points):
 
     def open(self) -> None:
         """Take the folder, if it is there."""
-        if self._held is not None or not os.path.isdir(self._path):
-            return
-        self._held = take(self._path, self._loaded)
+        if self._held is None and is_there(self._path, self.address):
+            self._held = take(self._path, self._loaded)
 
     def _loaded(self) -> Any:
         import qdrant_edge
@@ -236,10 +235,10 @@ class EdgePoints(Points):
 
 
 def _free_bytes(path: str) -> int:
-    """How much a file system takes, below a path that need not be there yet."""
-    while path != os.path.dirname(path) and not os.path.lexists(path):
-        path = os.path.dirname(path)
-    found = os.statvfs(path or ".")
+    """What the disk takes, below a path that need not be there yet."""
+    while not os.path.lexists(path):
+        path = os.path.dirname(path) or "."
+    found = os.statvfs(path)
     return found.f_bavail * found.f_frsize
 
 

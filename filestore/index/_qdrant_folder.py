@@ -67,6 +67,24 @@ def _patiently(opened: Callable[[], Any]) -> Any:
             time.sleep(_PAUSE_S)
 
 
+def is_there(path: str, address: str) -> bool:
+    """Whether there is such a folder.
+
+    Raises:
+        BackendUnreachable: There can be none, or the disk does not tell.
+    """
+    try:
+        os.listdir(path)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise BackendUnreachable(
+            f"cannot read the folder {address}: {error.strerror or error}",
+            remedy=f"make it readable, or set another `path` under [backend_config]. {WITHOUT}",
+        ) from None
+    return True
+
+
 def busy(address: str) -> BackendUnreachable:
     """Say that another process has it."""
     return BackendUnreachable(

@@ -19,7 +19,7 @@ from filestore.fs import disk
 from filestore.fs.database import stored_values
 from filestore.fs.lock import held
 from filestore.index._qdrant_client import ClientPoints
-from filestore.index._qdrant_folder import OpenFolder, busy, take
+from filestore.index._qdrant_folder import OpenFolder, busy, is_there, take
 from filestore.index._qdrant_points import damaged
 from filestore.index.backend import BackendUnusable
 
@@ -50,7 +50,7 @@ class LocalPoints(ClientPoints):
 
     def open(self) -> None:
         """Take the folder, if it is there."""
-        if self._held is None and os.path.isdir(self._path):
+        if self._held is None and is_there(self._path, self.address):
             self._held = take(self._path, self._loaded)
 
     def _loaded(self) -> Any:
@@ -58,7 +58,7 @@ class LocalPoints(ClientPoints):
 
         # Asked first, since the client reads the whole folder before it tries the lock.
         if held(os.path.join(self._path, ".lock")):
-            raise busy(shown_path(self._path))
+            raise busy(self.address)
         with self._errors():
             self._check_pickles()
             return QdrantClient(path=self._path)
@@ -91,7 +91,7 @@ class LocalPoints(ClientPoints):
             raise
         except Exception as error:
             if "already accessed by another instance" in str(error):
-                raise busy(shown_path(self._path)) from error
+                raise busy(self.address) from error
             raise damaged(self.address, error) from error
 
     def _is_there(self) -> bool:

@@ -47,7 +47,7 @@ class ServerPoints(ClientPoints):
         self._server = server
         self._collection = collection
         self._client: Any = None
-        self.address = f"{server.url} (collection {collection})"
+        self.address = f"Qdrant at {server.url} (collection {collection})"
 
     def open(self) -> None:
         """Make a client; nothing is asked yet."""
@@ -137,46 +137,46 @@ class ServerPoints(ClientPoints):
             what = f"cut the connection: {self._shown(source)}"
         else:
             return self._not_qdrant(source)
-        return BackendUnreachable(f"Qdrant at {server.url} {what}", remedy=hint)
+        return BackendUnreachable(f"{self.address} {what}", remedy=hint)
 
     def _not_qdrant(self, error: Exception) -> BackendUnusable:
         return BackendUnusable(
-            f"{self._server.url} does not answer as Qdrant does",
+            f"{self.address} does not answer as Qdrant does",
             remedy=f"check `url` under [backend_config] in filestore.toml. {WITHOUT}",
             detail=f"{type(error).__name__}: {self._shown(error)}",
         )
 
     def _refusal(self, status: int, content: bytes) -> FilestoreError:
-        url, text = f"Qdrant at {self._server.url}", self._shown(_message(content))
+        text = self._shown(_message(content))
         if status == 401 or (status == 403 and not self._server.key):
             done = "refused the key" if self._server.key else "wants a key, and none is set"
             return BackendUnusable(
-                f"{url} {done} (status {status})",
+                f"{self.address} {done} (status {status})",
                 remedy=f"set {KEY_VARIABLE} in the environment to a key that may use "
                 f"the collection {self._collection}. {WITHOUT}",
             )
         if status == 403:
             return BackendUnusable(
-                f"{url} does not allow that: {text}",
+                f"{self.address} does not allow that: {text}",
                 remedy=f"set {KEY_VARIABLE} to a key that may write as well. {WITHOUT}",
             )
         if status == 404:
             return BackendUnusable(
-                f"{url} has no collection {self._collection}: {text}",
+                f"{self.address} is not there: {text}",
                 remedy=f"run `filestore sync`, or check `url` and `collection`. {WITHOUT}",
             )
         if "dimension error" in text:
             return WrongDimension(f"{self.address}: {text}", remedy="filestore sync")
         if status in _PASSING:
             return BackendUnreachable(
-                f"{url} takes no requests for now (status {status}): {text}",
+                f"{self.address} takes no requests for now (status {status}): {text}",
                 remedy=f"try again later. {WITHOUT}",
             )
         if 300 <= status < 400:
             text = "it points to another address; that is not followed"
         is_full = "No space left" in text or "disk" in text.lower()
         return BackendUnusable(
-            f"{url} answered with status {status}: {text}",
+            f"{self.address} answered with status {status}: {text}",
             remedy=("free space on its disk" if is_full else "see the server's own log")
             + f". {WITHOUT}",
         )

@@ -190,6 +190,17 @@ def test_a_folder_that_is_open_elsewhere_is_named(tmp_path: Path, engine: str) -
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_a_folder_that_cannot_be_is_out_of_reach(tmp_path: Path, engine: str) -> None:
+    """Like a server that is away: a search goes on without it."""
+    (tmp_path / "file").touch()
+    rows = backend(tmp_path, engine, path="file/rows")
+    with pytest.raises(BackendUnreachable, match="Not a directory") as caught:
+        rows.load()
+    assert rows.address() in caught.value.message
+    assert "keyword" in caught.value.remedy
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_folder_is_waited_for_a_little(tmp_path: Path, engine: str) -> None:
     """Another command that is about to end is no error."""
     opened(tmp_path, engine).close()

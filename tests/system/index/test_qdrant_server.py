@@ -37,7 +37,7 @@ ECHO = f'{{"status": {{"error": "the key {SECRET} \\u001b[31m is none of ours"}}
 CASES = {
     "no key": (answer(401, "Must provide an API key"), BackendUnusable, "QDRANT_API_KEY"),
     "forbidden": (answer(403, "read-only"), BackendUnusable, "QDRANT_API_KEY"),
-    "no collection": (answer(404, MISSING), BackendUnusable, "has no collection filestore"),
+    "no collection": (answer(404, MISSING), BackendUnusable, "(collection filestore) is not there"),
     "other length": (answer(400, DIMENSION), WrongDimension, "expected dim: 8, got 3"),
     "broken": (answer(500, "oops"), BackendUnusable, "status 500: oops"),
     "full": (answer(500, FULL), BackendUnusable, "free space"),

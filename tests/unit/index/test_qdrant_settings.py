@@ -20,9 +20,9 @@ def opened(environment=None, **options):
         ({"path": "rows"}, "/side/rows/edge/filestore"),
         ({"path": "/far", "collection": "a-B_1"}, "/far/edge/a-B_1"),
         ({"path": "rows", "engine": "client"}, "/side/rows (collection filestore)"),
-        ({"url": "http://localhost"}, "http://localhost:6333 (collection filestore)"),
+        ({"url": "http://localhost"}, "Qdrant at http://localhost:6333 (collection filestore)"),
         ({"url": "https://q.example.org:443/p/", "shards": 3, "replication": 2, "timeout_s": 5},
-         "https://q.example.org:443/p (collection filestore)"),
+         "Qdrant at https://q.example.org:443/p (collection filestore)"),
     ],
 )  # fmt: skip
 def test_what_may_be_said(options, address) -> None:
