@@ -7,6 +7,7 @@ started by the benchmark itself. Each query is asked by ours and by the plain cl
 import argparse
 import json
 import random
+import shutil
 import statistics
 import sys
 import tempfile
@@ -33,9 +34,12 @@ TAGS = 50
 class Place:
     """An empty place for one backend."""
 
+    kind: str
     options: dict[str, object]
     plain: Callable[[str, Any, str], list[Any]]
     """What the plain client finds: for ``near`` or ``filtered``, a vector, and a tag."""
+    most: int | None = None
+    """Vectors that can be borne; None for any number."""
 
 
 @contextmanager
@@ -65,13 +69,76 @@ def pgvector(_: str) -> Iterator[Place]:
 
     with tempfile.TemporaryDirectory() as meeting, shared_server(Path(meeting)) as server:
         database = new_database(server, "bench")
-        yield Place(options={"dsn": database.dsn, "index": "hnsw", "timeout_s": 600}, plain=ask)
+        yield Place(
+            kind="pgvector",
+            options={"dsn": database.dsn, "index": "hnsw", "timeout_s": 600},
+            plain=ask,
+        )
         for connection in plain:
             connection.close()
 
 
-KINDS: dict[str, Callable[[str], AbstractContextManager[Place]]] = {"pgvector": pgvector}
-"""By backend: what makes a place for it in a folder of its own."""
+@contextmanager
+def edge(folder: str) -> Iterator[Place]:
+    """Qdrant's engine in this process, which the plain client asks over a copy of the folder."""
+    plain: list[Any] = []
+
+    def ask(kind: str, vector: Any, tag: str) -> list[Any]:
+        import qdrant_edge as engine
+
+        if not plain:
+            shutil.copytree(f"{folder}/rows", f"{folder}/copy")
+            plain.append(engine.EdgeShard.load(f"{folder}/copy/edge/filestore"))
+        match = engine.FieldCondition("tags", match=engine.MatchAny([tag]))
+        nested = engine.NestedCondition("metadata.files", engine.Filter(must=[match]))
+        request = engine.QueryRequest(
+            query=engine.Query.Nearest(vector),
+            limit=COUNT,
+            filter=engine.Filter(must=[nested]) if kind == "filtered" else None,
+            params=engine.SearchParams(exact=True),
+            with_payload=True,
+        )
+        return [(one.id, one.payload) for one in plain[0].query(request)]
+
+    yield Place(kind="qdrant", options={"path": "rows"}, plain=ask)
+    for shard in plain:
+        shard.close()
+
+
+@contextmanager
+def local_mode(folder: str) -> Iterator[Place]:
+    """qdrant-client without a server, asked over a copy; it writes one point at a time."""
+    plain: list[Any] = []
+
+    def ask(kind: str, vector: Any, tag: str) -> list[Any]:
+        from qdrant_client import QdrantClient, models
+
+        if not plain:
+            shutil.copytree(f"{folder}/rows", f"{folder}/copy")
+            plain.append(QdrantClient(path=f"{folder}/copy"))
+        match = models.FieldCondition(key="tags", match=models.MatchAny(any=[tag]))
+        nested = models.Nested(key="metadata.files", filter=models.Filter(must=[match]))
+        only = models.Filter(must=[models.NestedCondition(nested=nested)])
+        found = plain[0].query_points(
+            "filestore",
+            query=vector.tolist(),
+            limit=COUNT,
+            query_filter=only if kind == "filtered" else None,
+            with_payload=True,
+        )
+        return [one.id for one in found.points]
+
+    yield Place(kind="qdrant", options={"path": "rows", "engine": "client"}, plain=ask, most=5_000)
+    for client in plain:
+        client.close()
+
+
+KINDS: dict[str, Callable[[str], AbstractContextManager[Place]]] = {
+    "pgvector": pgvector,
+    "qdrant-edge": edge,
+    "qdrant-client": local_mode,
+}
+"""By backend and engine: what makes a place for it in a folder of its own."""
 
 
 def main() -> None:
@@ -83,19 +150,20 @@ def main() -> None:
     given = parser.parse_args()
     for kind in given.only or KINDS:
         with tempfile.TemporaryDirectory() as folder, KINDS[kind](folder) as place:
-            rows = figures(kind, folder, place, given.vectors, given.queries)
-        title = f"{kind}: {given.vectors:,} vectors, {given.queries} queries, median"
+            total = min(given.vectors, place.most or given.vectors)
+            rows = figures(folder, place, total, given.queries)
+        title = f"{kind}: {total:,} vectors, {given.queries} queries, median"
         print(measure.table(title, rows), flush=True)
 
 
-def figures(kind: str, folder: str, place: Place, total: int, queries: int) -> list[measure.Row]:
+def figures(folder: str, place: Place, total: int, queries: int) -> list[measure.Row]:
     """Fill a backend, ask it and the plain client, verify it and change a little."""
     from synthetic import Clusters
 
     from filestore.index import BackendChoice, open_backend
 
     asked = Clusters(total).queries(queries)
-    choice = BackendChoice(kind=kind, options=place.options, folder=folder, environment={})
+    choice = BackendChoice(kind=place.kind, options=place.options, folder=folder, environment={})
     with open_backend(choice) as backend:
         built_s = timed(lambda: fill(backend, total))
         backend.expect("bench", 1)
