@@ -7,6 +7,7 @@ stopped by a guard: a process that waits for a lock which every user holds as lo
 import fcntl
 import json
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -47,7 +48,9 @@ def _program(around: Path, name: str) -> Path:
 
 
 def _as_user() -> dict[str, Any]:
-    return {"user": _USER, "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
+    if os.geteuid() != 0:
+        return {}
+    return {"user": _USER, "group": pwd.getpwnam(_USER).pw_gid, "extra_groups": []}
 
 
 def _run(*words: object) -> None:

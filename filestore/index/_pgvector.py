@@ -70,7 +70,10 @@ class PgvectorRows(IndexBackend):
         schema = options.get("schema", "public")
         name = options.get("table", "filestore_vectors")
         self._session = Session(
-            options["dsn"], timeout_s=options.get("timeout_s", 30), about=f"{schema}.{name}"
+            options["dsn"],
+            password=choice.environment.get("PGPASSWORD"),
+            timeout_s=options.get("timeout_s", 30),
+            about=f"{schema}.{name}",
         )
         self._table = Table(self._session, schema=schema, name=name)
         self._expected: tuple[str, int] | None = None

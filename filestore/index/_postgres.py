@@ -119,11 +119,12 @@ def _limited_class() -> Any:
 class Session:
     """A connection that is made when it is needed, and again after it was lost."""
 
-    def __init__(self, dsn: str, *, timeout_s: int, about: str) -> None:
+    def __init__(self, dsn: str, *, password: str | None, timeout_s: int, about: str) -> None:
         """Read where the server is; nothing is connected.
 
         Args:
             dsn: As libpq takes it: a URL, or words with an equals sign.
+            password: For a DSN without one.
             timeout_s: How long a statement may take.
             about: What is used there: schema and table, for people.
 
@@ -134,7 +135,7 @@ class Session:
         if timeout_s < 1:
             raise BackendSettingsWrong(f"timeout_s must be 1 or more, found {timeout_s}")
         self.timeout_s = timeout_s
-        self._parameters = _parsed(dsn)
+        self._parameters = ({"password": password} if password else {}) | _parsed(dsn)
         self._about = about
         self._connection: Connection[Row] | None = None
         self._settings: dict[str, str] = {}
@@ -214,9 +215,15 @@ class Session:
             self._connection = None
 
     def _connected(self) -> "Connection[Row]":
+        from psycopg import OperationalError
+
         if self._connection is not None and not self._connection.closed:
             return self._connection
+        if self.in_transaction:
+            # On a new connection the rest of it would be taken by itself.
+            raise OperationalError("the connection went away in the middle of a transaction")
         self.close()
+        self._deadline.begin(self.timeout_s + _GRACE_S)
         wanted: dict[str, Any] = {
             "application_name": "filestore",
             "connect_timeout": max(2, self.timeout_s),
@@ -279,11 +286,9 @@ class Session:
 
     def _scrubbed(self, text: str) -> str:
         """Text of the driver without what it must not tell; it is made fit to be shown, too."""
-        import os
-
-        secrets = [self._parameters.get(key) for key in ("password", "sslpassword")]
-        for secret in (*secrets, os.environ.get("PGPASSWORD")):
-            text = text.replace(str(secret), "***") if secret else text
+        for key in ("password", "sslpassword"):
+            secret = str(self._parameters.get(key, ""))
+            text = text.replace(secret, "***") if secret else text
         return safe_text(text)
 
 
@@ -317,7 +322,7 @@ def _parsed(dsn: str) -> dict[str, Any]:
         ) from error
     parts: dict[str, Any] = {}
     with contextlib.suppress(ProgrammingError, ValueError):
-        parts = conninfo_to_dict(dsn)
+        parts = {key: value for key, value in conninfo_to_dict(dsn).items() if value != ""}
     # A password with one of these signs as it is moves its rest into the name of the server.
     places = (str(parts.get(key, "")) for key in ("host", "hostaddr", "dbname"))
     is_port = re.fullmatch(r"[0-9,]*", str(parts.get("port", "")))
