@@ -272,7 +272,7 @@ class PgvectorRows(IndexBackend):
         if self._expected is not None:
             # Asked once for the statement, which answers nothing out of what somebody else wrote.
             condition += (
-                " AND (SELECT owner = %(owner)s AND generation = %(generation)s FROM {stamps})"
+                " AND (SELECT owner = %(owner)s AND generation >= %(generation)s FROM {stamps})"
             )
             values["owner"], values["generation"] = self._expected
         values["vector"] = str(vector.tolist())
