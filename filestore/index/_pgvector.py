@@ -6,6 +6,7 @@ others take as well. Values are never part of a statement's text.
 """
 
 import json
+import re
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
@@ -45,6 +46,7 @@ _SPARE: Final = 1
 """Neighbours fetched beyond what was asked, so that a tie at the end is seen."""
 _PAGE: Final = 20_000
 _SMALLEST: Final = -(2**63)
+_UNTAKEN: Final = "[\0\ud800-\udfff]"
 _COPY_START: Final = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
 _COPY_END: Final = struct.pack(">h", -1)
 
@@ -367,7 +369,7 @@ def _stamp(owner: str, generation: int, fingerprint: str, dimension: int) -> Sta
 
 def _text(value: str) -> str:
     """Text as PostgreSQL takes it: without the sign 0, and without halves of signs."""
-    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    return value if value.isascii() and "\0" not in value else re.sub(_UNTAKEN, "\ufffd", value)
 
 
 def _clean(value: Any) -> Any:
