@@ -62,6 +62,7 @@ def _others(given: argparse.Namespace) -> list[tuple[str, list[str]]]:
         ("code_chunks", []),
         ("in_place_life", []),
         ("packs", []),
+        ("backends", []),
     ]
     if given.model:
         scripts.append(("embedding", []))
