@@ -90,9 +90,12 @@ def qdrant_place(request: pytest.FixtureRequest, folder: Path) -> Place:
 
     @contextmanager
     def away() -> Iterator[None]:
-        """Somebody else has it open."""
-        with opened():
-            yield
+        """A file stands where the folder belongs."""
+        os.rename(path, folder / "hidden")
+        path.write_text("not a folder")
+        yield
+        path.unlink()
+        os.rename(folder / "hidden", path)
 
     def rows() -> int:
         with opened() as backend:
