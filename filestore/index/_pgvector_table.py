@@ -69,6 +69,11 @@ class Table:
         found, stamps = self._columns(self.name), self._columns(f"{self.name}_stamp")
         if not found and not stamps:
             return
+        if stamps:
+            self._check_shape(f"{self.name}_stamp", stamps, _STAMP_COLUMNS)
+        if not found:
+            # The vectors were dropped: a stamp alone says nothing, and is made again with them.
+            return
         self._check_shape(self.name, found, COLUMNS)
         self._check_shape(f"{self.name}_stamp", stamps, _STAMP_COLUMNS)
         self.is_made, self.dimension = True, found["embedding"][1]
@@ -167,6 +172,7 @@ class Table:
             f" NOT NULL, body text NOT NULL, metadata jsonb NOT NULL,"
             f" embedding {{vector}}({length}) NOT NULL)",
             "CREATE INDEX {files} ON {table} USING gin (metadata jsonb_path_ops)",
+            "DROP TABLE IF EXISTS {stamps}",
             "CREATE TABLE {stamps} (single boolean PRIMARY KEY CHECK (single), owner text NOT NULL,"
             " generation bigint NOT NULL, fingerprint text NOT NULL, dimension integer NOT NULL)",
         ]
