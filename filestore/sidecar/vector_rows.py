@@ -281,13 +281,15 @@ class VectorRows:
         sent = vector_rows.sent(catalog)
         backend = self.connected()
         try:
-            generation = sent[1] if sent is not None and sent[0] == self.label else None
-            expected = _checked(backend, catalog.identity, generation, space)
-            backend.expect(catalog.identity, expected)
+            known = sent[1] if sent is not None and sent[0] == self.label else None
+            _check(backend, catalog, known, space)
+            backend.expect(catalog.identity, catalog.generation if known is None else known)
         except BaseException:
             backend.close()
             raise
-        return _laid_over(ServedIndex(backend, space.dimension), catalog, embeddings, space)
+        served = ServedIndex(backend, space.dimension)
+        # The catalog's difference is not to this place where it was never told of it.
+        return served if known is None else _laid_over(served, catalog, embeddings, space)
 
 
 def is_doubted(found: Iterable[Finding]) -> bool:
@@ -310,36 +312,31 @@ def taken(address: str) -> BackendForeign:
     )
 
 
-def _checked(backend: IndexBackend, owner: str, generation: int | None, space: Space) -> int:
-    """The generation that a backend has at least, once it is sure that it has what was sent to it.
+def _check(backend: IndexBackend, catalog: Catalog, known: int | None, space: Space) -> None:
+    """Whether a backend has what was sent to it.
 
     Args:
         backend: Loaded.
-        owner: The catalog that asks.
-        generation: What it sent last; None where it sent nothing to this place.
+        catalog: The one that asks.
+        known: The generation that it sent last; None where it does not know of this place. It then
+            counts only if it has just this generation: a switch was killed before it was noted.
         space: Whose vectors.
 
     Raises:
         BackendError: It has not.
     """
-    stamp = backend.stamp()
-    if stamp is not None and stamp.owner != owner:
-        raise taken(backend.address())
-    if generation is None:
-        raise NotSent(
-            f"the vectors were not sent to {backend.address()} yet", remedy="filestore sync"
-        )
+    stamp, address = backend.stamp(), backend.address()
+    if stamp is not None and stamp.owner != catalog.identity:
+        raise taken(address)
+    if known is None:
+        if stamp is None or stamp.generation != catalog.generation or not _is_of(stamp, space):
+            raise NotSent(f"the vectors were not sent to {address} yet", remedy="filestore sync")
+        return
+    remedy = "filestore sync --full"
     if stamp is None:
-        raise NotSent(
-            f"{backend.address()} has lost the vectors that were sent to it",
-            remedy="filestore sync --full",
-        )
-    if stamp.generation < generation or not _is_of(stamp, space):
-        raise NotSent(
-            f"{backend.address()} has older vectors than were sent to it",
-            remedy="filestore sync --full",
-        )
-    return generation
+        raise NotSent(f"{address} has lost the vectors that were sent to it", remedy=remedy)
+    if stamp.generation < known or not _is_of(stamp, space):
+        raise NotSent(f"{address} has older vectors than were sent to it", remedy=remedy)
 
 
 def _is_of(stamp: Stamp, space: Space) -> bool:

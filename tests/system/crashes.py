@@ -317,6 +317,18 @@ def chunked(folder: Path) -> Path:
 def edited(folder: Path) -> None:
     """Before a sync: an edit, a new file, a rename, a deletion."""
     new_tree(folder)
+    edit(folder)
+
+
+def edited_elsewhere(folder: Path) -> None:
+    """The same where vectors lie in a backend, which is sent what changed."""
+    new_tree(folder)
+    must(folder, *LINES)
+    edit(folder)
+
+
+def edit(folder: Path) -> None:
+    """Make drift of all kinds."""
     files = sorted(chunked(folder).glob("stones.md/chunk*.md"))
     files[0].write_bytes(files[0].read_bytes() + b"\nA sentence about zinc.\n")
     files[1].rename(files[1].with_name("renamed.md"))
@@ -466,6 +478,8 @@ def two_models(folder: Path) -> None:
     must(folder, *BESIDE)
 
 
+LINES = ("backend", "set", "local", "--yes")
+HOME = ("backend", "set", "faiss", "--yes")
 SMALL = ("embedder", "set", "openai:small", "--endpoint", "{endpoint}", "--yes")
 BESIDE = (*SMALL, "--beside")
 SCENARIOS = {
@@ -489,6 +503,9 @@ SCENARIOS = {
             nothing_left="no model stands beside",
             is_whole=True,
         ),
+        Scenario(name="backend", make=new_tree, words=LINES, again=LINES, is_whole=True),
+        Scenario(name="backend-sync", make=edited_elsewhere, words=("sync",), again=("sync",)),
+        Scenario(name="backend-home", make=edited_elsewhere, words=HOME, again=HOME),
         Scenario(name="notes", make=edited_notes, words=("sync",), again=("sync",)),
         Scenario(name="rebuild-in-place", make=lost_catalog, words=("sync",), again=("sync",)),
         Scenario(
