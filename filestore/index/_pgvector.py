@@ -44,6 +44,8 @@ _MOST_SEARCHED: Final = 1_000
 """A graph is not asked for more: so many are sooner found among all."""
 _SPARE: Final = 1
 """Neighbours fetched beyond what was asked, so that a tie at the end is seen."""
+_LINKED: Final = 200
+"""Items that are sent at a time where each has to find its place in the graph."""
 _PAGE: Final = 20_000
 _SMALLEST: Final = -(2**63)
 _UNTAKEN: Final = "[\0\ud800-\udfff]"
@@ -145,7 +147,8 @@ class PgvectorRows(IndexBackend):
     def upsert(self, items: Iterable[Item], *, skip_existing: bool = True) -> int:
         """See the contract."""
         coming, written = iter(items), 0
-        while batch := list(islice(coming, self.capabilities.batch)):
+        size = _LINKED if self._table.has_graph else self.capabilities.batch
+        while batch := list(islice(coming, size)):
             for item in batch:
                 check_length(len(item.vector), self.dim, self.address())
             self._write()

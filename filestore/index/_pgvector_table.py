@@ -193,11 +193,19 @@ class Table:
 
     def make_graph(self) -> None:
         """Index what is there, after it was committed: without the graph answers are exact."""
+        try:
+            self._build_graph({})
+        except BackendUnusable:
+            # In a container processes often share less memory than several of them need for this.
+            self._build_graph({"max_parallel_maintenance_workers": "0"})
+
+    def _build_graph(self, settings: Mapping[str, str]) -> None:
         count = self._session.rows(self.sql("SELECT count(*) FROM {table}"))[0][0]
         needed = count * (4 * (self.dimension or 0) + 400) // 2**20 + 64
         limits = {
             "statement_timeout": f"{_GRAPH_LIMIT_S}s",
             "maintenance_work_mem": f"{min(needed, _GRAPH_MEMORY_MB)}MB",
+            **settings,
         }
         self._session.begin()
         for name, value in limits.items():

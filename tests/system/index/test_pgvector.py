@@ -600,6 +600,27 @@ def test_a_table_may_be_spread_over_partitions(database: Database, table: str) -
         assert [hit.id for hit in hits] == [one.id for one in best[:9]]
 
 
+def test_a_server_that_shares_little_memory_gets_its_graph(database: Database, table: str) -> None:
+    """Where several processes cannot build it, one does; what was pushed is there before."""
+    database.run(
+        f"CREATE FUNCTION {table}_fail() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN"
+        f" IF current_query() LIKE '%{table}_hnsw%' AND"
+        " current_setting('max_parallel_maintenance_workers') <> '0' THEN RAISE EXCEPTION USING"
+        " ERRCODE = '53100', MESSAGE = 'could not resize shared memory segment'; END IF; END $$;"
+        f"CREATE EVENT TRIGGER {table}_fail ON ddl_command_start WHEN TAG IN ('CREATE INDEX')"
+        f" EXECUTE FUNCTION {table}_fail()"
+    )
+    try:
+        filled(database.dsn, 50, table=table, index="hnsw")
+    finally:
+        database.run(f"DROP EVENT TRIGGER {table}_fail")
+    assert database.run("SELECT 1 FROM pg_indexes WHERE indexname = %s", f"{table}_hnsw")
+    with opened(database.dsn, table=table, index="hnsw") as backend:
+        assert backend.upsert(items(450, first=51)) == 450
+        backend.save(owner="me", generation=2)
+        assert len(backend.query(QUERY)) == 500
+
+
 def test_few_vectors_get_no_graph(database: Database, table: str) -> None:
     """Unless it is asked for; what compares all is exact."""
     with clusters(database.dsn, table=table) as (backend, rows):
