@@ -1,8 +1,9 @@
 """Vectors in a FAISS file of the user's choosing, and beside it what FAISS does not keep.
 
-The lines of JSON beside the file (``PATH.jsonl``) hold the stamp and the hash of the file, which is
-checked before FAISS is given it. A new file stands at ``PATH.new`` until the lines that name it
-are written, so that a kill leaves one whole index or the other.
+The lines of JSON beside the file (``PATH.jsonl``) hold the stamp and the hash of the file. FAISS
+writes it and never reads it: what a clone brings along may be made to harm whoever lets it. A new
+file stands at ``PATH.new`` until the lines that name it are written, so that a kill leaves one
+whole index or the other.
 """
 
 import contextlib
@@ -76,21 +77,18 @@ class FaissRows(FileRows):
 
     def _parsed(self, head: _row_lines.Head) -> FaissIndex:
         """The index that the lines name, out of bytes that were checked."""
-        import faiss
-
         dimension = head.stamp.embed.dimension
         for path in (self._path, f"{self._path}.new"):
             data = _read(path)
             if data is None or content_hash(data).hex() != head.more.get(_HASH):
                 continue
-            try:
-                loaded = _faiss_file.parse(path, data)
-            except _faiss_file.IndexDamagedError as error:
-                raise _row_lines.unusable(path, "FAISS cannot read it") from error
-            is_ours = isinstance(loaded, faiss.IndexIDMap2) and loaded.d == dimension
-            index = FaissIndex(dimension, loaded=loaded) if is_ours else None
-            if index is None or index.ids().tolist() != sorted(self._rows):
-                raise _row_lines.unusable(path, "it holds other vectors than the lines beside it")
+            ids, vectors = _faiss_file.flat_parts(data) or (None, None)
+            if ids is None or vectors is None or vectors.shape[1] != dimension:
+                raise _row_lines.unusable(path, f"it is no exact index of dimension {dimension}")
+            if sorted(ids.tolist()) != sorted(self._rows):
+                raise _row_lines.unusable(path, "it holds other ids than the lines beside it")
+            index = FaissIndex(dimension)
+            index.add(ids, vectors)
             return index
         raise _row_lines.unusable(self._path, "it is not the file that the lines beside it name")
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from filestore.index import IndexDamagedError, new_index, overlaid, read_index
 from filestore.index._approximate import ApproximateIndex
 from filestore.index._faiss import FaissIndex
+from filestore.index._faiss_file import flat_parts
 from filestore.index.building import Description, Grown, Limits, VectorSource, build, is_current
 from tests.vectors import clustered_rows, unit_rows
 
@@ -217,6 +218,20 @@ def test_a_few_bytes_that_the_disk_refuses_are_told():
     index.add(ids(1, 2, 3), unit_rows(3))
     with pytest.raises(OSError, match="No space left"):
         index.write("/dev/full")
+
+
+@given(count=st.integers(0, 9), dimension=st.integers(1, 5), seed=st.integers(0, 99))
+@settings(max_examples=40)
+def test_the_parts_of_a_flat_file_round_trip(count, dimension, seed):
+    """What FAISS wrote is read without it: the same ids and vectors; of another kind, nothing."""
+    index, rows = FaissIndex(dimension), unit_rows(count, seed, dimension)
+    keys = np.arange(count, dtype=np.int64) * 7919 - 3
+    index.add(keys, rows)
+    held, vectors = flat_parts(index.serialized())
+    assert held.tolist() == keys.tolist()
+    assert (vectors == rows).all()
+    other = faiss.serialize_index(faiss.IndexFlatIP(dimension))
+    assert flat_parts(bytes(other.data)) is None
 
 
 def test_another_kind_of_file_is_refused(tmp_path):

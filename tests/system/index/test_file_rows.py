@@ -4,10 +4,12 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
+import faiss
 import pytest
 
+from filestore.core.hashing import content_hash
 from filestore.fs import disk
-from filestore.index import BackendChoice, IndexBackend, open_backend
+from filestore.index import BackendChoice, IndexBackend, _row_lines, open_backend
 from filestore.index.backend import (
     BackendSettingsWrong,
     BackendUnreachable,
@@ -168,6 +170,37 @@ def test_a_full_disk_leaves_what_was_there(
         with pytest.raises(disk.WriteFailedError, match="No space left"):
             saved(kind, tmp_path, 5, generation=2)
     assert held(kind, tmp_path) == (1, 3)
+
+
+def test_faiss_never_reads_what_a_stranger_wrote(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file and a hash that agree may both be a stranger's: any size in it is checked first."""
+    saved("faiss", tmp_path, 4)
+    whole = (tmp_path / "vectors.faiss").read_bytes()
+
+    def harmed(*_: object) -> None:
+        raise AssertionError("FAISS was given a stranger's bytes")
+
+    for name in ("read_index", "deserialize_index"):
+        monkeypatch.setattr(faiss, name, harmed)
+    assert held("faiss", tmp_path) == (1, 4)
+    lines = tmp_path / "vectors.faiss.jsonl"
+    head, rows = _row_lines.read(str(lines))
+    evil = [whole[:at] for at in (0, 3, 80, 200, len(whole) - 1)] + [whole + b"x"]
+    for at in range(0, 37 * 2 + 8, 1):
+        for byte in (whole[at] ^ 1, 0xFF, 0x80):
+            evil.append(whole[:at] + bytes([byte]) + whole[at + 1 :])
+    refused = 0
+    for data in evil:
+        (tmp_path / "vectors.faiss").write_bytes(data)
+        more = {"faiss": content_hash(data).hex()}
+        lines.write_bytes(_row_lines.written(head.stamp, rows, more))
+        try:
+            assert held("faiss", tmp_path) == (1, 4)
+        except BackendUnusable:
+            refused += 1
+    assert refused > len(evil) / 3
 
 
 def test_faiss_says_which_metrics_and_lengths_it_takes(tmp_path: Path) -> None:
