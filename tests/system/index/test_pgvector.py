@@ -687,8 +687,8 @@ def test_a_cut_connection_leaves_one_whole_generation(database: Database, table:
 
 @pytest.mark.long
 def test_a_connection_may_be_cut_at_any_byte(database: Database, table: str) -> None:
-    """As above, at each seventh byte."""
-    cut_everywhere(database, table, 7)
+    """As above, at each thirteenth byte."""
+    cut_everywhere(database, table, 13)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.95])
