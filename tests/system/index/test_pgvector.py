@@ -126,9 +126,10 @@ def locked(database: Database, table: str) -> Iterator[None]:
         yield
 
 
-def waiting_pid(database: Database) -> int:
-    """The server's process behind a statement of ours that waits for a lock, once there is one."""
+def waiting_pid(database: Database, thread: threading.Thread) -> int:
+    """The server's process behind the statement of a thread that waits for a lock, once it does."""
     while True:
+        assert thread.is_alive()
         rows = database.run(
             "SELECT pid FROM pg_stat_activity WHERE application_name = 'filestore'"
             " AND wait_event_type = 'Lock'"
@@ -159,7 +160,7 @@ def test_a_killed_server_is_an_error_and_then_is_back(killable: Database) -> Non
     with opened(dsn) as backend:
         with locked(killable, "filestore_vectors"):
             thread, raised = in_thread(lambda: backend.query(QUERY, top_k=3))
-            waiting_pid(killable)
+            waiting_pid(killable, thread)
             killable.server.kill()
             thread.join()
         (error,) = raised
@@ -205,15 +206,15 @@ def test_a_server_that_hangs_is_not_waited_for(killable: Database) -> None:
     """It keeps the connection and says nothing, not even that it is late: the limit is ours."""
     dsn = killable.dsn
     filled(dsn)
-    with opened(dsn, timeout_s=1) as backend:
+    with opened(dsn, timeout_s=2) as backend:
         with locked(killable, "filestore_vectors"):
             thread, raised = in_thread(lambda: backend.query(QUERY, top_k=3))
-            pid = waiting_pid(killable)
+            pid = waiting_pid(killable, thread)
             os.kill(pid, signal.SIGSTOP)
             thread.join()
         (error,) = raised
         assert isinstance(error, BackendUnreachable)
-        assert "within 1 s" in str(error)
+        assert "within 2 s" in str(error)
         assert_silent(error)
         os.kill(pid, signal.SIGCONT)
         assert len(backend.query(QUERY, top_k=3)) == 3
@@ -222,7 +223,7 @@ def test_a_server_that_hangs_is_not_waited_for(killable: Database) -> None:
 def test_a_lock_is_not_waited_for(database: Database, table: str) -> None:
     """Neither by a query nor by a push; afterwards all is well."""
     filled(database.dsn, table=table)
-    with opened(database.dsn, table=table, timeout_s=1) as backend:
+    with opened(database.dsn, table=table, timeout_s=2) as backend:
         with locked(database, table), refused(BackendUnreachable, "locked by another session"):
             backend.query(QUERY, top_k=3)
         with (
@@ -242,8 +243,8 @@ def test_a_slow_statement_is_ended(database: Database, table: str) -> None:
         " (SELECT pg_sleep(0.5 + r.id * 0)) AS slow"
     )
     with (
-        opened(database.dsn, table=table, timeout_s=1) as backend,
-        refused(BackendUnreachable, "did not answer within 1 s", "timeout_s"),
+        opened(database.dsn, table=table, timeout_s=2) as backend,
+        refused(BackendUnreachable, "did not answer within 2 s", "timeout_s"),
     ):
         backend.query(QUERY, top_k=3)
 
@@ -254,7 +255,7 @@ def test_nobody_answers() -> None:
         port = silent.getsockname()[1]
         dsn = f"postgresql://me:{PASSWORD}@127.0.0.1:{port}/db"
         with refused(BackendUnreachable, f"127.0.0.1:{port}/db, public.filestore_vectors"):
-            backend_at(dsn, timeout_s=1).load()
+            backend_at(dsn, timeout_s=2).load()
     with refused(BackendUnreachable, "does not answer", "--mode keyword"):
         backend_at(dsn).load()
 
@@ -704,5 +705,5 @@ def test_a_connection_that_falls_silent_is_not_waited_for(
     with CuttingProxy(server.port, most=int(most * share), silent=True) as proxy:
         dsn = server.dsn(database.name, port=proxy.port)
         with refused(BackendUnreachable, "does not answer|did not answer"):
-            pushed(dsn, 2, table=table, timeout_s=1)
+            pushed(dsn, 2, table=table, timeout_s=2)
     assert_whole(database.dsn, table, (1, 2))
