@@ -204,7 +204,7 @@ class QdrantRows(IndexBackend):
             return []
         found: list[Point] = []
         for some in _batches(allowed):
-            exact = bool(where) or some is not None
+            exact = bool(where) or some is not None or top_k is None
             question = Question(vector=vector, limit=0, where=where, allowed=some, exact=exact)
             found += self._enough(question, top_k)
         found.sort(key=lambda one: (-one.score, _signed(one.id)))

@@ -13,9 +13,10 @@ from uuid import UUID
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import shown_path
-from filestore.index._qdrant_folder import OpenFolder, busy, is_there, take
+from filestore.index._qdrant_folder import OpenFolder, busy, is_there, remove, take
 from filestore.index._qdrant_points import (
     FILES,
+    FolderDamaged,
     Point,
     Points,
     Question,
@@ -114,20 +115,17 @@ class EdgePoints(Points):
 
     def drop(self) -> None:
         """See the contract; what is damaged is deleted as well, what somebody has open is not."""
-        with suppress(BackendUnusable):
+        with suppress(FolderDamaged):
             self.open()
         held, self._held = self._held, None
         if held is not None:
             held.close(self._ended)
-        if os.path.isdir(self._path):
-            old = f"{self._path}.old"
-            with self._errors():
-                shutil.rmtree(old, ignore_errors=True)
-                os.rename(self._path, old)
-                shutil.rmtree(old)
+        with self._errors():
+            remove(self._path)
 
     def _ended(self, shard: Any) -> None:
-        with self._errors():
+        # What mattered was written by `flush`; a damaged folder is let go of all the same.
+        with suppress(FolderDamaged), self._errors():
             shard.close()
 
     def upsert(self, points: Sequence[Point]) -> None:

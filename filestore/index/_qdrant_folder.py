@@ -4,7 +4,9 @@ Both engines refuse a second opening, of this process as well; so what is open h
 again, and closed with its last user.
 """
 
+import contextlib
 import os
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -83,6 +85,15 @@ def is_there(path: str, address: str) -> bool:
             remedy=f"make it readable, or set another `path` under [backend_config]. {WITHOUT}",
         ) from None
     return True
+
+
+def remove(path: str) -> None:
+    """Delete a folder; a kill leaves it whole under its name, or not there."""
+    old = f"{path}.old"
+    shutil.rmtree(old, ignore_errors=True)
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(path, old)
+        shutil.rmtree(old)
 
 
 def busy(address: str) -> BackendUnreachable:

@@ -19,8 +19,8 @@ from filestore.fs import disk
 from filestore.fs.database import stored_values
 from filestore.fs.lock import held
 from filestore.index._qdrant_client import ClientPoints
-from filestore.index._qdrant_folder import OpenFolder, busy, is_there, take
-from filestore.index._qdrant_points import damaged
+from filestore.index._qdrant_folder import OpenFolder, busy, is_there, remove, take
+from filestore.index._qdrant_points import FolderDamaged, damaged
 from filestore.index.backend import BackendUnusable
 
 _POINT: Final = ("qdrant_client.http.models.models", "PointStruct")
@@ -106,8 +106,12 @@ class LocalPoints(ClientPoints):
         self._made(dimension)
 
     def drop(self) -> None:
-        """See the contract."""
-        self.open()
+        """See the contract; of a damaged folder nothing is kept, as all in it is ours."""
+        try:
+            self.open()
+        except FolderDamaged:
+            with self._errors():
+                remove(self._path)
         if self._held is not None:
             super().drop()
 

@@ -22,6 +22,10 @@ _SAID_LENGTH: Final = 300
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
+class FolderDamaged(BackendUnusable):
+    """The engine does not open a folder, or gives up on it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """A point, as far as it was asked for."""
@@ -149,7 +153,7 @@ def other_shape(address: str, expected: str, found: str) -> BackendUnusable:
     )
 
 
-def damaged(address: str, error: BaseException) -> BackendUnusable:
+def damaged(address: str, error: BaseException) -> FolderDamaged:
     """Say that a folder cannot be used, and what is lost with it: nothing."""
     text = said(error)
     remedy = "if its files are damaged, delete that folder and run `filestore sync`"
@@ -157,7 +161,7 @@ def damaged(address: str, error: BaseException) -> BackendUnusable:
         remedy = "free space on that disk, then run `filestore sync`"
     elif "Permission denied" in text or "Read-only" in text or "readonly" in text:
         remedy = "make that folder writable: the engine writes there as it opens it"
-    return BackendUnusable(
+    return FolderDamaged(
         f"{address} cannot be used: {text or type(error).__name__}",
         remedy=f"{remedy}; the embeddings are in the sidecar. {WITHOUT}",
         detail=type(error).__name__,

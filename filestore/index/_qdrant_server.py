@@ -92,14 +92,14 @@ class ServerPoints(ClientPoints):
         return points_of(nearest), points_of(stamps)
 
     def index_fields(self, paths: Sequence[str]) -> None:
-        """See the contract."""
+        """See the contract; not waited for: filters give the same without them."""
         from qdrant_client import models
 
         with self._errors():
             known = self._client.get_collection(self._collection).payload_schema
             for path in sorted(set(paths).difference(known)):
                 self._client.create_payload_index(
-                    self._collection, path, models.PayloadSchemaType.KEYWORD, wait=True
+                    self._collection, path, models.PayloadSchemaType.KEYWORD, wait=False
                 )
 
     def flush(self) -> None:
