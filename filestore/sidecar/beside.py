@@ -12,6 +12,7 @@ from filestore.core.errors import FilestoreError
 
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
+    from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
 
 _FINGERPRINT: Final = "beside_fingerprint"
@@ -73,3 +74,22 @@ def lacking(catalog: Catalog, embeddings: "EmbeddingCache", fingerprint: str) ->
     keys = catalog.vector_keys(embedded=None)
     had = embeddings.has(fingerprint, [key for _, key in keys])
     return [vector for vector, key in keys if key not in had]
+
+
+def take_over(
+    catalog: "CatalogWriter", embeddings: "EmbeddingCache", embedder: "Embedder | None"
+) -> bool:
+    """Have the catalog count on another model, in the running transaction; whether it did not.
+
+    After a switch that was not completed, or that git made, the vectors of the store's own model
+    are among the embeddings. What of them is not is told to be lacking.
+    """
+    before = catalog.meta("fingerprint")
+    if embedder is None or before in (None, embedder.fingerprint):
+        return False
+    keys = catalog.vector_keys(embedded=None)
+    had = embeddings.has(embedder.fingerprint, [key for _, key in keys])
+    catalog.set_embedded((vector for vector, _ in keys), embedded=False)
+    catalog.set_embedded(vector for vector, key in keys if key in had)
+    catalog.set_meta("fingerprint", embedder.fingerprint)
+    return True

@@ -36,6 +36,7 @@ from filestore.core.progress import OnShare, ignore_share
 from filestore.embed.cache import EmbeddingCache
 from filestore.fs.scan import pack_folder, stat_entry
 from filestore.sidecar import vector_file
+from filestore.sidecar.beside import take_over
 from filestore.sidecar.beside_feed import BesideFeed
 from filestore.sidecar.embedding_feed import EmbeddingFeed
 from filestore.sidecar.file_rows import (
@@ -121,25 +122,15 @@ class Commit:
         self._catalog.begin()
         self._fulltext_feed = FulltextFeed(self._places, self._catalog)
         self._previous = self._catalog.index_file()
-        self._take_over()
+        self.has_taken_over = take_over(self._catalog, self._embeddings, self._embedder)
+        if self.has_taken_over:
+            self.want_index()
+        known = self._catalog.meta(_EMBEDDINGS)
+        self._lost_some = self._embedder is not None and known not in (
+            None,
+            self._embeddings.count(self._embedder.fingerprint),
+        )
         return self
-
-    def _take_over(self) -> None:
-        """Have the catalog count on the model of this commit, where that was another one.
-
-        After a switch that was not completed, or that git made, its vectors are among the
-        embeddings. What of them is not is told to be lacking.
-        """
-        before = self._catalog.meta("fingerprint")
-        if self._embedder is None or before in (None, self._embedder.fingerprint):
-            return
-        keys = self._catalog.vector_keys(embedded=None)
-        had = self._embeddings.has(self._embedder.fingerprint, [key for _, key in keys])
-        self._catalog.set_embedded((vector for vector, _ in keys), embedded=False)
-        self._catalog.set_embedded(vector for vector, key in keys if key in had)
-        self._catalog.set_meta("fingerprint", self._embedder.fingerprint)
-        self.has_taken_over = True
-        self.want_index()
 
     def __exit__(self, *_: object) -> None:
         self._embedding_feed.close()
@@ -497,6 +488,9 @@ class Commit:
             self._catalog.set_meta(METRIC, self._metric)
         if self._records_changed:
             self._catalog.drop_unused_source_stats()
+        if self._lost_some:
+            # Some other command than a sync: what went is not to be forgotten by a new count.
+            self.lack(lost_vectors(self._catalog, self._embeddings, self._embedder))
         self._write_index()
         self._embedding_feed.close()
         if self._embedder is not None:

@@ -150,7 +150,7 @@ class History:
         self.workspace("sync", "--forget-missing", code=None)
         self.ask()
         found = self.workspace.json("verify", "--level", "full", code=None)["findings"]
-        assert [one for one in found if one["severity"] != "I"] == [], self.happened
+        assert [one for one in found if one["severity"] != "I"] == [], str(self.happened)
 
 
 @pytest.mark.parametrize(

@@ -378,3 +378,16 @@ def test_an_interruption_inside_sqlite_is_one(
     assert workspace.drift() == {"modified": ["chunked/note.md"]}
     workspace("sync")
     workspace.assert_settled()
+
+
+def test_lost_embeddings_are_not_forgotten_by_another_command(workspace: Any) -> None:
+    """What removes a resource makes a new file of embeddings; the next sync still sees the loss."""
+    for name in ("ferry.md", "bees.md"):
+        workspace.write(name, f"# {name}\n\nWords of {name}.\n")
+    workspace("add", "ferry.md", "bees.md")
+    for path in workspace.sidecar.glob("embeddings.sqlite*"):
+        path.unlink()
+    workspace("rm", "ferry.md")
+    assert workspace.drift() == {"vector-missing": ["chunked/bees.md/chunk1.md"]}
+    assert workspace.sync()["embedded"] == 1
+    workspace.assert_settled()
