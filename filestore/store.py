@@ -395,6 +395,7 @@ class Store(ReadableStore):
         from filestore.sync import beside as trying
         from filestore.sync import change_model as remodelling
 
+        self.close()
         if change.beside:
             return trying.build(self._parts, change, on_progress)
         with self._parts.writing("embedder set") as (catalog, embeddings, _):
