@@ -443,3 +443,22 @@ def test_without_questions_the_overlap_is_told(tried: Any) -> None:
         both = set(one["own"]) & set(one["beside"])
         assert one["overlap"] == len(both)
     assert "overlap@10: 1.0000 over 2 queries" in tried("embedder", "compare").stdout
+
+
+def test_a_backend_follows_a_switch(tried: Any, server: EmbeddingServer) -> None:
+    """Where the vectors lie elsewhere, a switch sends those of the other model, and embeds none."""
+    tried("backend", "set", "local", "path=rows.jsonl", "--yes")
+    for own, other in (("openai:small", "builtin"), ("builtin", "openai:small")):
+        tried("embedder", "switch")
+        assert_answers(tried, model=own)
+        assert_answers(tried, "--beside", model=other)
+        tried.assert_settled()
+    path = tried.store / "filestore.toml"
+    before = path.read_bytes()
+    tried("embedder", "switch")
+    path.write_bytes(before)
+    assert_answers(tried, model="builtin")
+    tried.sync()
+    assert_answers(tried, model="builtin")
+    tried.assert_settled()
+    assert sent(server) == []
