@@ -12,12 +12,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from filestore.index._pgvector_shards import gather, note, together
 from filestore.index._pgvector_table import COLUMNS, MOST_IN_GRAPH, Table
 from filestore.index._postgres import Session
 from filestore.index.backend import (
     BackendChoice,
     BackendForeign,
     BackendSettingsWrong,
+    BackendUnreachable,
     BackendUnusable,
     Capabilities,
     EmbedConfig,
@@ -47,6 +49,8 @@ _SPARE: Final = 1
 _LINKED: Final = 200
 """Items that are sent at a time where each has to find its place in the graph."""
 _PAGE: Final = 20_000
+_STAMPED: Final = "(SELECT owner = %(owner)s AND generation >= %(generation)s FROM {stamps})"
+"""Asked once for a statement, which answers nothing out of what somebody else wrote."""
 _SMALLEST: Final = -(2**63)
 _UNTAKEN: Final = "[\0\ud800-\udfff]"
 _COPY_START: Final = b"PGCOPY\n\xff\r\n\0" + struct.pack(">ii", 0, 0)
@@ -54,16 +58,15 @@ _COPY_END: Final = struct.pack(">h", -1)
 
 
 class PgvectorRows(IndexBackend):
-    """One table; its options are those of formats.md, ``index`` and ``timeout_s``."""
+    """One table; its options are those of formats.md, ``index``, ``timeout_s`` and ``partial``."""
 
     kind = "pgvector"
     capabilities = Capabilities(approximate=True, filters=True, compares=True, atomic=True)
 
     def __init__(self, choice: BackendChoice) -> None:
         known = {"dsn": str, "table": str, "schema": str, "index": str, "timeout_s": int}
-        options = checked_options(
-            choice, needed=("dsn",), known={**known, "metadata_whitelist": list}
-        )
+        known |= {"partial": bool, "metadata_whitelist": list}
+        options = checked_options(choice, needed=("dsn",), known=known)
         self._choice = options.get("index", "auto")
         if self._choice not in ("auto", "exact", "hnsw"):
             raise BackendSettingsWrong(
@@ -71,6 +74,8 @@ class PgvectorRows(IndexBackend):
                 remedy="filestore backend set pgvector index=auto",
             )
         self._whitelist: tuple[str, ...] = tuple(options.get("metadata_whitelist", ()))
+        self._takes_partial: bool = options.get("partial", False)
+        self._lacking = ""
         schema = options.get("schema", "public")
         name = options.get("table", "filestore_vectors")
         self._session = Session(
@@ -131,11 +136,11 @@ class PgvectorRows(IndexBackend):
         stamp = self.stamp()
         return State(stamp=stamp, docs=docs_of(self._pages("doc_id, content_hash")))
 
-    def _pages(self, columns: str) -> Iterator[Any]:
+    def _pages(self, columns: str, table: str = "{table}") -> Iterator[Any]:
         """Id and columns of all rows, page by page, so that no statement takes long."""
         after = _SMALLEST
         statement = self._table.sql(
-            f"SELECT id, {columns} FROM {{table}} WHERE id >= %s ORDER BY id LIMIT {_PAGE}"
+            f"SELECT id, {columns} FROM {table} WHERE id >= %s ORDER BY id LIMIT {_PAGE}"
         )
         while self._table.is_made:
             rows = self._session.rows(statement, [after])
@@ -171,14 +176,24 @@ class PgvectorRows(IndexBackend):
         ]
         self._remove([item.id for item in some if item.id in held])
         if some:
-            rows = b"".join(self._copied(item) for item in some)
-            self._session.copy(
-                self._table.sql(
-                    f"COPY {{table}} ({', '.join(COLUMNS)}) FROM STDIN (FORMAT BINARY)"
-                ),
-                _COPY_START + rows + _COPY_END,
-            )
+            self._copy(b"".join(map(self._copied, some)))
         return len(some)
+
+    def _copy(self, rows: bytes) -> None:
+        """Send rows."""
+        into, spread = "{table}", self._table.parts
+        # Servers behind this one get the rows of a COPY one by one, those of an INSERT together.
+        if spread:
+            into = "filestore_sent"
+            made = f"CREATE TEMP TABLE IF NOT EXISTS {into} (LIKE {{table}}) ON COMMIT DROP"
+            self._session.rows(self._table.sql(made))
+        names = ", ".join(COLUMNS)
+        copy = self._table.sql(f"COPY {into} ({names}) FROM STDIN (FORMAT BINARY)")
+        self._session.copy(copy, _COPY_START + rows + _COPY_END)
+        if spread:
+            moved = f"INSERT INTO {{table}} ({names}) SELECT {names} FROM {into}"
+            self._session.rows(self._table.sql(moved))
+            self._session.rows(self._table.sql(f"TRUNCATE {into}"))
 
     def _copied(self, item: Item) -> bytes:
         """One row as COPY takes it."""
@@ -275,11 +290,8 @@ class PgvectorRows(IndexBackend):
             condition += " AND id = ANY(%(allowed)s::bigint[])"
             values["allowed"] = allowed.tolist()
         if self._expected is not None:
-            # Asked once for the statement, which answers nothing out of what somebody else wrote.
-            condition += (
-                " AND (SELECT owner = %(owner)s AND generation >= %(generation)s FROM {stamps})"
-            )
             values["owner"], values["generation"] = self._expected
+            condition += "" if self._table.parts else f" AND {_STAMPED}"
         values["vector"] = str(vector.tolist())
         can_walk = self._table.has_graph and self._choice != "exact" and allowed is None
         if can_walk and top_k is not None and top_k + _SPARE <= _MOST_SEARCHED:
@@ -302,16 +314,55 @@ class PgvectorRows(IndexBackend):
             f"SELECT id, {distance} AS distance, body, metadata FROM {{table}} WHERE {condition}"
             f" ORDER BY distance{', id' if exact else ''} LIMIT %(count)s"
         )
-        rows = self._session.rows(self._table.sql(statement), {**values, "count": count})
+        values = {**values, "count": count}
+        self._lacking = ""
+        try:
+            rows = self._session.rows(self._nearest(statement), values)
+        except BackendUnreachable:
+            if not (self._table.parts and self._takes_partial):
+                raise
+            rows = self._nearest_of_some(statement, values)
         hits = [Hit(id=row[0], score=0.0 - row[1], text=row[2], metadata=row[3]) for row in rows]
-        return hits if exact else sorted(hits, key=lambda hit: (-hit.score, hit.id))
+        is_sorted = exact and not self._table.parts
+        return hits if is_sorted else sorted(hits, key=lambda hit: (-hit.score, hit.id))
+
+    def _nearest(self, statement: str) -> bytes:
+        """A query of the table; where it is spread over several servers, of all of them at once."""
+        if not self._table.parts:
+            return self._table.sql(statement)
+        union = together(self._table.parts, lambda part: self._table.sql(statement, part=part))
+        stamped = "true" if self._expected is None else _STAMPED
+        # In the order that the servers keep, or with a condition of its own for each, they would be
+        # asked one after another.
+        end = f") AS every ORDER BY distance + 0, id LIMIT %(count)s) AS best WHERE {stamped}"
+        return b"SELECT * FROM (SELECT * FROM (" + union + self._table.sql(end)
+
+    def _nearest_of_some(self, statement: str, values: Mapping[str, Any]) -> list[Any]:
+        """What the servers have that answer, after one did not."""
+        check_stamp(self.stamp(), self._expected, self.address())
+        found = gather(
+            self._session.rows,
+            self._table.parts,
+            lambda part: self._table.sql(statement, part=part),
+            values,
+        )
+        self._lacking = note(found.missing)
+        return sorted(found.rows, key=lambda row: (row[1], row[0]))[: values["count"]]
+
+    @property
+    def lacking(self) -> str:
+        """See the contract."""
+        return self._lacking
 
     def digests(self, ids: "NDArray[int64] | None" = None) -> Mapping[int, bytes]:
         """See the contract."""
         computed = "md5(substring({vector_bytes}(embedding) from 5))"
+        table = "{table}"
+        if self._table.has_digests:
+            computed, table = "digest", "{digests}"
         if ids is None:
-            return {key: bytes.fromhex(one) for key, one in self._pages(computed)}
-        statement = f"SELECT id, {computed} FROM {{table}} WHERE id = ANY(%s::bigint[])"
+            return {key: bytes.fromhex(one) for key, one in self._pages(computed, table)}
+        statement = f"SELECT id, {computed} FROM {table} WHERE id = ANY(%s::bigint[])"
         some: list[int] = ids.tolist() if self._table.is_made else []
         found: dict[int, bytes] = {}
         for start in range(0, len(some), _PAGE):

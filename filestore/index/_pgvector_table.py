@@ -7,6 +7,7 @@ after its rows are committed: without it answers are exact.
 from collections.abc import Mapping
 from typing import Any, Final
 
+from filestore.index._pgvector_shards import Shard, shards
 from filestore.index._postgres import Session, checked_name
 from filestore.index.backend import BackendUnusable, not_announced
 
@@ -54,9 +55,13 @@ class Table:
         """Of the vectors that it holds; None where it is not made yet."""
         self.is_made = False
         self.has_graph = False
+        self.parts: tuple[Shard, ...] = ()
+        """Those that lie on other servers, where the table is spread over several."""
+        self.has_digests = False
+        """Whether these servers compute digests themselves, in a table beside it."""
         self._vector_schema = "public"
         self._session = session
-        self._composed: dict[tuple[str, str], bytes] = {}
+        self._composed: dict[tuple[str, str, Shard | None], bytes] = {}
 
     def look(self) -> None:
         """Find out what is there.
@@ -65,6 +70,7 @@ class Table:
             BackendUnusable: The extension is missing or too old, or the table is not ours.
         """
         self.dimension, self.is_made, self.has_graph = None, False, False
+        self.parts, self.has_digests = (), False
         self._find_extension()
         found, stamps = self._columns(self.name), self._columns(f"{self.name}_stamp")
         if not found and not stamps:
@@ -151,6 +157,9 @@ class Table:
         )
         kind, has_graph = rows[0]
         self.has_graph = has_graph or kind == "p"
+        if kind == "p":
+            self.parts = shards(self._session.rows, self.schema, self.name)
+            self.has_digests = bool(self.parts and self._columns(f"{self.name}_digests"))
 
     def check_place(self, length: int | None) -> None:
         """Refuse to make tables of no length, or where there is no schema."""
@@ -221,26 +230,39 @@ class Table:
         self.has_graph = True
 
     def drop(self) -> None:
-        """Remove both tables, with all that is in them."""
+        """Remove both tables, with all that is in them.
+
+        What a person spread over several servers stays, and is emptied.
+        """
+        if self.parts:
+            self._session.rows(self.sql("TRUNCATE {table}"))
+            self._session.rows(self.sql("DELETE FROM {stamps}"))
+            return
         self._session.rows(self.sql("DROP TABLE {table}"))
         self._session.rows(self.sql("DROP TABLE {stamps}"))
 
-    def sql(self, statement: str) -> bytes:
-        """A statement with the names of this table in it, quoted; composed once."""
-        key = statement, self._vector_schema
+    def sql(self, statement: str, *, part: Shard | None = None) -> bytes:
+        """A statement with the names of this table in it, quoted; composed once.
+
+        Args:
+            statement: With the names in braces.
+            part: Of the table, in its place.
+        """
+        key = statement, self._vector_schema, part
         if key not in self._composed:
-            self._composed[key] = self._compose(statement)
+            self._composed[key] = self._compose(statement, part)
         return self._composed[key]
 
-    def _compose(self, statement: Any) -> bytes:
+    def _compose(self, statement: Any, part: Shard | None) -> bytes:
         from psycopg.sql import SQL, Identifier
 
-        table, schema, of = self.name, self.schema, self._vector_schema
+        name, schema, of = self.name, self.schema, self._vector_schema
         composed = SQL(statement).format(
-            table=Identifier(schema, table),
-            stamps=Identifier(schema, f"{table}_stamp"),
-            files=Identifier(f"{table}_files"),
-            graph=Identifier(f"{table}_hnsw"),
+            table=Identifier(part.schema, part.name) if part else Identifier(schema, name),
+            digests=Identifier(schema, f"{name}_digests"),
+            stamps=Identifier(schema, f"{name}_stamp"),
+            files=Identifier(f"{name}_files"),
+            graph=Identifier(f"{name}_hnsw"),
             vector=Identifier(of, "vector"),
             vector_bytes=Identifier(of, "vector_send"),
             graph_class=Identifier(of, "vector_ip_ops"),

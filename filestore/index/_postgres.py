@@ -267,6 +267,8 @@ class Session:
                 f"{where} is locked by another session", remedy="try again later", detail=said
             )
         if is_lost or state.startswith(_LOST):
+            if not is_lost and _behind(said):
+                where, was_made = f"{where}: its server {_behind(said)}", False
             return self._unreachable(where, said, was_made=was_made)
         if "different vector dimensions" in said or re.search(r"expected \d+ dimensions", said):
             return WrongDimension(f"{where} holds vectors of another length", detail=said)
@@ -290,6 +292,12 @@ class Session:
             secret = str(self._parameters.get(key, ""))
             text = text.replace(secret, "***") if secret else text
         return safe_text(text)
+
+
+def _behind(said: str) -> str:
+    """The server behind the one that was asked, where that is what is away."""
+    found = re.search(r'could not connect to server "([^"]*)"', said)
+    return found[1] if found else ""
 
 
 @contextlib.contextmanager

@@ -265,6 +265,14 @@ class IndexBackend(ABC):
             BackendForeign: Its stamp is not what `expect` said.
         """
 
+    @property
+    def lacking(self) -> str:
+        """What the last answer of `query` is without, for people; "" where it is whole.
+
+        Only settings that allow a part of an answer make a backend give one.
+        """
+        return ""
+
     @abstractmethod
     def digests(self, ids: "NDArray[int64] | None" = None) -> Mapping[int, bytes]:
         """`digest` of the vector that lies there now, by id; of all where no ids are given."""
