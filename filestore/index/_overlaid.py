@@ -75,6 +75,11 @@ class OverlaidIndex(VectorIndex):
         self.hide(ids)
         return below + self._upper.remove(ids)
 
+    @property
+    def lacking(self) -> str:
+        """See the contract; what is laid over is whole."""
+        return self._lower.lacking
+
     def close(self) -> None:
         """See the contract."""
         self._lower.close()

@@ -85,6 +85,11 @@ class VectorIndex(ABC):
         """Whether `search` takes `where`, and so needs no list of what is allowed."""
         return False
 
+    @property
+    def lacking(self) -> str:
+        """What the last answer is without, for people; "" where it is whole."""
+        return ""
+
     def close(self) -> None:
         """Let go of what it has open; one in memory has nothing."""
         return

@@ -73,6 +73,11 @@ class ServedIndex(VectorIndex):
         hits = self._backend.query(vector, top_k=count, where=where, allowed=allowed)
         return [(hit.id, hit.score) for hit in hits]
 
+    @property
+    def lacking(self) -> str:
+        """See the contract."""
+        return self._backend.lacking
+
     def close(self) -> None:
         """Let go of its connection."""
         self._backend.close()

@@ -385,7 +385,6 @@ class Searcher:
     def _by_vector(
         self, query: Query, depth: int, allowed: set[int] | None, floor: float, notes: list[str]
     ) -> Retrieved:
-
         meant = query.text()
         if self._vectors is None or not meant:
             return []
@@ -399,6 +398,7 @@ class Searcher:
             near = [(found, score) for found, score in near_to(wanted) if score >= floor]
             texts = self._texts_of(near, allowed, required, banned)
             if len(texts) >= depth or len(near) < wanted:
+                notes += self._vectors.lacking
                 return texts[:depth]
             wanted *= 4
 

@@ -117,6 +117,11 @@ class Vectors:
         vector = self._asked[text]
         return lambda count: index.search(vector, count, allowed=vectors, where=where)
 
+    @property
+    def lacking(self) -> list[str]:
+        """What the last answer is without, for people; empty where it is whole."""
+        return [self.index.lacking] if self.index is not None and self.index.lacking else []
+
     def _opened(self) -> "VectorIndex":
         if self.index is None:
             made_from = (self._catalog, self._embeddings, self._embedder)

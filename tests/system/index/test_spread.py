@@ -192,3 +192,42 @@ def test_an_emptied_table_stays_spread(
         assert backend.stamp() is None
     assert [held_by(one) for one in cluster[1:]] == [set(), set(), set()]
     assert len(filled(front, 30)) == sum(len(held_by(one)) for one in cluster[1:])
+
+
+def test_a_store_says_what_its_answers_are_without(
+    workspace: Any, front: servers.Server, cluster: list[servers.Server]
+) -> None:
+    """Hits are those of the store's own index; one server lost, they are fewer and a note says so;
+    what is written meanwhile waits, and is sent when the server is there again."""
+    for number in range(40):
+        body = f"# Note {number}\n\nThe harbour has {number} lanterns.\n"
+        workspace.write(f"file_index/chunked/note{number}.md", body)
+    workspace("sync")
+
+    def search(*more: str) -> Any:
+        return workspace.json("search", "harbour", "-k", "40", *more, code=None)
+
+    def paths(done: Any) -> list[str]:
+        return sorted(hit["path"] for hit in done["hits"])
+
+    alone = paths(search("--mode", "vector"))
+    dsn = f"dsn=postgresql://{servers.USER}@127.0.0.1:{front.port}/{servers.DATABASE}"
+    workspace("backend", "set", "pgvector", dsn, "partial=true", "--yes")
+    whole = search("--mode", "vector")
+    assert paths(whole) == alone
+    assert "without" not in " ".join(whole["notes"])
+
+    lost = cluster[1 + LOST]
+    lost.kill()
+    part = search("--mode", "vector")
+    assert 0 < len(part["hits"]) < len(alone)
+    assert lost.name in " ".join(part["notes"])
+    for number in range(10):
+        body = f"# New {number}\n\nThe glacier has {number} lanterns.\n"
+        workspace.write(f"file_index/chunked/new{number}.md", body)
+    assert lost.name in workspace("sync", code=None).stdout
+    assert any("new" in path for path in paths(search("--mode", "vector")))
+    lost.start()
+    workspace("sync")
+    assert sum(len(held_by(one)) for one in cluster[1:]) == 50
+    assert "without" not in " ".join(search("--mode", "vector")["notes"])
