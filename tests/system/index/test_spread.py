@@ -198,7 +198,8 @@ def test_a_store_says_what_its_answers_are_without(
     workspace: Any, front: servers.Server, cluster: list[servers.Server]
 ) -> None:
     """Hits are those of the store's own index; one server lost, they are fewer and a note says so;
-    what is written meanwhile waits, and is sent when the server is there again."""
+    what is written meanwhile waits, and is sent when the server is there again. Without `partial`
+    only words are searched."""
     for number in range(40):
         body = f"# Note {number}\n\nThe harbour has {number} lanterns.\n"
         workspace.write(f"file_index/chunked/note{number}.md", body)
@@ -231,3 +232,10 @@ def test_a_store_says_what_its_answers_are_without(
     workspace("sync")
     assert sum(len(held_by(one)) for one in cluster[1:]) == 50
     assert "without" not in " ".join(search("--mode", "vector")["notes"])
+
+    workspace("backend", "set", "pgvector", dsn, "--yes")
+    lost.kill()
+    words = search()
+    assert words["mode"] == "keyword"
+    assert words["hits"]
+    assert lost.name in " ".join(words["notes"])
