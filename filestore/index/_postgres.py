@@ -280,6 +280,8 @@ class Session:
     def _unreachable(self, where: str, said: str, *, was_made: bool) -> BackendUnreachable:
         if any(word in said for word in _LOGIN):
             what, remedy = "lets nobody in as asked", "set PGPASSWORD, or write ~/.pgpass"
+        elif re.search(r'database "[^\n]*" does not exist', said):
+            what, remedy = "is no database of that server", "createdb, or check dsn"
         elif was_made:
             what, remedy = "broke the connection", "try again"
         else:

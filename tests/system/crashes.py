@@ -504,7 +504,14 @@ SCENARIOS = {
             is_whole=True,
         ),
         Scenario(name="backend", make=new_tree, words=LINES, again=LINES, is_whole=True),
-        Scenario(name="backend-sync", make=edited_elsewhere, words=("sync",), again=("sync",)),
+        Scenario(
+            name="backend-sync",
+            make=edited_elsewhere,
+            words=("sync",),
+            again=("sync",),
+            # The commit before is whole, and SQLite checkpoints it as the file is closed.
+            reopens=True,
+        ),
         Scenario(name="backend-home", make=edited_elsewhere, words=HOME, again=HOME),
         Scenario(name="notes", make=edited_notes, words=("sync",), again=("sync",)),
         Scenario(name="rebuild-in-place", make=lost_catalog, words=("sync",), again=("sync",)),
