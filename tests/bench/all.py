@@ -2,7 +2,8 @@
 
 ``python tests/bench/all.py [--files N] [--folders M] [--work DIR] [--model FOLDER] [--data DIR]
 [--large]``; what needs a model, or the folder of the question sets, is left out without it, and so
-is the store of a million chunks, which takes an hour to make. The report is printed as it grows.
+are the store of a million chunks, which takes an hour to make, and a million vectors on three
+servers. The report is printed as it grows.
 """
 
 import argparse
@@ -74,6 +75,7 @@ def _others(given: argparse.Namespace) -> list[tuple[str, list[str]]]:
         scripts.append(("fusion", ["--xquad", given.data, "--model", model]))
     if given.large:
         scripts.append(("large_store", []))
+        scripts.append(("three_servers", []))
         scripts.append(("inspector", ["--files", "1000000", "--folders", "1000"]))
     return scripts
 
