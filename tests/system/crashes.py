@@ -485,7 +485,15 @@ BESIDE = (*SMALL, "--beside")
 SCENARIOS = {
     one.name: one
     for one in (
-        Scenario(name="model", make=new_tree, words=SMALL, again=SMALL, is_whole=True),
+        Scenario(
+            name="model",
+            make=new_tree,
+            words=SMALL,
+            again=SMALL,
+            # To plan, and then to embed in several transactions.
+            reopens=True,
+            is_whole=True,
+        ),
         Scenario(name="beside", make=new_tree, words=BESIDE, again=BESIDE, is_whole=True),
         Scenario(
             name="switch",
