@@ -367,8 +367,7 @@ def test_every_safe_code_has_its_step() -> None:
 WITH_SQL: Final = (
     "filestore/catalog/",
     "filestore/embed/",
-    "filestore/index/_pgvector",
-    "filestore/index/_postgres",
+    "filestore/index/_pgvector/",
 )
 """Where statements of SQL stand; `fs/database` asks a stranger's file about its schema alone."""
 

@@ -31,8 +31,8 @@ __all__ = [
 BACKENDS: Final = {
     "faiss": "filestore.index._faiss_rows.FaissRows",
     "local": "filestore.index._local_rows.LocalRows",
-    "qdrant": "filestore.index._qdrant.QdrantRows",
-    "pgvector": "filestore.index._pgvector.PgvectorRows",
+    "qdrant": "filestore.index._qdrant.rows.QdrantRows",
+    "pgvector": "filestore.index._pgvector.rows.PgvectorRows",
 }
 """Where the vectors of a store may live, and the class that keeps them there. The sidecar's own
 FAISS file, which `faiss` means without a path, is no member: the catalog names and seals it."""

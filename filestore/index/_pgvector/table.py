@@ -7,8 +7,8 @@ after its rows are committed: without it answers are exact.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from filestore.index._pgvector_shards import Shard, shards
-from filestore.index._postgres import Session, checked_name
+from filestore.index._pgvector.session import Session, checked_name
+from filestore.index._pgvector.shards import Shard, shards
 from filestore.index.backend import BackendUnusable, not_announced
 
 COLUMNS: Final = {

@@ -18,9 +18,9 @@ from filestore.core.safe_text import shown_path
 from filestore.fs import disk
 from filestore.fs.database import stored_values
 from filestore.fs.lock import held
-from filestore.index._qdrant_client import ClientPoints
-from filestore.index._qdrant_folder import OpenFolder, busy, is_there, remove, take
-from filestore.index._qdrant_points import FolderDamaged, damaged
+from filestore.index._qdrant.client import ClientPoints
+from filestore.index._qdrant.folder import OpenFolder, busy, is_there, remove, take
+from filestore.index._qdrant.points import FolderDamaged, damaged
 from filestore.index.backend import BackendUnusable
 
 _POINT: Final = ("qdrant_client.http.models.models", "PointStruct")

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from filestore.core.errors import FilestoreError
-from filestore.index._qdrant_client import ClientPoints, points_of, request
-from filestore.index._qdrant_points import Point, Question, said
+from filestore.index._qdrant.client import ClientPoints, points_of, request
+from filestore.index._qdrant.points import Point, Question, said
 from filestore.index.backend import (
     WITHOUT,
     BackendUnreachable,

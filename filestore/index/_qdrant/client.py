@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 
-from filestore.index._qdrant_points import (
+from filestore.index._qdrant.points import (
     FILES,
     Point,
     Points,

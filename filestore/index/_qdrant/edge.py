@@ -13,8 +13,8 @@ from uuid import UUID
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import shown_path
-from filestore.index._qdrant_folder import OpenFolder, busy, is_there, remove, take
-from filestore.index._qdrant_points import (
+from filestore.index._qdrant.folder import OpenFolder, busy, is_there, remove, take
+from filestore.index._qdrant.points import (
     FILES,
     FolderDamaged,
     Point,

@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from filestore.index._qdrant_points import FILES, Point, Points, Question, path_of
-from filestore.index._qdrant_settings import opened_points
+from filestore.index._qdrant.points import FILES, Point, Points, Question, path_of
+from filestore.index._qdrant.settings import opened_points
 from filestore.index.backend import (
     BackendChoice,
     Capabilities,
@@ -54,7 +54,7 @@ _INDEXED: Final = 32
 
 
 class QdrantRows(IndexBackend):
-    """One collection; for its options see `_qdrant_settings`."""
+    """One collection; for its options see `settings`."""
 
     kind = "qdrant"
     capabilities = Capabilities(approximate=True, filters=True, batch=_BATCH)

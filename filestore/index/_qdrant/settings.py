@@ -14,8 +14,8 @@ from typing import Any, Final
 from filestore.core.packages import install_line, missing_packages
 from filestore.core.safe_text import brief
 from filestore.core.spelling import did_you_mean
-from filestore.index._qdrant_points import Points
-from filestore.index._qdrant_server import KEY_VARIABLE, Server, ServerPoints
+from filestore.index._qdrant.points import Points
+from filestore.index._qdrant.server import KEY_VARIABLE, Server, ServerPoints
 from filestore.index.backend import (
     BackendChoice,
     BackendKeysMissing,
@@ -128,10 +128,10 @@ def _folder_points(options: Mapping[str, Any], collection: str, folder: str) -> 
     _installed(f"qdrant {engine}")
     place = os.path.join(folder, path)
     if engine == "client":
-        from filestore.index._qdrant_local import LocalPoints
+        from filestore.index._qdrant.local import LocalPoints
 
         return LocalPoints(place, collection)
-    from filestore.index._qdrant_edge import EdgePoints
+    from filestore.index._qdrant.edge import EdgePoints
 
     return EdgePoints(place, collection)
 

@@ -1,0 +1,1 @@
+"""Vectors in PostgreSQL with pgvector, in one table or spread over servers."""
