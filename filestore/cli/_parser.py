@@ -143,6 +143,14 @@ def command_parser(command: str, front: Any) -> _Parser:
     return own
 
 
+def shared_options() -> argparse.ArgumentParser:
+    """What may stand behind an action, too: for the `parents` of the parsers of actions."""
+    shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    shared.add_argument("--store", metavar="DIR", help="the store to use")
+    shared.add_argument("--json", action="store_true", help="print JSON on standard output")
+    return shared
+
+
 def _formatter(prog: str) -> argparse.HelpFormatter:
     # Asked for at every option; left to find the width by itself, it loads a good deal for that.
     return argparse.RawDescriptionHelpFormatter(prog, width=_COLUMNS)

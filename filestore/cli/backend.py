@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from filestore.cli import _context, _diagnostics, _output
+from filestore.cli import _context, _diagnostics, _output, _parser
 from filestore.core.errors import RefusedError
 from filestore.core.schema import make
 from filestore.sync import change_backend
@@ -17,10 +17,7 @@ EXAMPLE = "filestore backend set pgvector dsn=postgresql://localhost/knowledge"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
-    # What may stand before the action may stand after it too.
-    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    common.add_argument("--store", metavar="DIR", help="the store to use")
-    common.add_argument("--json", action="store_true", help="print JSON on standard output")
+    common = _parser.shared_options()
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     actions.add_parser(
         "show", parents=[common], help="show where the vectors are and how it stands (the default)"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from filestore.cli import _context, _diagnostics, _output
+from filestore.cli import _context, _diagnostics, _output, _parser
 from filestore.cli._questions import read_questions
 from filestore.config import user_config
 from filestore.config.discovery import NoStoreError, configuration_folder
@@ -32,10 +32,7 @@ EXAMPLE = "filestore embedder export all-MiniLM-L6-v2 minilm-onnx"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
-    # What may stand before the action may stand after it too.
-    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    common.add_argument("--store", metavar="DIR", help="the store to use")
-    common.add_argument("--json", action="store_true", help="print JSON on standard output")
+    common = _parser.shared_options()
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     actions.add_parser(
         "list",

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from filestore.cli import _context, _diagnostics, _output
+from filestore.cli import _context, _diagnostics, _output, _parser
 from filestore.core.errors import UsageError
 from filestore.core.progress import Progress
 from filestore.core.safe_text import safe_text, shown_path
@@ -19,10 +19,7 @@ EXAMPLE = "filestore embeddings export handbook.fspack"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
-    # What may stand before the action may stand after it too.
-    common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    common.add_argument("--store", metavar="DIR", help="the store to use")
-    common.add_argument("--json", action="store_true", help="print JSON on standard output")
+    common = _parser.shared_options()
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     export = actions.add_parser(
         "export", parents=[common], help="write the vectors of the store's texts into a pack"

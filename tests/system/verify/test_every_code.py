@@ -16,11 +16,14 @@ from typing import Any, Final
 
 import pytest
 
+from filestore import Store
+from filestore.config.settings import Backend
 from filestore.core.codes import CODES
 from filestore.embed._database import row_checksum, seed_of
 from filestore.fs.disk import TEMPORARY_PREFIX
 from filestore.fs.lock import writer_lock
 from filestore.repair.request import level_for
+from tests.system.conftest import Workspace
 from tests.system.embedding_server import EmbeddingServer, vectors
 from tests.system.snapshots import snapshot
 
@@ -434,6 +437,30 @@ def index_of_another_user(scene: Scene) -> str:
     return scene.shown(faiss_file(scene))
 
 
+def sent_outside(scene: Scene) -> Path:
+    """Have the vectors searched in a file that is not the store's own."""
+    path: Path = scene.folder.parent / "elsewhere.jsonl"
+    # As such: the settings change, which no other command may do to a folder of documents.
+    Workspace.__call__(scene.workspace, "backend", "set", "local", f"path={path}", "--yes")
+    return path
+
+
+def unreadable_backend(scene: Scene) -> str:
+    sent_outside(scene).write_bytes(b"no lines of ours\n")
+    return "filestore.toml"
+
+
+def backend_of_another(scene: Scene) -> str:
+    path = sent_outside(scene)
+    other = Store.create(scene.folder.parent / "other", layout="tree", embedder="builtin")
+    (scene.folder.parent / "other/chunked/mine.md").write_text("Mine alone.\n")
+    other.sync()
+    backend = Backend(kind="local", options={"path": str(path)})
+    other.change_backend(other.plan_backend(backend, takes_over=True))
+    other.close()
+    return "filestore.toml"
+
+
 def not_embedded(scene: Scene) -> str:
     path = scene.chunked / "new.md"
     path.write_text("Words that were never embedded.\n")
@@ -555,6 +582,8 @@ SIDECAR: Final[dict[str, Case]] = {
     "index-damaged": Case(produce=short_index, says=("expected", "found")),
     "index-behind": Case(produce=index_behind, says=("201",)),
     "index-foreign": Case(produce=index_of_another_user),
+    "index-away": Case(produce=unreadable_backend, level="full", says=("elsewhere.jsonl",)),
+    "index-taken": Case(produce=backend_of_another, level="full", says=("another store",)),
     "vector-missing": Case(produce=not_embedded, says=("never embedded",)),
     "vector-orphan": Case(
         produce=orphaned_row,
