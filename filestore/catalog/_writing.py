@@ -40,6 +40,13 @@ class VectorCollisionError(FilestoreError):
     """Two different texts have the same vector id."""
 
 
+_OF_FILE: Final = tuple(
+    f"index_{key}"
+    for key in ("name", "size", "hash", "generation", "description", "fingerprint", "seal")
+)
+"""What is remembered of a FAISS file."""
+
+
 class CatalogWriter(Catalog):
     """A catalog between `begin` and `commit`.
 
@@ -323,7 +330,7 @@ class CatalogWriter(Catalog):
         read stays true.
         """
         with self._aside():
-            self._forget_meta("index_name", "index_size", "index_hash", "index_generation")
+            self._forget_meta(*_OF_FILE)
             self.set_meta(_remembered.ROWS_AT, address)
             self.set_meta(_remembered.ROWS_GENERATION, generation)
             self._clear_delta()

@@ -160,6 +160,7 @@ def test_a_switch_embeds_nothing_and_changes_no_answer(filled: Any, place: Place
     assert (done["sent"], done["embedded"]) == (NOTES, 0)
     assert place.rows() == NOTES
     assert not list(filled.sidecar.glob("vectors-*.faiss"))
+    assert filled.json("status")["index"] is None
     assert [answers(filled, *one) for one in filters] == before
     assert codes(filled) == set()
     again = set_backend(filled, place)
