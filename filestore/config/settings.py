@@ -105,6 +105,8 @@ class GeneratorOptions:
     """Of a million tokens that come back."""
     requests_per_minute: int | None = None
     """No more are made; None for as many as the service takes."""
+    timeout_s: int | None = None
+    """For one answer; with its repetitions twice as long. None for 300 s."""
     threshold: float | None = None
     """The least mean cosine of chunks under one summary; None leaves it to the data."""
 
@@ -379,7 +381,7 @@ def _generator(table: Mapping[str, Any], name: str) -> GeneratorOptions:
     for key in ("name", "endpoint", "prompts"):
         if key in table:
             chosen[key] = _value(table, key, str, "", where)
-    for key in ("window_tokens", "requests_per_minute"):
+    for key in ("window_tokens", "requests_per_minute", "timeout_s"):
         if key in table and (found := _value(table, key, int, 0, where)) < 1:
             raise _wrong(name, f"generator.{key}", "1 or more", found)
         chosen |= {key: table[key]} if key in table else {}

@@ -92,6 +92,8 @@ class OpenAIGenerator(Generator):
         if not choice.model:
             raise UnknownGenerator(choice.name, ("extractive", "openai:MODEL"))
         self._choice = choice
+        if patience_s := choice.options.timeout_s:
+            limits = replace(limits, read_s=patience_s, total_s=2 * patience_s)
         self._limits = limits
         pace = Pace(choice.options.requests_per_minute)
         self._longest_s = limits.total_s + limits.connect_s + pace.gap_s * THREADS * _MOST_TURNS

@@ -240,6 +240,15 @@ def test_one_bad_answer_is_named_and_the_rest_is_done(
     assert len(server.requests) == count + 5
 
 
+def test_a_person_says_how_long_an_answer_may_take(opened: Opener, server: ChatServer) -> None:
+    """The settings shorten the wait for a service that hangs; the other tasks are done."""
+    server.behave(by_text({BAD: any_service.hangs}))
+    results = made(opened(timeout_s=1), asked(BAD, ENGLISH))
+    assert results[0].problem is not None
+    assert "1 s" in results[0].problem.message or "2 s" in results[0].problem.message
+    assert results[1].made is not None
+
+
 def test_a_slow_answer_is_given_up(opened: Opener, server: ChatServer) -> None:
     """A silent service keeps one task waiting, not the others."""
     server.behave(by_text({BAD: any_service.hangs}))
