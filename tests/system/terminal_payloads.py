@@ -394,6 +394,16 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("embedder", "use", mixed, mixed[:200]),
             ("embedder", mixed),
         ],
+        "backend": [
+            ("backend",),
+            ("backend", "list"),
+            ("backend", "set", mixed),
+            ("backend", "set", "local", f"path={mixed[:200]}", "--yes"),
+            ("backend", "set", "pgvector", f"dsn={mixed[:200]}", f"table={mixed[:40]}", "--yes"),
+            ("backend", "set", "qdrant", f"path=q/{some[0]}", f"collection={mixed}", "--yes"),
+            ("backend", "set", "local", mixed),
+            ("backend", mixed),
+        ],
         "embeddings": [
             ("embeddings", "export", "some.fspack"),
             ("embeddings", "export", "some.fspack", "--model", mixed),

@@ -23,7 +23,6 @@ from filestore.embed._database import row_checksum, seed_of
 from filestore.fs.disk import TEMPORARY_PREFIX
 from filestore.fs.lock import writer_lock
 from filestore.repair.request import level_for
-from tests.system.conftest import Workspace
 from tests.system.embedding_server import EmbeddingServer, vectors
 from tests.system.snapshots import snapshot
 
@@ -440,8 +439,7 @@ def index_of_another_user(scene: Scene) -> str:
 def sent_outside(scene: Scene) -> Path:
     """Have the vectors searched in a file that is not the store's own."""
     path: Path = scene.folder.parent / "elsewhere.jsonl"
-    # As such: the settings change, which no other command may do to a folder of documents.
-    Workspace.__call__(scene.workspace, "backend", "set", "local", f"path={path}", "--yes")
+    scene.workspace("backend", "set", "local", f"path={path}", "--yes")
     return path
 
 

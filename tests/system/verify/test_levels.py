@@ -400,7 +400,7 @@ def test_rows_that_the_index_lacks(scene: Scene) -> None:
     scene.in_catalog("DELETE FROM index_delta")
     (finding,) = verified(scene, "full")["findings"]
     assert (finding["code"], finding["path"]) == ("vector-missing", "chunked/new.md")
-    assert "not in the FAISS file" in finding["detail"]
+    assert "not in the index" in finding["detail"]
     assert scene.workspace.sync("--full")["embedded"] == 0
     scene.workspace.assert_settled()
 
