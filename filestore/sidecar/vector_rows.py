@@ -138,7 +138,9 @@ class VectorRows:
         path = self.choice.options.get("path")
         if not isinstance(path, str) or self.choice.options.keys() & {"dsn", "url"}:
             return True
-        return not is_below(os.path.join(self.choice.folder, path), self.choice.folder)
+        # What it is called says too little: a clone may climb out by `..`, or bring a link along.
+        folder = os.path.realpath(self.choice.folder)
+        return not is_below(os.path.realpath(os.path.join(folder, path)), folder)
 
     def takes(self, where: Where) -> bool:
         """Whether it was given all that a filter asks for."""

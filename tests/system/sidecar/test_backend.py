@@ -267,6 +267,24 @@ def test_a_clone_reaches_out_only_where_it_was_allowed(
     assert place.rows() == NOTES + 1
 
 
+@pytest.mark.parametrize("kind", ["local", "faiss", "qdrant"])
+@pytest.mark.parametrize("path", ["../../../outside", "link/outside"])
+def test_no_path_of_a_clone_leads_out_of_the_sidecar(filled: Any, kind: str, path: str) -> None:
+    """By a climb or by a symbolic link that came along: neither is in the sidecar."""
+    (filled.sidecar / "link").symlink_to(filled.folder.parent)
+    settings = filled.store / "filestore.toml"
+    words = f'backend = "{kind}"\n'
+    table = f'\n[backend_config]\npath = "{path}"\n'
+    settings.write_text(words + settings.read_text() + table)
+    filled.write("file_index/chunked/later.md", "The marble of the quarry.\n")
+    filled("sync", code=None)
+    assert not list(filled.folder.parent.glob("outside*"))
+    assert "not allowed" in notes_of(filled)
+    filled("trust", "--yes")
+    filled("sync", code=None)
+    assert list(filled.folder.parent.glob("outside*"))
+
+
 def test_settings_by_hand_are_followed_by_the_next_sync(filled: Any, place: Place) -> None:
     """Until then no vector is searched, and that is said."""
     set_backend(filled, place)
