@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from filestore.index.base import VectorIndex
 
 _FILES_AT_ONCE: Final = 256
+_HOW: Final = frozenset({"index", "partial", "timeout_s"})
+"""Options that say how a backend is asked, not where its rows are or what stands in them."""
 
 
 class BackendUntrusted(BackendError):
@@ -89,7 +91,8 @@ class VectorRows:
     @property
     def label(self) -> str:
         """What the catalog remembers it by: kind and a hash, since an address may hold a secret."""
-        said = orjson.dumps(dict(self.choice.options), option=orjson.OPT_SORT_KEYS)
+        place = {key: value for key, value in self.choice.options.items() if key not in _HOW}
+        said = orjson.dumps(place, option=orjson.OPT_SORT_KEYS)
         return f"{self.choice.kind}:{content_hash(said).hex()}"
 
     def address(self) -> str:

@@ -164,6 +164,15 @@ def test_ten_edits_write_ten_rows(store: Any, knowledge: Database) -> None:
     assert again == after
 
 
+def test_how_it_is_asked_sends_nothing(store: Any, knowledge: Database) -> None:
+    """Another time limit in the settings is no other place."""
+    path = store.store / "filestore.toml"
+    path.write_text(path.read_text().rstrip() + "\ntimeout_s = 7\n")
+    assert store.json("backend", "show")["waiting"] == 0
+    assert "sent" not in " ".join(store.json("search", "harbour")["notes"])
+    assert found(store) == {}
+
+
 def test_only_what_the_whitelist_names_leaves(workspace: Any, knowledge: Database) -> None:
     """Other metadata is not in the table, and a filter by it is answered all the same."""
     note = "---\ntags: [red]\nsalary: '123'\n---\nThe harbour.\n"
