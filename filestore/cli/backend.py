@@ -64,7 +64,7 @@ def _show(options: Any) -> int:
     if options.json:
         _output.write_json(make("backend show", shown))
     else:
-        _output.line(f"{shown['kind']}: {shown['address']}")
+        _output.line(f"{shown['kind']}: {shown['address'] or 'cannot be opened here'}")
         vectors = _output.count(shown["vectors"], "vector")
         waiting = f", {shown['waiting']:,} wait to be sent" if shown["waiting"] else ""
         _output.line(f"{vectors}{waiting}")

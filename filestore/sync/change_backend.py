@@ -209,7 +209,7 @@ def clear(rows: VectorRows, owner: str) -> bool:
 def missing(kind: str) -> str:
     """Why a kind cannot be used on this machine, with what to do; "" where it can."""
     lacking = missing_packages(kind) if kind in PACKAGES else ()
-    return f"{' and '.join(lacking)} not installed; {install_line(kind)}" if lacking else ""
+    return f"{' and '.join(lacking)} missing; {install_line(kind)}" if lacking else ""
 
 
 def shown(rows: VectorRows | None, catalog: "Catalog") -> dict[str, Any]:
@@ -229,6 +229,7 @@ def shown(rows: VectorRows | None, catalog: "Catalog") -> dict[str, Any]:
     is_sent = vector_rows.sent(catalog)
     fields |= {
         "kind": rows.choice.kind,
+        "address": "",
         "waiting": vector_rows.unsent(catalog)
         if is_sent is not None and is_sent[0] == rows.label
         else fields["vectors"],

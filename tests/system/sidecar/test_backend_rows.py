@@ -226,3 +226,15 @@ def test_filters_give_the_same_whoever_applies_them(
         pushed.close()
         plain.close()
     assert settings_file.exists()
+
+
+def test_without_its_package_the_store_works_by_keyword(store: Any, without_packages: Any) -> None:
+    """What is missing is said everywhere, and nothing that needs no backend fails."""
+    without_packages("psycopg")
+    assert "psycopg" in " ".join(store.json("search", "harbour")["notes"])
+    shown = store.json("backend", code=1)
+    assert (shown["address"], shown["kind"]) == ("", "pgvector")
+    assert "pip install" in shown["problem"]
+    assert set(found(store)) == {"index-away"}
+    store("status")
+    store("sync")
