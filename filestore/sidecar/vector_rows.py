@@ -7,9 +7,9 @@ over what the backend has, and which the next writer sends.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -33,6 +33,7 @@ from filestore.index.backend import (
     Where,
     digest,
     plan,
+    whitelisted,
 )
 from filestore.index.served import ServedIndex
 from filestore.sidecar.file_rows import kept_texts
@@ -147,8 +148,13 @@ class VectorRows:
 
     def takes(self, where: Where) -> bool:
         """Whether it was given all that a filter asks for."""
-        whitelist = self.choice.options.get("metadata_whitelist") or ()
-        return not whitelist or {key for key, _ in where} <= set(whitelist)  # type: ignore[call-overload]
+        return not self.whitelist or {key for key, _ in where} <= set(self.whitelist)
+
+    @property
+    def whitelist(self) -> tuple[str, ...]:
+        """The metadata that it may be given; empty where that is all."""
+        names = self.choice.options.get("metadata_whitelist")
+        return tuple(names) if isinstance(names, list) else ()
 
     def is_behind(self, catalog: Catalog) -> str:
         """What it lacks of the catalog's vectors, in words; "" where nothing. Asks nobody."""
@@ -167,12 +173,24 @@ class VectorRows:
         """
         with self.connected() as backend:
             docs = backend.state.docs
-        wanted = hashes(catalog, space, catalog.vector_keys())
+        wanted = self.hashes(catalog, space, catalog.vector_keys())
         return [
             int(name)
             for name, content in wanted.items()
             if name in docs and docs[name].content_hash != content
         ]
+
+    def hashes(
+        self, catalog: Catalog, space: Space, keys: Sequence[tuple[int, bytes]]
+    ) -> dict[str, str]:
+        """The content hash of each vector with all that is sent beside it, by its id as a text."""
+        found = {}
+        for batch in in_batches(keys):
+            files = vector_rows.beside(catalog, [identifier for identifier, _ in batch])
+            for identifier, key in batch:
+                sent = _sent(files.get(identifier, []), self.whitelist)
+                found[str(identifier)] = _hash(space, key, sent)
+        return found
 
     def findings(self, catalog: Catalog) -> list[Finding]:
         """How it stands by the catalog alone."""
@@ -252,7 +270,8 @@ class VectorRows:
         removed, added = catalog.index_delta()
         deleted = backend.delete(removed)
         wanted = [identifier for identifier, _ in added]
-        written = backend.upsert(items(catalog, embeddings, space, wanted), skip_existing=False)
+        sending = items(catalog, embeddings, space, wanted, self.whitelist)
+        written = backend.upsert(sending, skip_existing=False)
         return Sent(written=written, deleted=deleted, kept=0)
 
     def _send_all(
@@ -268,11 +287,11 @@ class VectorRows:
         state = dict(backend.state.docs)
         for name in _damaged(backend, embeddings, space, keys) if whole else ():
             state[name] = DocState(content_hash="", chunk_ids=(int(name),))
-        steps = plan(state, hashes(catalog, space, keys))
+        steps = plan(state, self.hashes(catalog, space, keys))
         sending = {int(name) for name in steps.upsert}
         deleted = backend.delete([one for one in steps.delete if one not in sending])
         written = backend.upsert(
-            items(catalog, embeddings, space, sorted(sending)), skip_existing=False
+            items(catalog, embeddings, space, sorted(sending), self.whitelist), skip_existing=False
         )
         return Sent(written=written, deleted=deleted, kept=steps.kept)
 
@@ -361,25 +380,23 @@ def _laid_over(
     return index
 
 
-def hashes(catalog: Catalog, space: Space, keys: Sequence[tuple[int, bytes]]) -> dict[str, str]:
-    """The content hash of each vector with all that is sent beside it, by its id as a text."""
-    found = {}
-    for batch in in_batches(keys):
-        files = vector_rows.beside(catalog, [identifier for identifier, _ in batch])
-        for identifier, key in batch:
-            found[str(identifier)] = _hash(space, key, files.get(identifier, []))
-    return found
+def _sent(files: Sequence[vector_rows.Beside], whitelist: Sequence[str]) -> Mapping[str, Any]:
+    """What stands beside a vector as a backend is given it: no more than the whitelist names."""
+    return whitelisted({"files": vector_rows.sendable(files)}, whitelist)
 
 
-def _hash(space: Space, key: bytes, files: Sequence[vector_rows.Beside]) -> str:
-    said = orjson.dumps(
-        [space.fingerprint, key.hex(), vector_rows.sendable(files)], option=orjson.OPT_SORT_KEYS
-    )
-    return content_hash(said).hex()
+def _hash(space: Space, key: bytes, sent: Mapping[str, Any]) -> str:
+    """Of what was sent, so that another whitelist has it sent again."""
+    said = [space.fingerprint, key.hex(), sent["files"]]
+    return content_hash(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hex()
 
 
 def items(
-    catalog: Catalog, embeddings: "EmbeddingCache", space: Space, wanted: Sequence[int]
+    catalog: Catalog,
+    embeddings: "EmbeddingCache",
+    space: Space,
+    wanted: Sequence[int],
+    whitelist: Sequence[str],
 ) -> Iterator[Item]:
     """Vectors as they are sent, each once; those without a sound embedding are left out."""
     left = set(wanted)
@@ -397,13 +414,14 @@ def items(
             if not found[row]:
                 continue
             key, text = texts[identifier]
+            sent = _sent(files.get(identifier, []), whitelist)
             yield Item(
                 id=identifier,
                 vector=vectors[row],
                 doc_id=str(identifier),
-                content_hash=_hash(space, key, files.get(identifier, [])),
+                content_hash=_hash(space, key, sent),
                 text=vector_rows.sendable(text),
-                metadata={"files": vector_rows.sendable(files.get(identifier, []))},
+                metadata=sent,
             )
 
 

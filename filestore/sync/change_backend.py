@@ -21,7 +21,7 @@ from filestore.index.backend import BackendError
 from filestore.index.backend import plan as compare
 from filestore.sidecar import vector_file
 from filestore.sidecar.session import Parts
-from filestore.sidecar.vector_rows import Sent, VectorRows, hashes, taken
+from filestore.sidecar.vector_rows import Sent, VectorRows, taken
 
 if TYPE_CHECKING:
     from filestore.catalog import Catalog, CatalogWriter
@@ -132,7 +132,7 @@ def plan(
         if stamp is not None and stamp.owner != catalog.identity and not takes_over:
             raise taken(address)
         held = opened.state.docs if stamp is not None else {}
-    steps = compare(held, hashes(catalog, embedder, keys))
+    steps = compare(held, rows.hashes(catalog, embedder, keys))
     changed = {int(name) for name in steps.upsert}
     return BackendChange(
         backend=backend,

@@ -191,6 +191,23 @@ def test_only_what_the_whitelist_names_leaves(workspace: Any, knowledge: Databas
         assert done["mode"] == "vector"
 
 
+def test_another_whitelist_has_everything_sent_again(workspace: Any, knowledge: Database) -> None:
+    """What may no longer be there goes, and what came to be allowed is there to be asked."""
+    for number in range(3):
+        note = f"---\ntags: [red]\nsalary: '{number}'\n---\nThe harbour {number}.\n"
+        workspace.write(f"file_index/chunked/{number}.md", note)
+    workspace("sync")
+    for names, count in (("", 3), ("tags", 0), ("tags,salary", 3)):
+        done = workspace.json(*options(knowledge, f"metadata_whitelist={names}"))
+        assert (done["sent"], done["kept"], done["embedded"]) == (3, 0, 0)
+        assert knowledge.run(f"SELECT count(*) FROM {TABLE} WHERE metadata::text ~ 'salary'") == [
+            (count,)
+        ]
+        asked = ("search", "harbour", "--mode", "vector", "--where", "salary=1")
+        assert [hit["path"] for hit in workspace.json(*asked)["hits"]] == ["chunked/1.md"]
+        assert found(workspace) == {}
+
+
 def test_filters_give_the_same_whoever_applies_them(
     store: Any, knowledge: Database, tmp_path: Path
 ) -> None:
