@@ -437,8 +437,8 @@ class Store(ReadableStore):
         """Delete what this store has in a place that it left; see `change_backend.clear`."""
         from filestore.sync import change_backend
 
-        with self._reading() as catalog:
-            return change_backend.clear(rows, catalog.identity)
+        with self._parts.writing("backend set") as (catalog, embeddings, _):
+            return change_backend.clear(self._parts, rows, catalog, embeddings)
 
     def switch_model(self) -> "Switched":
         """Have the model beside and the store's own change places; see `beside.switch`."""

@@ -81,8 +81,8 @@ def _set(options: Any) -> int:
         if not options.yes:
             _ask(change)
         sent = store.change_backend(change)
-        is_left = before is not None and (change.rows is None or before.label != change.rows.label)
-        cleared = options.clear and is_left and before is not None and store.clear_backend(before)
+        left = before if change_backend.is_left(before, change) else None
+        cleared = options.clear and left is not None and store.clear_backend(left)
     if options.json:
         fields = {
             "backend": backend.kind,
@@ -99,7 +99,7 @@ def _set(options: Any) -> int:
     _output.line(f"backend {backend.kind}: {vectors} sent, {sent.kept:,} were there; 0 embedded")
     if cleared:
         _output.line("the vectors in the place that was left are deleted")
-    elif is_left:
+    elif left is not None:
         _output.line("the place that was left keeps its vectors; --clear deletes them")
     return 0
 

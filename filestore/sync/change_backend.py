@@ -192,7 +192,20 @@ def _write_settings(parts: Parts, change: BackendChange) -> None:
     parts.take_backend(change.backend)
 
 
-def clear(rows: VectorRows, owner: str) -> bool:
+def is_left(before: VectorRows | None, change: BackendChange) -> bool:
+    """Whether the place that had the vectors is another than the one that takes them."""
+    if before is None or change.rows is None:
+        return before is not None
+    try:
+        return before.address() != change.address
+    except BackendError:
+        # It could not be used, which the new place can.
+        return True
+
+
+def clear(
+    parts: Parts, rows: VectorRows, catalog: "CatalogWriter", embeddings: "EmbeddingCache"
+) -> bool:
     """Delete what a store has in the place it left; returns whether that was there.
 
     Raises:
@@ -200,9 +213,15 @@ def clear(rows: VectorRows, owner: str) -> bool:
     """
     with rows.connected_to_write(whole=True) as backend:
         stamp = backend.stamp()
-        if stamp is None or stamp.owner != owner:
+        if stamp is None or stamp.owner != catalog.identity:
             return False
         backend.clear()
+    if parts.rows is not None:
+        # One table may have two addresses, as a server has two names: then it is filled again.
+        with parts.rows.connected() as backend:
+            is_gone = backend.stamp() is None
+        if is_gone:
+            parts.rows.send(catalog, embeddings, parts.own_embedder(catalog))
     return True
 
 

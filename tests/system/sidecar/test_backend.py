@@ -285,6 +285,22 @@ def test_no_path_of_a_clone_leads_out_of_the_sidecar(filled: Any, kind: str, pat
     assert list(filled.folder.parent.glob("outside*"))
 
 
+def test_a_place_under_another_name_is_not_left(filled: Any, tmp_path: Path) -> None:
+    """Other options, or another way there: --clear deletes nothing that is searched."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (tmp_path / "link").symlink_to(folder)
+    rows = f"path={folder}/rows.jsonl"
+    filled("backend", "set", "local", rows, "--yes")
+    before = answers(filled)
+    other = f"path={tmp_path}/link/rows.jsonl"
+    for words in ((rows, "metadata_whitelist=tags"), (rows,), (other,), (rows,)):
+        done = filled.json("backend", "set", "local", *words, "--yes", "--clear")
+        assert done["embedded"] == 0
+        assert answers(filled) == before
+        assert codes(filled) == set()
+
+
 def test_settings_by_hand_are_followed_by_the_next_sync(filled: Any, place: Place) -> None:
     """Until then no vector is searched, and that is said."""
     set_backend(filled, place)
