@@ -155,16 +155,18 @@ class Parts:
         """The same store by the settings that it has now, opened apart."""
         return Parts(self.places.root, configuration=self.configuration, processes=self._processes)
 
-    def _read_models_again(self) -> None:
-        """Take the models that the settings name now: another process may have switched them.
+    def _read_settings_again(self) -> None:
+        """Take the models and the backend of the settings now: another process may have set them.
 
-        By those of before, this one would have the catalog count on the other model again.
+        By those of before, this one would have the catalog count on the other model again, and send
+        its vectors to a place that was left.
         """
         try:
             data = settings.read(self.places.settings)
         except (FileNotFoundError, NotADirectoryError):
             return
         now = settings.parse(data, name=self.places.settings)
+        self.take_backend(now.backend)
         named = (now.embedder, now.model, now.beside)
         if named != (self.settings.embedder, self.settings.model, self.settings.beside):
             embedder, model, other = named
@@ -379,7 +381,7 @@ class Parts:
                 on_wait=self.on_wait,
             ) as require_alone,
         ):
-            self._read_models_again()
+            self._read_settings_again()
             yield require_alone
 
     @contextlib.contextmanager

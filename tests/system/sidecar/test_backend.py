@@ -301,6 +301,23 @@ def test_a_place_under_another_name_is_not_left(filled: Any, tmp_path: Path) -> 
         assert codes(filled) == set()
 
 
+def test_a_store_that_is_open_follows_a_switch_when_it_writes(filled: Any, place: Place) -> None:
+    """It sends nothing to the place that another process left, and leaves the new one whole."""
+    set_backend(filled, place)
+    with Store.open(filled.store) as before:
+        before.search("harbour", mode="vector")
+        rows = f"path={filled.folder / 'rows.jsonl'}"
+        filled("backend", "set", "local", rows, "--yes", "--clear")
+        filled.write("file_index/chunked/later.md", "The marble of the quarry.\n")
+        before.sync()
+        assert before.search("marble quarry", mode="vector").mode == "vector"
+    hits = filled.json("search", "marble quarry", "--mode", "vector")["hits"]
+    assert hits[0]["path"] == "chunked/later.md"
+    assert codes(filled) == set()
+    # Nothing lies in the place that was left.
+    assert set_backend(filled, place)["kept"] == 0
+
+
 def test_settings_by_hand_are_followed_by_the_next_sync(filled: Any, place: Place) -> None:
     """Until then no vector is searched, and that is said."""
     set_backend(filled, place)
