@@ -89,7 +89,7 @@ class Vectors:
         if self._layout.is_in_place and self._catalog.files_of_kind("questions"):
             return
         found = filters.conditions(self._catalog, wanted)
-        if self._rows.takes(found):
+        if self._rows.takes(found, self._catalog):
             self._conditions = found
 
     def near(self, text: str, allowed: set[int] | None, *, is_filtered: bool) -> "Nearest":

@@ -146,8 +146,11 @@ class VectorRows:
         folder = os.path.realpath(self.choice.folder)
         return not is_below(os.path.realpath(os.path.join(folder, path)), folder)
 
-    def takes(self, where: Where) -> bool:
-        """Whether it was given all that a filter asks for."""
+    def takes(self, where: Where, catalog: Catalog) -> bool:
+        """Whether it was given all that a filter asks for, by these settings."""
+        sent = vector_rows.sent(catalog)
+        if sent is None or sent[0] != self.label:
+            return False
         return not self.whitelist or {key for key, _ in where} <= set(self.whitelist)
 
     @property

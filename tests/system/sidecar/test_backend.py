@@ -8,7 +8,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -168,6 +168,22 @@ def test_a_switch_embeds_nothing_and_changes_no_answer(filled: Any, place: Place
     back = filled.json("backend", "set", "faiss", "--yes", "--clear")
     assert (back["embedded"], back["cleared"]) == (0, True)
     assert [answers(filled, *one) for one in filters] == before
+    assert codes(filled) == set()
+
+
+def test_a_whitelist_that_changes_changes_what_is_there(filled: Any, place: Place) -> None:
+    """What it keeps back goes from there, and a filter finds the same with it and without."""
+    wanted = (["--where", "tags=h"], ["--where", "rating=1"], ["--kind", "chunk"])
+    before = [answers(filled, *one) for one in wanted]
+    set_backend(filled, place)
+    narrow = replace(place, options=(*place.options, "metadata_whitelist=tags"))
+    assert set_backend(filled, narrow)["sent"] == NOTES
+    assert [answers(filled, *one) for one in wanted] == before
+    settings = filled.folder / "file_index/filestore.toml"
+    settings.write_text(settings.read_text().replace('metadata_whitelist = ["tags"]\n', ""))
+    assert [answers(filled, *one) for one in wanted] == before
+    assert set_backend(filled, place)["sent"] == NOTES
+    assert [answers(filled, *one) for one in wanted] == before
     assert codes(filled) == set()
 
 
