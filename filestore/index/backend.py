@@ -345,6 +345,11 @@ def checked_options(
                 f"`{key}` of the backend {choice.kind} must be {_TYPES[known[key]]}",
                 remedy="change it under [backend_config] in filestore.toml",
             )
+        if isinstance(value, str) and "\0" in value:
+            raise BackendSettingsWrong(
+                f"`{key}` of the backend {choice.kind} holds a NUL",
+                remedy="change it under [backend_config] in filestore.toml",
+            )
     return dict(choice.options)
 
 

@@ -140,7 +140,8 @@ class VectorRows:
     def reaches_out(self) -> bool:
         """Whether it is anywhere but in the sidecar."""
         path = self.choice.options.get("path")
-        if not isinstance(path, str) or self.choice.options.keys() & {"dsn", "url"}:
+        elsewhere = self.choice.options.keys() & {"dsn", "url"}
+        if elsewhere or not isinstance(path, str) or "\0" in path:
             return True
         # What it is called says too little: a clone may climb out by `..`, or bring a link along.
         folder = os.path.realpath(self.choice.folder)

@@ -301,6 +301,20 @@ def test_no_path_of_a_clone_leads_out_of_the_sidecar(filled: Any, kind: str, pat
     assert list(filled.folder.parent.glob("outside*"))
 
 
+@pytest.mark.parametrize("kind", ["local", "faiss", "qdrant"])
+def test_a_path_that_is_none_is_said_and_stops_nothing(filled: Any, kind: str) -> None:
+    """No disk takes a NUL in a name; every command says so, and keywords answer."""
+    settings = filled.store / "filestore.toml"
+    table = '\n[backend_config]\npath = "a\\u0000b"\n'
+    settings.write_text(f'backend = "{kind}"\n{settings.read_text()}{table}')
+    filled.write("file_index/chunked/later.md", "The marble of the quarry.\n")
+    filled("sync", code=None)
+    assert "NUL" in notes_of(filled)
+    for words in (("backend", "show"), ("verify", "--level", "full")):
+        assert "NUL" in filled(*words, code=1).stdout
+    filled("trust", "--list", code=None)
+
+
 def test_a_place_under_another_name_is_not_left(filled: Any, tmp_path: Path) -> None:
     """Other options, or another way there: --clear deletes nothing that is searched."""
     folder = tmp_path / "elsewhere"
