@@ -29,7 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "set", parents=[common], help="send the vectors to another place; nothing is embedded"
     )
     change.add_argument("kind", metavar="KIND", help="faiss, local, qdrant or pgvector")
-    change.add_argument("options", metavar="KEY=VALUE", nargs="*", help="what the kind needs")
+    change.add_argument(
+        "options", metavar="KEY=VALUE", nargs="*", default=[], help="see 'backend list'"
+    )
     change.add_argument("--yes", action="store_true", help="do not ask")
     change.add_argument(
         "--take-over", action="store_true", help="replace what another store has there"
@@ -66,11 +68,19 @@ def _show(options: Any) -> int:
     else:
         _output.line(f"{shown['kind']}: {shown['address'] or 'cannot be opened here'}")
         vectors = _output.count(shown["vectors"], "vector")
-        waiting = f", {shown['waiting']:,} wait to be sent" if shown["waiting"] else ""
-        _output.line(f"{vectors}{waiting}")
+        _output.line(f"{vectors}{_waiting(shown)}")
         if shown["problem"]:
             _output.line(f"cannot be asked: {shown['problem']}")
     return 1 if shown["problem"] else 0
+
+
+def _waiting(shown: dict[str, Any]) -> str:
+    if not shown["waiting"]:
+        return ""
+    if shown["approximate"] is None and not shown["problem"]:
+        changes = _output.count(shown["waiting"], "change")
+        return f"; {changes} since the file was written, searched all the same"
+    return f", {shown['waiting']:,} wait to be sent"
 
 
 def _set(options: Any) -> int:
@@ -100,7 +110,8 @@ def _set(options: Any) -> int:
     if cleared:
         _output.line("the vectors in the place that was left are deleted")
     elif left is not None:
-        _output.line("the place that was left keeps its vectors; --clear deletes them")
+        _output.line(f"{left.where} still has this store's vectors: delete them there")
+        _output.line("the next time, --clear does that")
     return 0
 
 

@@ -68,7 +68,9 @@ class FaissRows(FileRows):
         found = _row_lines.read(self._stamp_path())
         if found is None:
             if os.path.lexists(self._path):
-                raise _row_lines.unusable(self._path, "nothing beside it says what it holds")
+                is_folder = os.path.isdir(self._path)
+                what = "it is a folder" if is_folder else "nothing beside it says what it holds"
+                raise _row_lines.unusable(self._path, what)
             return
         head, rows = found
         self.set_embed_config(head.stamp.embed)

@@ -57,7 +57,7 @@ class FileRows(IndexBackend):
     capabilities = Capabilities(filters=True, compares=True, atomic=True, batch=10_000)
 
     def __init__(self, choice: BackendChoice, options: Mapping[str, Any], path: str) -> None:
-        self._path = os.path.join(choice.folder, path)
+        self._path = os.path.normpath(os.path.join(choice.folder, path))
         self._whitelist: tuple[str, ...] = tuple(options.get("metadata_whitelist", ()))
         self._rows: dict[int, Row] = {}
         self._index: VectorIndex | None = None

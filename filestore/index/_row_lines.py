@@ -155,13 +155,14 @@ def unusable(path: str, what: str) -> BackendUnusable:
     shown = shown_path(path)
     return BackendUnusable(
         f"{shown} cannot be used: {what}",
-        remedy=f"move {shown} away; filestore sync then writes it again from the embeddings",
+        remedy="name another path, or move it away and run 'filestore sync --full', which writes "
+        "it from the embeddings",
     )
 
 
 def unreachable(path: str, error: OSError) -> BackendUnreachable:
     """Say that the disk does not give a file."""
     return BackendUnreachable(
-        f"cannot read {shown_path(path)}: {error.strerror or error}",
+        f"cannot read {shown_path(path)}: {error.strerror}" if error.strerror else f"{error}",
         remedy="make it readable, or set another path",
     )

@@ -343,7 +343,7 @@ def checked_options(
         if not isinstance(value, known[key]) or (known[key] is int and isinstance(value, bool)):
             raise BackendSettingsWrong(
                 f"`{key}` of the backend {choice.kind} must be {_TYPES[known[key]]}",
-                remedy="change it under [backend_config] in filestore.toml",
+                remedy="correct it: `filestore backend set`, or [backend_config] in filestore.toml",
             )
         if isinstance(value, str) and "\0" in value:
             raise BackendSettingsWrong(

@@ -104,6 +104,14 @@ class VectorRows:
         """
         return open_backend(self.choice).address()
 
+    @property
+    def where(self) -> str:
+        """The address; of settings that cannot be used, what they name."""
+        try:
+            return self.address()
+        except BackendError:
+            return f"the backend {self.choice.kind}"
+
     def connected(self) -> IndexBackend:
         """The backend, loaded; to be closed.
 
@@ -353,18 +361,38 @@ def _check(backend: IndexBackend, catalog: Catalog, known: int | None, space: Sp
     Raises:
         BackendError: It has not.
     """
-    stamp, address = backend.stamp(), backend.address()
-    if stamp is not None and stamp.owner != catalog.identity:
-        raise taken(address)
+    stamp, address = check_stamp(backend, catalog, known), backend.address()
     if known is None:
         if stamp is None or stamp.generation != catalog.generation or not _is_of(stamp, space):
             raise NotSent(f"the vectors were not sent to {address} yet", remedy="filestore sync")
         return
-    remedy = "filestore sync --full"
-    if stamp is None:
-        raise NotSent(f"{address} has lost the vectors that were sent to it", remedy=remedy)
-    if stamp.generation < known or not _is_of(stamp, space):
-        raise NotSent(f"{address} has older vectors than were sent to it", remedy=remedy)
+    if stamp is not None and not _is_of(stamp, space):
+        raise _older(address)
+
+
+def check_stamp(backend: IndexBackend, catalog: Catalog, known: int | None) -> Stamp | None:
+    """The stamp of a backend, which has to be this store's and no older than what was sent.
+
+    Raises:
+        BackendForeign: It is another store's.
+        NotSent: It is gone, or older.
+    """
+    stamp, address = backend.stamp(), backend.address()
+    if stamp is not None and stamp.owner != catalog.identity:
+        raise taken(address)
+    if known is not None and stamp is None:
+        raise NotSent(
+            f"{address} has lost the vectors that were sent to it", remedy="filestore sync --full"
+        )
+    if known is not None and stamp is not None and stamp.generation < known:
+        raise _older(address)
+    return stamp
+
+
+def _older(address: str) -> NotSent:
+    return NotSent(
+        f"{address} has older vectors than were sent to it", remedy="filestore sync --full"
+    )
 
 
 def _is_of(stamp: Stamp, space: Space) -> bool:

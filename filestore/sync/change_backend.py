@@ -17,11 +17,11 @@ from filestore.core.packages import PACKAGES, install_line, missing_packages
 from filestore.core.safe_text import brief
 from filestore.core.spelling import did_you_mean
 from filestore.fs import disk
-from filestore.index.backend import BackendError
+from filestore.index.backend import BackendError, BackendKeysMissing, BackendSettingsWrong
 from filestore.index.backend import plan as compare
 from filestore.sidecar import vector_file
 from filestore.sidecar.session import Parts
-from filestore.sidecar.vector_rows import Sent, VectorRows, taken
+from filestore.sidecar.vector_rows import Sent, VectorRows, check_stamp, taken
 
 if TYPE_CHECKING:
     from filestore.catalog import Catalog, CatalogWriter
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
 
 KINDS: Final = {
-    "faiss": "a FAISS file in the sidecar; with path=FILE one elsewhere",
-    "local": "lines of JSON, compared one and all; path=FILE",
+    "faiss": "the FAISS file of the sidecar; with path=FILE another one",
+    "local": "a file of JSON lines, every vector compared; path=FILE",
     "qdrant": "url=URL or path=FOLDER; collection, shards, replication, engine, timeout_s",
     "pgvector": "dsn=DSN; table, schema, index=auto|exact|hnsw, timeout_s",
 }
@@ -62,8 +62,8 @@ def options_of(kind: str, given: list[str]) -> Backend:
 
     Args:
         kind: One of the backends.
-        given: ``KEY=VALUE``; a value is true, false, a whole number, or a text. Of a key that
-            stands several times, and of a whitelist, a list.
+        given: ``KEY=VALUE``; a value is true, false, a whole number, or a text; of a
+            whitelist, a list.
 
     Raises:
         UsageError: There is no such backend, an option is none, or holds a password.
@@ -84,6 +84,10 @@ def options_of(kind: str, given: list[str]) -> Backend:
                 f"{brief(key)} holds a password, and filestore.toml is committed",
                 remedy="leave the password out; set PGPASSWORD, or write it into ~/.pgpass",
             )
+        if not value:
+            raise UsageError(f"{brief(key)} has no value", remedy="filestore backend list")
+        if key in values:
+            raise UsageError(f"{brief(key)} is given twice", remedy="give it one value")
         if key == "metadata_whitelist":
             values[key] = tuple(one for one in value.split(",") if one)
         elif value in ("true", "false"):
@@ -113,6 +117,7 @@ def plan(
         takes_over: Whether what another store has there may be replaced.
 
     Raises:
+        UsageError: A key is missing, unknown, or has a value that cannot be used.
         BackendError: It cannot be used, or belongs to another store.
     """
     keys = catalog.vector_keys()
@@ -126,7 +131,10 @@ def plan(
             delete=0,
             takes_over=False,
         )
-    rows = _allowed(VectorRows.of(backend, places, machine=_machine(configuration)))
+    try:
+        rows = _allowed(VectorRows.of(backend, places, machine=_machine(configuration)))
+    except (BackendKeysMissing, BackendSettingsWrong) as error:
+        raise UsageError(error.message, remedy=error.remedy) from error
     with rows.connected_to_write(whole=True) as opened:
         address, stamp = opened.address(), opened.stamp()
         if stamp is not None and stamp.owner != catalog.identity and not takes_over:
@@ -262,9 +270,8 @@ def shown(rows: VectorRows | None, catalog: "Catalog") -> dict[str, Any]:
                 "filters": can.filters,
                 "compares": can.compares,
             }
-            stamp = backend.stamp()
-            if stamp is not None and stamp.owner != catalog.identity:
-                raise taken(fields["address"])
+            known = is_sent[1] if is_sent is not None and is_sent[0] == rows.label else None
+            check_stamp(backend, catalog, known)
     except BackendError as error:
         fields["problem"] = f"{error.message} (try: {error.remedy})"
     return fields

@@ -41,7 +41,7 @@ _COLLECTION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _PORT: Final = 6333
 _TIMEOUT_S: Final = 30
 _MOST: Final = {"replication": 64, "shards": 4_096, "timeout_s": 3_600}
-_CHANGE: Final = "change it under [backend_config] in filestore.toml"
+_CHANGE: Final = "correct it: `filestore backend set`, or [backend_config] in filestore.toml"
 _USE: Final = Use(path="", table="", model_key="", too_long="", kept="", without="")
 
 

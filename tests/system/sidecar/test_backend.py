@@ -187,6 +187,15 @@ def test_a_whitelist_that_changes_changes_what_is_there(filled: Any, place: Plac
     assert codes(filled) == set()
 
 
+def test_a_place_that_is_kept_is_not_cleared(filled: Any, place: Place) -> None:
+    """Other settings of the same place leave nothing: `--clear` deletes no vector of the store."""
+    narrow = replace(place, options=(*place.options, "metadata_whitelist=tags"))
+    set_backend(filled, narrow)
+    assert set_backend(filled, place, "--clear")["cleared"] is False
+    assert place.rows() == NOTES
+    assert codes(filled) == set()
+
+
 def test_what_changes_is_sent_and_nothing_else(filled: Any, place: Place) -> None:
     """Files that are edited, new, moved, deleted or tagged anew: rows follow, and so do filters."""
     set_backend(filled, place)
@@ -432,3 +441,47 @@ def test_a_password_is_neither_written_nor_shown(filled: Any) -> None:
     for words in every:
         done = filled(*words, code=None)
         assert "s3cr3t" not in done.stdout + done.stderr, words
+
+
+def test_vectors_that_are_gone_are_told_with_what_brings_them_back(
+    filled: Any, tmp_path: Path
+) -> None:
+    """By `backend show` and `verify`; the command they name does it."""
+    path = tmp_path / "vectors.jsonl"
+    filled("backend", "set", "local", f"path={path}", "--yes")
+    path.unlink()
+    shown = filled("backend", "show", code=1)
+    assert "has lost the vectors that were sent to it (try: filestore sync --full)" in shown.stdout
+    found = filled("verify", "--level", "full", code=1)
+    assert "'filestore sync --full' repairs 1 of 1" in found.stdout
+    filled("sync", "--full")
+    assert filled("backend", "show").stdout == f"local: {path}\n{NOTES} vectors\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("faisss",), "did you mean 'faiss'"),
+        (("local", "pth=x"), "did you mean 'path'"),
+        (("local", "path="), "'path' has no value"),
+        (("local", "path=a", "path=b"), "'path' is given twice"),
+        (("local", "path"), "KEY=VALUE"),
+        (("pgvector",), "needs dsn"),
+        (("qdrant", "url=nowhere"), "is no address"),
+    ],
+)
+def test_wrong_words_are_wrong_usage(filled: Any, words: tuple[str, ...], says: str) -> None:
+    """They cost nothing, and the message says what to type."""
+    if words[0] == "qdrant":
+        pytest.importorskip("qdrant_client")
+    done = filled.json("backend", "set", *words, "--yes", code=2)
+    assert says in done["error"] + done["remedy"]
+    assert filled.json("backend", "show")["kind"] == "faiss"
+
+
+def test_the_file_of_the_sidecar_is_sent_nothing(filled: Any) -> None:
+    """What changed since it was written is searched all the same, and said to be."""
+    filled.write("file_index/chunked/note0.md", "Another harbour.\n")
+    filled("sync")
+    shown = filled("backend").stdout
+    assert f"{NOTES} vectors; 2 changes since the file was written, searched all the same" in shown
