@@ -364,6 +364,17 @@ CODES: Final[dict[str, Code]] = {
         unopened=True,
         shown_by="verify",
     ),
+    "index-lost": Code(
+        severity="W",
+        repair=_FULL + "sends its vectors again from the embeddings",
+        about="index",
+        safe=True,
+        step="rebuild-index",
+        level="full",
+        repaired_after="full",
+        unopened=True,
+        shown_by="verify",
+    ),
     "index-taken": Code(
         severity="E",
         repair="name another place, or 'filestore backend set … --take-over'",

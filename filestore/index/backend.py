@@ -417,11 +417,13 @@ def check_stamp(stamp: Stamp | None, expected: tuple[str, int] | None, address: 
         stamp and (stamp.owner == expected[0] and stamp.generation >= expected[1])
     ):
         return
-    if stamp and stamp.owner == expected[0]:
-        found = f"it is at generation {stamp.generation}, expected {expected[1]} or later"
-    else:
-        found = "another store wrote it" if stamp else "it was never finished"
-    raise BackendForeign(f"{address} was changed: {found}", remedy="filestore sync")
+    if stamp and stamp.owner != expected[0]:
+        raise BackendForeign(
+            f"{address} now holds the vectors of another store",
+            remedy="filestore verify --level full",
+        )
+    found = "has older vectors than were sent to it" if stamp else "has lost the vectors sent to it"
+    raise BackendForeign(f"{address} {found}", remedy="filestore sync --full")
 
 
 def check_length(found: int, expected: int | None, address: str) -> None:

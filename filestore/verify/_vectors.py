@@ -141,7 +141,9 @@ def _served(
         index = rows.load(snapshot.catalog, embeddings, embedder)
         report.add(_beside(snapshot, rows, embedder))
     except NotSent as error:
-        report.add([Finding(code="index-missing", path=PART, detail=error.message)])
+        is_sent = not rows.is_behind(snapshot.catalog)
+        code = "index-lost" if is_sent else "index-missing"
+        report.add([Finding(code=code, path=PART, detail=error.message)])
     except BackendForeign as error:
         report.add([Finding(code="index-taken", path=PART, detail=error.message)])
     except BackendError as error:

@@ -122,7 +122,7 @@ def test_a_table_that_is_gone_is_told_and_made_again(store: Any, knowledge: Data
     knowledge.run(f"DROP TABLE {TABLE}")
     notes = " ".join(store.json("search", "harbour", code=None)["notes"])
     assert "keyword only" in notes
-    assert set(found(store)) <= {"index-missing", "index-away"}
+    assert set(found(store)) <= {"index-lost", "index-away"}
     store("sync", "--full", code=None)
     assert found(store) == {}
 

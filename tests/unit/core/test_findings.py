@@ -19,13 +19,15 @@ SEVERITIES = {
     "unportable-name unsafe-attributes source-modified source-missing ingest-conflict "
     "extraction-failed frontmatter-ignored left-out "
     "source-untracked summary-stale link-dangling embeddings-damaged index-missing index-behind "
+    "index-lost "
     "fulltext-missing fulltext-behind model-missing chunker-changed beside-behind",
     "I": "litter leftovers duplicate hand-edited index-foreign git-operation locked "
     "beside-unusable",
 }
 SAFE = (
     "modified metadata-modified untracked missing moved leftovers catalog-missing catalog-damaged "
-    "embeddings-damaged index-missing index-damaged index-behind index-foreign vector-missing "
+    "embeddings-damaged index-missing index-damaged index-behind index-foreign index-lost "
+    "vector-missing "
     "vector-orphan vector-invalid vector-mismatch map-mismatch fulltext-missing fulltext-damaged "
     "fulltext-behind fulltext-mismatch metric-mismatch left-out beside-behind"
 )
