@@ -5,6 +5,7 @@ again, and closed with its last user.
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
 import time
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from filestore.core.safe_text import shown_path
 from filestore.index.backend import WITHOUT, BackendUnreachable
 
 _WAIT_S: Final = 2.0
@@ -25,6 +27,9 @@ class OpenFolder:
 
     path: str
     engine: Any
+    lock: int
+    """The folder itself, locked: the engine's own lock comes after it looked at its files, and what
+    a second process mends as it looks is what the first is writing."""
     users: int = 0
 
     def leave(self, close: Callable[[Any], None]) -> None:
@@ -38,7 +43,10 @@ class OpenFolder:
         engine, self.engine = self.engine, None
         if engine is not None:
             _open.pop(self.path, None)
-            close(engine)
+            try:
+                close(engine)
+            finally:
+                os.close(self.lock)
 
 
 _open: dict[str, OpenFolder] = {}
@@ -53,9 +61,28 @@ def take(path: str, opened: Callable[[], Any]) -> OpenFolder:
     """
     key = os.path.realpath(path)
     if key not in _open:
-        _open[key] = OpenFolder(key, _patiently(opened))
+        lock = _patiently(lambda: _locked(key))
+        try:
+            _open[key] = OpenFolder(key, _patiently(opened), lock=lock)
+        except BaseException:
+            os.close(lock)
+            raise
     _open[key].users += 1
     return _open[key]
+
+
+def _locked(path: str) -> int:
+    """A descriptor of a folder that no other process has locked."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise busy(shown_path(path)) from None
+    except OSError:
+        # A file system without locks: the engine's own is what there is.
+        return descriptor
+    return descriptor
 
 
 def _patiently(opened: Callable[[], Any]) -> Any:

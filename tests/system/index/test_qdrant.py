@@ -51,6 +51,19 @@ with opened(*sys.argv[1:3]) as backend:
     print("open", flush=True)
     sys.stdin.readline()
 """
+LOOK = """
+import sys
+from filestore.index.backend import BackendUnreachable
+from tests.system.index.test_qdrant import backend
+print("ready", flush=True)
+while True:
+    try:
+        with backend(*sys.argv[1:3]) as rows:
+            rows.load()
+    except BackendUnreachable:
+        pass
+"""
+"""Look at a folder again and again."""
 CHECKOUT = str(Path(__file__).parents[3])
 
 
@@ -211,6 +224,29 @@ def test_a_folder_is_waited_for_a_little(tmp_path: Path, engine: str) -> None:
     with opened(tmp_path, engine) as rows:
         assert rows.upsert(items()) == COUNT
     process.communicate()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_is_written_stays_whoever_looks_meanwhile(tmp_path: Path, engine: str) -> None:
+    """The engine mends files as it opens them, before it finds that another process has them."""
+    opened(tmp_path, engine).close()
+    every = items()
+    process = started(LOOK, tmp_path, engine)
+    try:
+        for generation, item in enumerate(every[:8]):
+            for _ in range(60):
+                try:
+                    rows = opened(tmp_path, engine)
+                    break
+                except BackendUnreachable:
+                    continue
+            with rows:
+                rows.upsert([item])
+                rows.save(owner="me", generation=generation)
+    finally:
+        end(process)
+    with opened(tmp_path, engine) as rows:
+        assert rows.digests() == wanted(every[:8])
 
 
 @pytest.mark.parametrize("engine", ENGINES)
