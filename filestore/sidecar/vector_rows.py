@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from filestore.catalog import Catalog, in_batches, vector_rows
-from filestore.config.layout import SETTINGS, Places
+from filestore.catalog import Catalog, extracted, in_batches, vector_rows
+from filestore.config.layout import CATALOG, EMBEDDINGS, FULLTEXT, SETTINGS, Places
 from filestore.config.settings import Backend
 from filestore.config.user_config import Machine
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash, vector_id
 from filestore.core.paths import StorePath, is_below
+from filestore.fs.disk import TEMPORARY_PREFIX
 from filestore.index import BackendChoice, open_backend, overlaid
 from filestore.index.backend import (
     BackendError,
     BackendForeign,
+    BackendSettingsWrong,
     BackendUnusable,
     DocState,
     EmbedConfig,
@@ -37,7 +39,7 @@ from filestore.index.backend import (
 )
 from filestore.index.served import ServedIndex
 from filestore.sidecar.file_rows import kept_texts
-from filestore.sidecar.vector_file import Space, fill
+from filestore.sidecar.vector_file import PREFIX, Space, fill
 
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
@@ -45,6 +47,13 @@ if TYPE_CHECKING:
     from filestore.index.base import VectorIndex
 
 _FILES_AT_ONCE: Final = 256
+_LINES: Final = "index.jsonl"
+"""Where lines of JSON are that nobody named a path for."""
+_TAKEN: Final = (
+    *(CATALOG, EMBEDDINGS, FULLTEXT, PREFIX, TEMPORARY_PREFIX, extracted.NAME),
+    *("clock", "generated.jsonl", "lock", "quarantine", "undo", ".gitignore"),
+)
+"""How the names of what else is in a sidecar begin."""
 _HOW: Final = frozenset({"index", "partial", "timeout_s"})
 """Options that say how a backend is asked, not where its rows are or what stands in them."""
 
@@ -119,6 +128,7 @@ class VectorRows:
             BackendUntrusted: It was not allowed.
             BackendError: It cannot be used.
         """
+        self._check_path()
         backend = open_backend(self.choice)
         address = backend.address()
         if self.reaches_out and not self.machine.trusts(self.root, address):
@@ -147,13 +157,32 @@ class VectorRows:
     @property
     def reaches_out(self) -> bool:
         """Whether it is anywhere but in the sidecar."""
-        path = self.choice.options.get("path")
+        return self._inside is None
+
+    @property
+    def _inside(self) -> str | None:
+        """Where in the sidecar it is, relative to that; None where it is elsewhere."""
+        path = self.choice.options.get("path", "" if self.choice.kind == "local" else None)
         elsewhere = self.choice.options.keys() & {"dsn", "url"}
         if elsewhere or not isinstance(path, str) or "\0" in path:
-            return True
+            return None
         # What it is called says too little: a clone may climb out by `..`, or bring a link along.
         folder = os.path.realpath(self.choice.folder)
-        return not is_below(os.path.realpath(os.path.join(folder, path)), folder)
+        target = os.path.realpath(os.path.join(folder, path or _LINES))
+        return os.path.relpath(target, folder) if is_below(target, folder) else None
+
+    def _check_path(self) -> None:
+        """Refuse a path that is a part of the sidecar: what is damaged there would be deleted.
+
+        Raises:
+            BackendSettingsWrong: It is one.
+        """
+        inside = self._inside
+        if inside is not None and (inside == "." or inside.startswith(_TAKEN)):
+            raise BackendSettingsWrong(
+                f"`path` of the backend {self.choice.kind} is a part of the sidecar itself",
+                remedy="name another file, such as index.jsonl",
+            )
 
     def takes(self, where: Where, catalog: Catalog) -> bool:
         """Whether it was given all that a filter asks for, by these settings."""

@@ -138,8 +138,8 @@ def _served(
 ) -> "VectorIndex | None":
     """The index of a backend, with what stands beside its vectors looked at; None without it."""
     try:
-        index = rows.load(snapshot.catalog, embeddings, embedder)
         report.add(_beside(snapshot, rows, embedder))
+        index = rows.load(snapshot.catalog, embeddings, embedder)
     except NotSent as error:
         is_sent = not rows.is_behind(snapshot.catalog)
         code = "index-lost" if is_sent else "index-missing"

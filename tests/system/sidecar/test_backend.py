@@ -485,3 +485,24 @@ def test_the_file_of_the_sidecar_is_sent_nothing(filled: Any) -> None:
     filled("sync")
     shown = filled("backend").stdout
     assert f"{NOTES} vectors; 2 changes since the file was written, searched all the same" in shown
+
+
+@pytest.mark.parametrize(
+    "path", ["embeddings.sqlite", "catalog.sqlite-wal", "./vectors-7.faiss", "fulltext/x", "."]
+)
+def test_no_part_of_the_sidecar_is_a_place(filled: Any, path: str) -> None:
+    """It is refused before anything is opened there, and what is there stays."""
+    kept = {one.name: one.read_bytes() for one in filled.sidecar.glob("*.sqlite")}
+    done = filled.json("backend", "set", "local", f"path={path}", "--yes", code=None)
+    assert "part of the sidecar" in done["error"]
+    assert {one.name: one.read_bytes() for one in filled.sidecar.glob("*.sqlite")} == kept
+    assert codes(filled) == set()
+
+
+def test_lines_in_the_sidecar_need_no_leave(
+    filled: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing leaves the store: whoever opens it may ask them."""
+    filled("backend", "set", "local", "--yes")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "somebody"))
+    assert "not allowed" not in notes_of(filled)

@@ -198,7 +198,8 @@ def test_another_whitelist_has_everything_sent_again(workspace: Any, knowledge: 
         workspace.write(f"file_index/chunked/{number}.md", note)
     workspace("sync")
     for names, count in (("", 3), ("tags", 0), ("tags,salary", 3)):
-        done = workspace.json(*options(knowledge, f"metadata_whitelist={names}"))
+        chosen = (f"metadata_whitelist={names}",) if names else ()
+        done = workspace.json(*options(knowledge, *chosen))
         assert (done["sent"], done["kept"], done["embedded"]) == (3, 0, 0)
         assert knowledge.run(f"SELECT count(*) FROM {TABLE} WHERE metadata::text ~ 'salary'") == [
             (count,)
