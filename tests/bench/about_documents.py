@@ -197,7 +197,8 @@ def _articles(path: Path) -> Iterator[Pair]:
         return
     for article in json.loads(path.read_text("utf-8"))["data"]:
         text = "\n\n".join(paragraph["context"] for paragraph in article["paragraphs"])
-        yield article["title"].replace("_", " "), text
+        if title := article.get("title"):
+            yield title.replace("_", " "), text
 
 
 def _files(folder: Path) -> Iterator[Pair]:

@@ -152,9 +152,12 @@ def _keys(*keys: str, until: str = "") -> Way:
 
 
 def _panel(key: str) -> Way:
-    return lambda screen, _: (
-        screen.press(key, until="esc closes") + screen.press("page", "page", "esc")
-    )
+    def way(screen: Screen, _: Planted) -> str:
+        screen.calm()
+        seen = screen.press(key, until="esc closes") + screen.see(quiet_s=SETTLED_S)
+        return seen + screen.press("page", "page", "esc")
+
+    return way
 
 
 def _menu(*keys: str) -> Way:
