@@ -39,7 +39,7 @@ def test_what_may_be_said(options, address) -> None:
         ({"path": "rows", "replication": 2}, "`replication` belongs to a server"),
         ({"path": "rows", "timeout_s": 2}, "`timeout_s` belongs to a server"),
         ({"path": "rows", "engine": "cleint"}, "client"),
-        ({"path": "rows\0"}, "cannot be a path"),
+        ({"path": "rows\0"}, "holds a NUL"),
         ({"path": "rows", "metadata_whitelist": [1]}, "list of texts"),
         ({"url": "http://h", "timeout_s": 0}, "from 1 to 3,600"),
         ({"url": "http://h", "shards": 10**9}, "from 1 to 4,096"),
