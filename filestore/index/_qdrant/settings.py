@@ -123,8 +123,6 @@ def _folder_points(options: Mapping[str, Any], collection: str, folder: str) -> 
             f"there is no engine {brief(engine)}{did_you_mean(engine, _ENGINES)}",
             remedy=f"`engine` is {' or '.join(_ENGINES)}",
         )
-    if "\0" in path:
-        raise BackendSettingsWrong(f"{brief(path)} cannot be a path", remedy=_CHANGE)
     _installed(f"qdrant {engine}")
     place = os.path.join(folder, path)
     if engine == "client":
