@@ -152,12 +152,9 @@ def _keys(*keys: str, until: str = "") -> Way:
 
 
 def _panel(key: str) -> Way:
-    def way(screen: Screen, _: Planted) -> str:
-        screen.calm()
-        seen = screen.press(key, until="esc closes") + screen.see(quiet_s=SETTLED_S)
-        return seen + screen.press("page", "page", "esc")
-
-    return way
+    return lambda screen, _: (
+        screen.press(key, until="esc closes") + screen.press("page", "page", "esc")
+    )
 
 
 def _menu(*keys: str) -> Way:
