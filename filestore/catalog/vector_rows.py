@@ -33,8 +33,11 @@ def sent(catalog: Catalog) -> tuple[str, int] | None:
 
 def unsent(catalog: Catalog) -> int:
     """How many vectors a backend lacks, has too many, or has with other metadata."""
-    removed, added = catalog.index_delta()
-    return len(removed) + len(added)
+    ((count,),) = catalog.rows(
+        "SELECT count(*) FROM index_delta LEFT JOIN vectors ON id = vector"
+        " WHERE present = 0 OR embedded <> 0"
+    )
+    return int(count)
 
 
 def beside(catalog: Catalog, vectors: Sequence[int]) -> dict[int, list[Beside]]:

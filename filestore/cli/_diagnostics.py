@@ -185,13 +185,13 @@ def _rich_bar() -> Any:
     )
 
 
-def go_on() -> None:
-    """Ask a person who can answer whether to go on with what was said.
+def go_on(question: str = "go on?", *, refused: str = "nothing was changed") -> None:
+    """Ask a person who can answer about what was said.
 
     Raises:
-        RefusedError: They do not want to.
+        RefusedError: They do not want it.
     """
-    sys.stderr.write("go on? [y/N] ")
+    sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise RefusedError("nothing was changed", remedy="answer y, or add --yes")
+        raise RefusedError(refused, remedy="answer y, or add --yes")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
-from filestore.core.errors import RefusedError
 from filestore.core.schema import make
 
 if TYPE_CHECKING:
@@ -59,10 +58,7 @@ def _ask(root: str, reaches: "Reaches", options: Any) -> None:
     if options.json:
         _told(root, reaches, _diagnostics.say)
     sys.stdout.flush()
-    sys.stderr.write("allow it? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise RefusedError("nothing was allowed", remedy="answer y, or add --yes")
+    _diagnostics.go_on("allow it?", refused="nothing was allowed")
 
 
 def _words(root: str, reaches: "Reaches", options: Any) -> None:

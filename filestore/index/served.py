@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from filestore.index.backend import IndexBackend, Where, digest
+from filestore.index.backend import DocState, IndexBackend, Where, digest
 from filestore.index.base import VectorIndex
 
 if TYPE_CHECKING:
@@ -31,6 +31,14 @@ class ServedIndex(VectorIndex):
     @cached_property
     def _digests(self) -> "Mapping[int, bytes]":
         return self._backend.digests()
+
+    def docs(self) -> "Mapping[str, DocState]":
+        """All documents of the backend with their content hashes, asked now.
+
+        Raises:
+            BackendError: It does not answer.
+        """
+        return self._backend.state.docs
 
     def ids(self) -> "NDArray[int64]":
         """See the contract; what is given was there when it was asked first."""

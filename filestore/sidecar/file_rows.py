@@ -82,8 +82,11 @@ def texts_of_vectors(catalog: Catalog, ids: Sequence[int]) -> Iterator[tuple[lis
         owners = catalog.files_of_vectors(batch)
         pairs = [(one, *owners[one][0]) for one in batch if owners.get(one)]
         texts: dict[int, str] = {}
+        looks: dict[int, Observation] = {}
         for identifier, file, part in pairs:
-            look = _seen(catalog.content(file) or b"")
+            if file not in looks:  # a file has many texts
+                looks[file] = _seen(catalog.content(file) or b"")
+            look = looks[file]
             if part < len(look.texts) and look.vector_ids()[part] == identifier:
                 texts[identifier] = look.texts[part]
         if texts:

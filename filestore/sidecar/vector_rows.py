@@ -206,14 +206,8 @@ class VectorRows:
         waiting = vector_rows.unsent(catalog)
         return f"{waiting:,} vectors wait to be sent" if waiting else ""
 
-    def stale(self, catalog: Catalog, space: Space) -> list[int]:
-        """The vectors that are there with another content hash than they should have.
-
-        Raises:
-            BackendError: It cannot be asked.
-        """
-        with self.connected() as backend:
-            docs = backend.state.docs
+    def stale(self, docs: Mapping[str, DocState], catalog: Catalog, space: Space) -> list[int]:
+        """The vectors that are there with another content hash than they should have."""
         wanted = self.hashes(catalog, space, catalog.vector_keys())
         return [
             int(name)

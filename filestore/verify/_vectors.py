@@ -16,6 +16,7 @@ from filestore.core.findings import Finding
 from filestore.core.hashing import vector_id
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.index.backend import BackendError, BackendForeign, BackendUnusable
+from filestore.index.served import ServedIndex
 from filestore.sidecar import vector_file
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
 from filestore.sidecar.vector_rows import PART, NotSent, VectorRows
@@ -137,9 +138,10 @@ def _served(
     report: VerificationReport,
 ) -> "VectorIndex | None":
     """The index of a backend, with what stands beside its vectors looked at; None without it."""
+    index: VectorIndex | None = None
     try:
-        report.add(_beside(snapshot, rows, embedder))
         index = rows.load(snapshot.catalog, embeddings, embedder)
+        report.add(_beside(snapshot, rows, index, embedder))
     except NotSent as error:
         is_sent = not rows.is_behind(snapshot.catalog)
         code = "index-lost" if is_sent else "index-missing"
@@ -152,16 +154,21 @@ def _served(
         report.add([Finding(code=code, path=PART, detail=error.message)])
     else:
         return index
+    if index is not None:
+        index.close()
     report.not_checked.append("vectors of the backend, which cannot be asked")
     return None
 
 
-def _beside(snapshot: StoreSnapshot, rows: VectorRows, embedder: "Embedder") -> Iterator[Finding]:
+def _beside(
+    snapshot: StoreSnapshot, rows: VectorRows, index: "VectorIndex", embedder: "Embedder"
+) -> Iterator[Finding]:
     """Vectors with other paths, metadata or texts beside them than their files have now."""
-    if rows.is_behind(snapshot.catalog):
+    if rows.is_behind(snapshot.catalog) or not isinstance(index, ServedIndex):
         return
     wrong = dict.fromkeys(
-        rows.stale(snapshot.catalog, embedder), "what stands beside it is not what its file says"
+        rows.stale(index.docs(), snapshot.catalog, embedder),
+        "what stands beside it is not what its file says",
     )
     yield from findings(snapshot, "vector-mismatch", wrong, PART)
 
