@@ -1,0 +1,122 @@
+"""What a form is read into and written from: resources of chunks, with the vectors of a model.
+
+Values and one contract; reads no store and no file. One rule: a collection is passed through once,
+a resource at a time, so that its size does not matter.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from filestore.core.errors import FilestoreError, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy import float32
+    from numpy.typing import NDArray
+
+
+class FormDamaged(FilestoreError, ValueError):
+    """What was to be read is not what its form says; nothing of it was taken."""
+
+
+class TargetRefused(RefusedError):
+    """Something would be written where other things have their place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """One chunk file, or one section of a document in place."""
+
+    path: str
+    """Relative to the store's tree; "" where a form has no such name."""
+    text: str
+    """The body."""
+    frontmatter: Mapping[str, Any] = field(default_factory=dict)
+    """Ours and the user's own keys, in their order; values are JSON."""
+    vectors: Mapping[int, NDArray[float32]] = field(default_factory=dict)
+    """By part: 0 of the body under its headings, n of question n; ``(dimension,) float32``."""
+
+    @property
+    def source(self) -> str | None:
+        """The document that it comes from, where it says so itself."""
+        source = self.frontmatter.get("source")
+        return source if isinstance(source, str) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """What was made from one source: its chunks in reading order, and its record."""
+
+    name: str
+    chunks: tuple[Chunk, ...]
+    record: Mapping[str, Any] | None = None
+    """As `meta.json` has it; None where there is none, as of chunks without a resource."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """Resources, and whose vectors they have."""
+
+    resources: Iterable[Resource]
+    """Passed through once; it may raise `FormDamaged` on the way."""
+    model: str = ""
+    """The fingerprint of the vectors, as FORMAT.md has it, or a foreign name; "" without vectors."""
+    dimension: int = 0
+    """How many numbers a vector has; 0 without vectors."""
+    left_out: list[str] = field(default_factory=list)
+    """What could not be taken, a sentence each, known when all resources were passed through."""
+
+    def __iter__(self) -> Iterator[Resource]:
+        """The resources, once."""
+        return iter(self.resources)
+
+
+class Form(ABC):
+    """One form, written and read."""
+
+    name: ClassVar[str]
+    """As it is typed."""
+
+    @abstractmethod
+    def write(self, target: str, collection: Collection) -> Written:
+        """Write a collection; what was there is replaced whole, or stays as it was.
+
+        Args:
+            target: A file, or the folder of a form that is several files; absolute.
+            collection: What is written, passed through once.
+
+        Raises:
+            TargetRefused: Something of another kind is there.
+            WriteFailedError: The disk refused; what was there is untouched.
+        """
+
+    @abstractmethod
+    def read(self, source: str) -> Collection:
+        """What a file or folder holds, read as the resources are passed through.
+
+        Args:
+            source: Absolute.
+
+        Raises:
+            FormDamaged: It is not of this form, or disagrees with itself.
+            FileNotFoundError: There is nothing.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What was written."""
+
+    files: tuple[str, ...]
+    """Absolute paths."""
+    size_bytes: int
+    resources: int
+    chunks: int
+    vectors: int
+    left_out: tuple[str, ...] = ()
+    """What the form cannot hold, a sentence each."""
