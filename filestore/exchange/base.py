@@ -65,7 +65,7 @@ class Collection:
     resources: Iterable[Resource]
     """Passed through once; it may raise `FormDamaged` on the way."""
     model: str = ""
-    """The fingerprint of the vectors, as FORMAT.md has it, or a foreign name; "" without vectors."""
+    """The fingerprint of the vectors, or a foreign name of their model; "" without vectors."""
     dimension: int = 0
     """How many numbers a vector has; 0 without vectors."""
     left_out: list[str] = field(default_factory=list)
