@@ -2,15 +2,16 @@
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
 from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
 from filestore.opened import OpenStore, StrPath
+from filestore.search.searchable import Searchable
 from filestore.sidecar.refusals import refuse_in_place
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from filestore.chunks.reconstruct import Reconstruction
     from filestore.fulltext import Syntax
     from filestore.history.batch import Group
-    from filestore.search.answer import Answer, Mode, Which
+    from filestore.past.store import PastStore
+    from filestore.search.answer import Mode
     from filestore.search.compare_models import ModelComparison
     from filestore.search.evaluate import Compared, Evaluation
     from filestore.search.metrics import Question
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from filestore.verify.verify import Checked
 
 
-class ReadableStore(OpenStore):
+class ReadableStore(OpenStore, Searchable):
     """A store that is asked, and not changed."""
 
     def close(self) -> None:
@@ -99,64 +101,23 @@ class ReadableStore(OpenStore):
 
         return backup_store.list_groups(self.places.undo)
 
-    def search(
-        self,
-        query: str,
-        *,
-        k: int = 10,
-        mode: "Mode" = "hybrid",
-        where: Mapping[str, object] | None = None,
-        source: str | Sequence[str] = (),
-        kind: str | Sequence[str] = (),
-        syntax: "Syntax" = "auto",
-        rerank: str | None = None,
-        group: "Literal['document'] | None" = None,
-        context: int = 0,
-        tree: bool = False,
-        rewrite: int = 0,
-        model: "Which" = "own",
-    ) -> "Answer":
-        """Unique files, best first; see `Searcher.search`.
+    def at(
+        self, revision: str, *, embed: bool = False, on_progress: OnProgress = ignore
+    ) -> "PastStore":
+        """The store as a commit had it, to be searched and closed; no work tree is touched.
 
         Args:
-            query: What is asked.
-            k: At most so many.
-            mode: ``hybrid``, ``vector`` or ``keyword``.
-            where: Key to value of the frontmatter or the document's metadata; all must hold, and
-                so must all values of a list.
-            source: Globs over the source's path, of which one must hold.
-            kind: ``chunk`` or ``summary``, or both.
-            syntax: Which signs in the query are operators; see `fulltext.parse_query`.
-            rerank: The reranker that orders the best, such as ``cross-encoder``; None for none.
-            group: ``document`` for the best hit of each document alone; `k` then counts these.
-            context: How many lines before and after each passage are given.
-            tree: Whether summaries lead to the texts, from the top.
-            rewrite: How many new queries the store's generator makes of it, asked as well.
-            model: ``beside`` for the vectors of the model beside the store's own.
+            revision: Names the commit, such as ``HEAD~3``, a branch, a tag or a hash.
+            embed: Whether texts of it that were never embedded are embedded now.
+            on_progress: Called with the progress.
 
         Raises:
-            CatalogMissingError: There is no catalog yet.
-            NothingBeside: No model stands beside.
-            ModelMissing: The reranker's model, or the library that runs it, is not here.
+            NoRevisionError: There is no such commit here.
+            NoStoreThenError: It has nothing of the store.
         """
-        from filestore.search.filters import Filters
+        from filestore.past.store import PastStore
 
-        # Bytes of a terminal that are no text are in no document.
-        query = query.encode("utf-8", "replace").decode()
-        filters = Filters.of(where or {}, source=source, kind=kind)
-        return self._search_session.answer(
-            query,
-            k=k,
-            mode=mode,
-            filters=filters,
-            syntax=syntax,
-            rerank=rerank,
-            group=group,
-            context=context,
-            tree=tree,
-            rewrite=rewrite,
-            model=model,
-        )
+        return PastStore(self._parts, revision, embed=embed, on_progress=on_progress)
 
     def similar(self, path: StrPath, *, k: int = 10) -> "Similar":
         """At most `k` files, most similar first, to a chunk file or original: PATH or PATH:LINE."""

@@ -4,6 +4,8 @@ Changes nothing, and judges nothing: rows come as SQLite has them. One rule: wha
 catalog's tables stands in this package.
 """
 
+import contextlib
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -365,3 +367,26 @@ def files_with_key(catalog: Catalog, key: str) -> list[tuple[ChunkPath, str]]:
         (key,),
     )
     return [(decode_path(path), str(value)) for path, value in found]
+
+
+def sound_files(catalog: Catalog) -> Iterator[tuple[ChunkPath, bytes]]:
+    """Path and content hash of every chunk file, record and document that is as it should be."""
+    statement = "SELECT path, file_hash FROM files WHERE state IN ('', 'record')"
+    for path, file_hash in catalog.connection.execute(statement):
+        yield decode_path(path), file_hash
+
+
+def kept_bytes(catalog: Catalog) -> Iterator[tuple[bytes, bytes]]:
+    """Content hash and bytes of every chunk file and record that is kept as it lies on the disk."""
+    chunks = (
+        f"SELECT file_hash, data FROM contents JOIN files ON id = file WHERE kind <> '{DOCUMENT}'"
+    )
+    records = "SELECT file_hash, data FROM records JOIN files USING (path)"
+    yield from catalog.connection.execute(chunks)
+    yield from catalog.connection.execute(records)
+
+
+def copy(catalog: Catalog, path: str) -> None:
+    """Write a copy of a catalog, as its snapshot has it, into a new file."""
+    with contextlib.closing(sqlite3.connect(path)) as target:
+        catalog.connection.backup(target)

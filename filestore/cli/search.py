@@ -8,14 +8,22 @@ not in quotes, not after +, and not where it is code.
 """
 
 import argparse
+import contextlib
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _hits, _output
 from filestore.core.errors import UsageError
 from filestore.fulltext import SYNTAXES
 from filestore.search.answer import MODES
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from filestore.core.progress import OnProgress
+    from filestore.search.searchable import Searchable
+    from filestore.store import Store
 
 EXAMPLE = 'filestore search "renamed files" -k 5 --where tags=git'
 _PRESETS = {"oneline": _hits.ONELINE}
@@ -114,6 +122,14 @@ def _configure_output(parser: argparse.ArgumentParser) -> None:
         "-l", dest="documents", action="store_true", help="only the documents, each once"
     )
     parser.add_argument(
+        "--at",
+        metavar="REV",
+        help="search the store as a commit had it: HEAD~3, a tag, a branch, a hash",
+    )
+    parser.add_argument(
+        "--embed", action="store_true", help="with --at: embed the texts that never were"
+    )
+    parser.add_argument(
         "-0",
         dest="nul",
         action="store_true",
@@ -127,8 +143,14 @@ def run(options: Any) -> int:
     """Search; 1 where nothing is found that is still there."""
     template = _template(options)
     where = _where(options.where)
-    with _context.open_store(options) as store:
-        answer = store.search(
+    if options.embed and options.at is None:
+        raise UsageError("--embed is for --at", remedy="filestore sync")
+    with (
+        _context.open_store(options) as store,
+        _diagnostics.ProgressBar() as on_progress,
+        _asked(store, options, on_progress) as asked,
+    ):
+        answer = asked.search(
             " ".join(options.query),
             k=options.k,
             mode=options.mode,
@@ -153,6 +175,15 @@ def run(options: Any) -> int:
         else:
             _hits.print_by(template, answer, ends_with_nul=options.nul, once=options.documents)
     return 0 if any(hit.freshness != "gone" for hit in answer.hits) else 1
+
+
+def _asked(
+    store: "Store", options: Any, on_progress: "OnProgress"
+) -> "AbstractContextManager[Searchable]":
+    """The store, or what it was."""
+    if options.at is None:
+        return contextlib.nullcontext(store)
+    return store.at(options.at, embed=options.embed, on_progress=on_progress)
 
 
 def _template(options: Any) -> _hits.Template | None:

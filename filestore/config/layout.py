@@ -2,6 +2,7 @@
 
 import os
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +33,8 @@ class Places:
     """Where the truth lies below the root."""
     rules: "TreeRules | None" = None
     """What of a folder of documents belongs to the tree; None where all of it does."""
+    fetch: Callable[[str], None] | None = None
+    """Puts a file of an earlier commit where it is looked for; None where files lie as they are."""
 
     @property
     def settings(self) -> str:

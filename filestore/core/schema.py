@@ -54,7 +54,8 @@ SHAPES: Final[dict[str, str]] = {
     "Conflict": "path:below detail:text",
     "Problem": _PROBLEM,
     "Answer": "query:text root:text understood:Understood mode:text generation:number hits:[Hit]"
-    " notes:[text] rewrites?:[text] tokens?:number model:text",
+    " notes:[text] rewrites?:[text] tokens?:number model:text at?:At",
+    "At": "commit:text committed:number not_embedded:number",
     "Understood": "words:[text] phrases:[text] prefixes:[text] required:[text] excluded:[text]"
     " text:text",
     "Hit": "document:text title:text line:number|null end_line:number|null page:number|null"

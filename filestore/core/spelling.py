@@ -41,7 +41,9 @@ def closest(word: str, known: Iterable[str]) -> tuple[str, ...]:
     if not typed or len(typed) > _LONGEST:
         return ()
     names = {one: one.strip("-").lower() for one in known}
-    begun = [one for one, name in names.items() if len(typed) > 1 and name.startswith(typed)]
+    # One letter begins many words; behind two dashes it begins few options.
+    tells = len(typed) > 1 or word.startswith("--")
+    begun = [one for one, name in names.items() if tells and name.startswith(typed)]
     if begun:
         return tuple(begun[:_MOST_OFFERED])
     most = max(1, min(2, len(typed) // 3))

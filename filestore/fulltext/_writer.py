@@ -14,6 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 
 from filestore.fs import disk
+from filestore.fs.hard_link import link_or_copy
 from filestore.fulltext._analysis import (
     COMPOUNDING,
     DEFAULT_LANGUAGE,
@@ -256,11 +257,7 @@ def _link_files(folder: str, previous: Stamp, part: str) -> None:
         elif name.endswith(".json"):
             shutil.copyfile(source, target)
         else:
-            try:
-                os.link(source, target)
-            except OSError:
-                # Some file systems have no hard links.
-                shutil.copyfile(source, target)
+            link_or_copy(source, target)
 
 
 def _drop_leftovers(folder: str, *, keep: str) -> None:

@@ -34,7 +34,7 @@ _CONFIG: Final = """\
 [protocol]
 \tallow = never
 """
-_LINKED: Final = ("refs", "packed-refs", "shallow", "reftable")
+_LINKED: Final = ("refs", "packed-refs", "shallow", "reftable", "logs")
 """What git reads from the folder of a repository, besides its objects and its index."""
 _HEAD: Final = re.compile(rb"ref: refs/[^\x00-\x20\x7f]+|[0-9a-f]{40}|[0-9a-f]{64}")
 _EXTENSIONS: Final = {

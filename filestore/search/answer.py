@@ -79,6 +79,18 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class At(JsonObject):
+    """The commit that an answer is of."""
+
+    commit: str
+    """Its full name."""
+    committed: int
+    """When, in seconds since 1970."""
+    not_embedded: int
+    """How many of its texts have no vector here: keywords alone find them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(JsonObject):
     """An answer of one generation."""
 
@@ -102,6 +114,8 @@ class Answer(JsonObject):
     """The store's, absolute and without links: the paths of hits are relative to it."""
     model: Which = "own"
     """Whose vectors were asked for."""
+    at: At | None = None
+    """The earlier commit that was searched; None for the files of today."""
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

@@ -189,6 +189,8 @@ class Looker:
         """The bytes of a file, read now; None where they are not those that were indexed."""
         if self._chunked is None or row.path in self._unmerged:
             return None
+        if self._places.fetch is not None:
+            self._places.fetch(os.path.join(self._places.chunked, row.path))
         try:
             data, _ = disk.read_below(self._chunked, row.path, limit=self._layout.most_bytes)
         except OSError as error:

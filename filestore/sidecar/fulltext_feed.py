@@ -5,7 +5,6 @@ index has not seen, from the texts the catalog keeps, and then takes the new one
 """
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -26,6 +25,7 @@ from filestore.fulltext import (
     check_files,
     write_stamp,
 )
+from filestore.sidecar import fulltext_file
 from filestore.sidecar.fulltext_file import own_stamp
 
 EXACT_UP_TO: Final = 500
@@ -94,11 +94,7 @@ def open_caught_up(places: Places, catalog: Catalog, stamp: Stamp) -> Reader | N
         return None
     with tempfile.TemporaryDirectory(prefix="filestore-") as folder:
         copy = replace(places, sidecar=folder)
-        for name, _, _ in stamp.files:
-            target = os.path.join(copy.fulltext, name)
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            shutil.copyfile(os.path.join(places.fulltext, name), target)
-        write_stamp(copy.fulltext, stamp)
+        fulltext_file.copy(places, stamp, copy)
         if problems := check_files(copy.fulltext, stamp, hashes=True):
             raise FulltextDamaged(places.fulltext, "; ".join(problems))
         feed = FulltextFeed(copy, catalog)

@@ -1,10 +1,12 @@
 """The files of the full-text index against its stamp and the catalog; loads no tantivy."""
 
 import os
+import shutil
 
 from filestore.catalog import Catalog
 from filestore.config.layout import FULLTEXT, Places
 from filestore.core.findings import Finding
+from filestore.fs.hard_link import link_or_copy
 from filestore.fulltext import (
     ANALYSIS,
     STAMP_NAME,
@@ -12,6 +14,7 @@ from filestore.fulltext import (
     Stamp,
     check_files,
     read_stamp,
+    write_stamp,
 )
 
 
@@ -21,6 +24,22 @@ def own_stamp(places: Places, catalog: Catalog) -> Stamp | None:
     if stamp is None or stamp.analysis != ANALYSIS or stamp.catalog != catalog.identity:
         return None
     return stamp
+
+
+def copy(places: Places, stamp: Stamp, copied: Places) -> None:
+    """Have the index of a stamp in another sidecar, too; files that never change are shared.
+
+    Raises:
+        OSError: A file of it is gone, or there is no room for a copy.
+    """
+    for name, _, _ in stamp.files:
+        source, target = os.path.join(places.fulltext, name), os.path.join(copied.fulltext, name)
+        os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+        if name.endswith(".json"):
+            shutil.copyfile(source, target)
+        else:
+            link_or_copy(source, target)
+    write_stamp(copied.fulltext, stamp)
 
 
 def _is_garbled(places: Places) -> bool:

@@ -25,6 +25,7 @@ class Reachable:
         self._tree = os.path.realpath(work_tree(places.root))
         self._everywhere = everywhere
         self._folders: dict[str, str | None] = {}
+        self._fetch = places.fetch
 
     def path(self, source: str) -> str | None:
         """Where an original is, its folder without links; None where the store may not look.
@@ -32,6 +33,12 @@ class Reachable:
         Args:
             source: As recorded, relative to the store root.
         """
+        found = self._place(source)
+        if found is not None and self._fetch is not None:
+            self._fetch(found)
+        return found
+
+    def _place(self, source: str) -> str | None:
         if "\0" in source:
             # No file has such a name, and asking for it is an error.
             return None

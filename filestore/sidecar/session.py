@@ -110,7 +110,7 @@ class Parts:
         from filestore.sidecar.model import StoreModel
 
         return StoreModel(
-            self.places.root, self.settings, self.configuration, recorded=self._fingerprints
+            self.places.root, self.settings, self.configuration, recorded=self.fingerprints
         )
 
     @cached_property
@@ -141,9 +141,7 @@ class Parts:
         if chosen is None:
             return None
         its_own = replace(self.settings, embedder=chosen.embedder, model=chosen.model, beside=None)
-        return StoreModel(
-            self.places.root, its_own, self.configuration, recorded=self._fingerprints
-        )
+        return StoreModel(self.places.root, its_own, self.configuration, recorded=self.fingerprints)
 
     def switched(self) -> "Parts":
         """The same store as it is once its two models have changed places, opened apart."""
@@ -174,7 +172,7 @@ class Parts:
             for opened in ("model", "beside"):
                 vars(self).pop(opened, None)
 
-    def _fingerprints(self) -> list[str]:
+    def fingerprints(self) -> list[str]:
         """What the store's vectors were made by: by the catalog, then by the embeddings."""
         from filestore.embed.cache import EmbeddingCache
 

@@ -14,6 +14,7 @@ ONCE: Final = frozenset(
     [
         "--above",
         "--apply",
+        "--at",
         "--budget",
         "--depth",
         "--rewrite",

@@ -1,0 +1,89 @@
+"""A store as it was at a commit, open to be searched."""
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from filestore.core.progress import OnProgress, ignore
+from filestore.git.revisions import Commit, resolve
+from filestore.past.views import open_view
+from filestore.search.answer import At
+from filestore.search.searchable import Searchable
+from filestore.search.session import SearchSession
+from filestore.sidecar.session import Parts
+
+if TYPE_CHECKING:
+    from filestore.search.answer import Answer
+
+
+class PastStore(Searchable):
+    """A store as a commit had it, for the thread that opened it. A context manager.
+
+    It is read by the settings of that commit, or where that has none by those of today, and answers
+    from the embeddings that are here.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        revision: str,
+        *,
+        embed: bool = False,
+        on_progress: OnProgress = ignore,
+    ) -> None:
+        """Open it; see `views.open_view` for what is raised.
+
+        Args:
+            parts: The store's own.
+            revision: Names the commit.
+            embed: Whether texts of it that were never embedded are embedded now.
+            on_progress: Called with the progress.
+        """
+        self._root = parts.places.root
+        self.commit: Commit = resolve(self._root, revision)
+        self._view = open_view(parts, self.commit, embed=embed, on_progress=on_progress)
+        lacking = self.parts.catalog().vector_keys(embedded=False)
+        self.not_embedded = len(lacking)
+        """How many of its texts have no vector here."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of every file."""
+        if "_search_session" in vars(self):
+            self._search_session.close()
+        self._view.close()
+
+    @property
+    def parts(self) -> Parts:
+        """The parts of its view."""
+        return self._view.parts
+
+    @cached_property
+    def _search_session(self) -> SearchSession:
+        return SearchSession(lambda: self.parts)
+
+    def search(self, query: str, **options: Any) -> "Answer":
+        """See `Store.search`; an answer names the commit."""
+        answer = super().search(query, **options)
+        at = At(
+            commit=self.commit.commit,
+            committed=self.commit.committed,
+            not_embedded=self.not_embedded,
+        )
+        return replace(answer, root=self._root, at=at, notes=(*self._notes(), *answer.notes))
+
+    def _notes(self) -> tuple[str, ...]:
+        count = self.not_embedded
+        if not count:
+            return ()
+        texts = "1 text" if count == 1 else f"{count:,} texts"
+        was = "was" if count == 1 else "were"
+        return (
+            f"{texts} of commit {self.commit.commit[:12]} {was} never embedded, and found by"
+            " keyword only: --embed embeds what is missing",
+        )

@@ -1,0 +1,276 @@
+"""A view: a store of its own in the sidecar that holds what a commit had, made from what is there.
+
+It begins as a copy of the catalog, the full-text index and the vectors; only what differs at the
+commit is read from git. Its files are put on the disk as they are looked at. One rule: neither the
+work tree nor a file of the store's own parts is written, but the embeddings where a person asked
+for it.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from filestore.catalog import (
+    CHUNKER,
+    Catalog,
+    CatalogDamagedError,
+    CatalogMissingError,
+    CatalogWriter,
+    in_batches,
+    queries,
+)
+from filestore.catalog.extracted import NAME as DOCUMENTS
+from filestore.chunks.observation import Observation
+from filestore.chunks.observe import look_at
+from filestore.config import settings
+from filestore.config.layout import SETTINGS
+from filestore.core.errors import FilestoreError
+from filestore.core.paths import ChunkPath, StorePath
+from filestore.core.progress import OnProgress, Progress, ignore
+from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
+from filestore.fs.hard_link import link_or_copy
+from filestore.git.process import NoAnswerError
+from filestore.git.repository import git_work_tree
+from filestore.git.revisions import Commit, files_at, first_with
+from filestore.past.checkout import GIT, Checkout
+from filestore.past.listing import files_of_tree
+from filestore.past.rows import BlobNames, unchanged
+from filestore.sidecar import fulltext_file
+from filestore.sidecar.chunker import Chunker
+from filestore.sidecar.session import Parts
+
+if TYPE_CHECKING:
+    from filestore.embed.cache import EmbeddingCache
+    from filestore.sidecar.model import StoreModel
+
+TREE: Final = "tree"
+"""The folder of a view that stands for the top of the work tree."""
+REBUILT_UP_TO: Final = 10_000
+"""The full-text index of so many texts is written whole: what is deleted from a larger one counts
+in its scores until its segment is merged away, as it does after any sync."""
+_BATCH: Final = 500
+
+
+class NoStoreThenError(FilestoreError, LookupError):
+    """A commit has nothing of the store."""
+
+
+class PastParts(Parts):
+    """The parts of a view; its model and its embeddings are those of the store."""
+
+    def __init__(self, home: Parts, folder: str, commit: Commit) -> None:
+        """Open a view.
+
+        Args:
+            home: The store's own parts.
+            folder: The view's, absolute; its settings are there.
+            commit: What it holds.
+        """
+        self._home = home
+        top = os.path.join(folder, TREE)
+        self.checkout = Checkout(home.places.root, commit.commit, top)
+        super().__init__(_root_in(home, top), configuration=home.configuration)
+        # One model answers, out of a file: what a backend holds is of today.
+        self.settings = replace(self.settings, beside=None, backend=settings.Backend())
+        self.places = replace(self.places, fetch=self.checkout.fetch)
+
+    def close(self) -> None:
+        """Let go of every file, and of git."""
+        self.checkout.close()
+        super().close()
+
+    @cached_property
+    def model(self) -> "StoreModel":
+        """What the settings of the commit name, as the store itself may use it."""
+        from filestore.sidecar.model import StoreModel
+
+        home = self._home
+        return StoreModel(
+            home.places.root, self.settings, home.configuration, recorded=home.fingerprints
+        )
+
+    def embeddings(self) -> "EmbeddingCache | None":
+        """Those of the store."""
+        return self._home.embeddings()
+
+    def may_reach_sources(self) -> bool:
+        """False: what lies outside the work tree is of today."""
+        return False
+
+
+def _root_in(home: Parts, top: str) -> str:
+    """Where the root of a store is below another top of its work tree."""
+    root = os.path.realpath(home.places.root)
+    tree = git_work_tree(root)
+    if tree is None:
+        raise NoAnswerError(f"{home.places.root} lies in no git work tree", remedy="git init")
+    return os.path.normpath(os.path.join(top, os.path.relpath(root, os.path.realpath(tree))))
+
+
+def settings_at(home: Parts, commit: Commit) -> tuple[bytes, bool]:
+    """The settings of a store at a commit, or those of today; whether the commit has any."""
+    path = home.places.root
+    entries = dict(files_at(path, commit.commit, [SETTINGS]))
+    entry = entries.get(StorePath(SETTINGS))
+    if entry is None:
+        return settings.read(home.places.settings), False
+    checkout = Checkout(path, commit.commit, path)
+    with contextlib.closing(checkout):
+        return checkout.read(entry.name), True
+
+
+def make(
+    home: Parts,
+    commit: Commit,
+    folder: str,
+    *,
+    chosen: bytes,
+    names: BlobNames,
+    on_progress: OnProgress = ignore,
+) -> None:
+    """Make a view in a new folder, with the embeddings that are there.
+
+    Args:
+        home: The store's own parts.
+        commit: What it is to hold.
+        folder: Empty.
+        chosen: The settings that it is read by.
+        names: What git calls the bytes that the catalog knows.
+        on_progress: Called with the number of files that were read.
+
+    Raises:
+        NoStoreThenError: The commit has nothing of the store.
+        FilestoreError: What it has cannot be read.
+    """
+    found = dict(files_at(home.places.root, commit.commit))
+    if not found:
+        raise no_store_then(home, commit)
+    top = os.path.join(folder, TREE)
+    root = _root_in(home, top)
+    os.makedirs(root)
+    os.mkdir(os.path.join(top, GIT))
+    with open(os.path.join(root, SETTINGS), "wb") as file:
+        file.write(chosen)
+    with contextlib.closing(PastParts(home, folder, commit)) as parts:
+        os.makedirs(parts.places.chunked, exist_ok=True)
+        os.makedirs(parts.places.sidecar, mode=0o700)
+        for around in _folders_above(root, top):
+            for rules in (GIT_RULES, OWN_RULES):
+                parts.checkout.fetch(os.path.join(around, rules))
+        wanted = files_of_tree(parts.places, found)
+        if not wanted and SETTINGS not in found:
+            raise no_store_then(home, commit)
+        _index(home, parts, wanted, names, on_progress)
+
+
+def no_store_then(home: Parts, commit: Commit) -> NoStoreThenError:
+    """What to say of a commit that has nothing of a store."""
+    first = first_with(home.places.root, (home.places.tree.pathspec,))
+    since = f"the first that has is {first.commit[:12]}" if first else "git add and commit it first"
+    return NoStoreThenError(
+        f"commit {commit.commit[:12]} has nothing of the store in {home.places.root}",
+        remedy=since,
+    )
+
+
+def _folders_above(root: str, top: str) -> Iterator[str]:
+    while root != top:
+        root = os.path.dirname(root)
+        yield root
+
+
+def _index(
+    home: Parts,
+    parts: PastParts,
+    wanted: Mapping[ChunkPath, str],
+    names: BlobNames,
+    on_progress: OnProgress,
+) -> None:
+    """Bring the parts of a view to what a commit has: from a copy of today's, or from nothing."""
+    same = _forked(home, parts, wanted, names)
+    changed = sorted(path for path in wanted if path not in same)
+    embeddings = home.embeddings()
+    with contextlib.ExitStack() as stack:
+        catalog = stack.enter_context(
+            contextlib.closing(CatalogWriter.open(parts.places.catalog, create=True))
+        )
+        if embeddings is None:
+            from filestore.embed.cache import EmbeddingCache
+
+            cache = EmbeddingCache.open(parts.places.embeddings)
+            embeddings = stack.enter_context(contextlib.closing(cache))
+        commit = stack.enter_context(parts.commit(catalog, embeddings, embed=False))
+        known = [path for path, _, _ in catalog.states()]
+        gone = [path for path in known if path not in same]
+        if len(same) <= REBUILT_UP_TO and (changed or gone):
+            commit.want_fulltext()
+        commit.forget(gone)
+        for number, batch in enumerate(in_batches(changed, _BATCH)):
+            on_progress(Progress(stage="reading", done=number * _BATCH, total=len(changed)))
+            for path in batch:
+                place = os.path.join(parts.places.chunked, path)
+                parts.checkout.write(place, parts.checkout.read(wanted[path]))
+            commit.put(list(_observed(parts, batch)), 0)
+        commit.finish()
+
+
+def _observed(parts: PastParts, paths: Sequence[ChunkPath]) -> Iterator[Observation]:
+    for seen in look_at(parts.places, paths, parts.layout):
+        if not isinstance(seen, Observation):
+            raise seen[1]
+        yield seen
+
+
+def _forked(
+    home: Parts, parts: PastParts, wanted: Mapping[ChunkPath, str], names: BlobNames
+) -> set[ChunkPath]:
+    """Begin with what there is today; which files of it are those of the commit."""
+    try:
+        catalog = home.catalog()
+        with catalog.snapshot():
+            if not _is_alike(home, parts, catalog):
+                return set()
+            same = unchanged(catalog, wanted, names, parts.checkout.read)
+            if not same:
+                return set()
+            queries.copy(catalog, parts.places.catalog)
+            _link_index(home, parts, catalog)
+    except (CatalogMissingError, CatalogDamagedError):
+        return set()
+    stamp = fulltext_file.own_stamp(home.places, catalog)
+    if stamp is not None and stamp.generation <= catalog.generation:
+        try:
+            fulltext_file.copy(home.places, stamp, parts.places)
+        except OSError:
+            # A commit took it away meanwhile: it is made anew.
+            shutil.rmtree(parts.places.fulltext, ignore_errors=True)
+    cache = os.path.join(home.places.sidecar, DOCUMENTS)
+    if os.path.isfile(cache):
+        shutil.copyfile(cache, os.path.join(parts.places.sidecar, DOCUMENTS))
+    return same
+
+
+def _is_alike(home: Parts, parts: PastParts, catalog: Catalog) -> bool:
+    """Whether a catalog says of files what the view is to say of the same files."""
+    then, now, embedder = parts.settings, home.settings, parts.model.embedder
+    if then.layout != now.layout:
+        return False
+    if embedder is None:
+        return (then.embedder, then.model, then.budget) == (now.embedder, now.model, now.budget)
+    if catalog.meta("fingerprint") not in (None, embedder.fingerprint):
+        return False
+    cut_by = Chunker.of(then.budget, embedder).label
+    return not parts.layout.is_in_place or catalog.meta(CHUNKER) == cut_by
+
+
+def _link_index(home: Parts, parts: PastParts, catalog: Catalog) -> None:
+    """Have the FAISS file; where it is not, the vectors come from the embeddings."""
+    index = catalog.index_file()
+    if index is not None:
+        source, target = (os.path.join(one.places.sidecar, index.name) for one in (home, parts))
+        with contextlib.suppress(OSError):
+            link_or_copy(source, target)
