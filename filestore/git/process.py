@@ -137,6 +137,10 @@ class Blobs:
     def read(self, name: str, limit: int) -> tuple[int, bytes]:
         """The size of a blob and its bytes; none where it is larger than a limit.
 
+        Args:
+            name: Of the blob, or ``commit:path``; without a line end.
+            limit: So many bytes are taken at most.
+
         Raises:
             NoAnswerError: Git does not have it.
         """
@@ -144,7 +148,7 @@ class Blobs:
         assert asked is not None
         assert answers is not None
         with _patience(self._process), contextlib.suppress(BrokenPipeError):
-            asked.write(name.encode("ascii") + b"\n")
+            asked.write(os.fsencode(name) + b"\n")
             asked.flush()
             words = answers.readline(_POINTER_BYTES).split()
             if len(words) == 3:

@@ -146,14 +146,17 @@ def named_blob(folder: str, name: str) -> bytes | None:
     return _git(folder, "cat-file", "blob", name)
 
 
-def blob_name(data: bytes, like: str) -> str:
-    """The name that git gives to bytes, by the hash that made another name."""
+def blob_namer(like: str) -> Callable[[bytes], str]:
+    """What gives bytes the name that git gives them, by the hash that made another name."""
     import hashlib
 
-    digest = hashlib.new("sha256" if len(like) == 64 else "sha1", usedforsecurity=False)
-    digest.update(b"blob %d\0" % len(data))
-    digest.update(data)
-    return digest.hexdigest()
+    made = hashlib.sha256 if len(like) == 64 else hashlib.sha1
+    return lambda data: made(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest()
+
+
+def blob_name(data: bytes, like: str) -> str:
+    """The name that git gives to bytes, by the hash that made another name."""
+    return blob_namer(like)(data)
 
 
 def history(folder: str, path: str, most: int = 50) -> Iterator[bytes]:

@@ -4,12 +4,11 @@ Asks git; touches no work tree. One rule: a tree may come from a stranger, so a 
 leads out of its folder is an error, whoever reads it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
 from filestore.core.errors import FilestoreError
-from filestore.core.paths import StorePath, has_plain_names
 from filestore.core.safe_text import brief
 from filestore.core.schema import JsonObject
 from filestore.git import process
@@ -17,9 +16,12 @@ from filestore.git.process import Answer
 
 _FORMAT: Final = "--format=%H%x00%ct%x00%an%x00%s"
 _FIELDS: Final = 4
-REGULAR: Final = ("100644", "100755", "100664")
+_REGULAR: Final = ("100644", "100755", "100664")
 """The modes of files; the last one is of old repositories."""
-SUBMODULE: Final = "160000"
+_SUBMODULE: Final = "160000"
+_NO_NAMES: Final = ("", ".", "..", ".git")
+_SIGNS: Final = [f"{start}{name}{end}" for name in _NO_NAMES for start in "\t/" for end in "/\0"]
+"""Where none of these is in a list of files, no path has a part that no checkout makes."""
 
 
 class NoRevisionError(FilestoreError, LookupError):
@@ -43,12 +45,13 @@ class Commit(JsonObject):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """What a commit has under one path."""
+class FilesAt:
+    """What a commit has in a folder; symbolic links are left out."""
 
-    mode: str
-    name: str
-    """Of its blob; of a submodule the commit."""
+    files: dict[str, str] = field(default_factory=dict)
+    """Relative path to the name of its blob."""
+    submodules: dict[str, str] = field(default_factory=dict)
+    """Relative path to the name of the commit."""
 
 
 def resolve(folder: str, revision: str) -> Commit:
@@ -58,13 +61,14 @@ def resolve(folder: str, revision: str) -> Commit:
         NoRevisionError: There is none of that name here.
         NoAnswerError: There is no git, or no repository.
     """
-    answer = None
+    name = ""
     # Git would read a name with a NUL or a line end as something else.
     if revision.strip() and revision.isprintable():
-        wanted = f"{revision}^{{commit}}"
-        words = ("--verify", "--quiet", "--end-of-options", wanted)
-        answer = process.ask(folder, "rev-parse", *words)
-    if answer is None or answer.status != 0:
+        name = _parsed(folder, revision)
+    if name:
+        # A name may end in a text that is searched for, so this stands for itself.
+        name = _parsed(folder, f"{name}^{{commit}}")
+    if not name:
         named = brief(revision)
         if is_shallow(folder):
             raise NoRevisionError(
@@ -72,8 +76,13 @@ def resolve(folder: str, revision: str) -> Commit:
                 remedy="git fetch --unshallow",
             )
         raise NoRevisionError(f"no commit {named} in this repository", remedy="git log --oneline")
-    found = log(folder, "--no-walk", answer.output.decode("ascii").strip())
-    return next(found)
+    return next(log(folder, "--no-walk", name))
+
+
+def _parsed(folder: str, name: str) -> str:
+    """The object that a name means; "" for none."""
+    answer = process.ask(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", name)
+    return answer.output.decode("ascii").strip() if answer.status == 0 else ""
 
 
 def is_shallow(folder: str) -> bool:
@@ -97,31 +106,44 @@ def log(folder: str, *words: str) -> Iterator[Commit]:
             yield Commit(commit=commit, committed=int(seconds), author=author, subject=subject)
 
 
-def files_at(
-    folder: str, commit: str, paths: Sequence[str] = (".",)
-) -> Iterator[tuple[StorePath, Entry]]:
-    """The files that a commit has in a folder, links and submodules among them.
+def files_at(folder: str, commit: str, below: str = "") -> FilesAt | None:
+    """The files that a commit has in a folder, at any depth; None where there is no such folder.
 
     Args:
         folder: Of the work tree.
         commit: Its name.
-        paths: Relative to the folder: only what lies there.
+        below: A folder in it, which is meant instead.
 
     Raises:
         UnsafeTreeError: A name leads out of the folder.
         NoAnswerError: Git does not answer.
     """
-    answer = process.ask(folder, "ls-tree", "-r", "-z", commit, "--", *paths)
+    tree = _parsed(folder, f"{commit}:./{below}")
+    if not tree:
+        return None
+    answer = process.ask(folder, "ls-tree", "-r", "-z", "--full-tree", tree)
     text = answered(answer).decode("utf-8", "surrogateescape")
+    lowered = text.lower()
+    is_odd = any(sign in lowered for sign in _SIGNS)
+    found = FilesAt()
     for line in text.split("\0")[:-1]:
         words, _, path = line.partition("\t")
-        mode, _, name = words.split(" ")
-        if not has_plain_names(path) or _is_of_git(path):
+        if is_odd and not set(path.lower().split("/")).isdisjoint(_NO_NAMES):
             raise UnsafeTreeError(
                 f"{commit[:12]} has a file {brief(path)}: no checkout would make it",
                 remedy="git fsck",
             )
-        yield StorePath(path), Entry(mode=mode, name=name)
+        mode, _, name = words.split(" ")
+        if mode in _REGULAR:
+            found.files[path] = name
+        elif mode == _SUBMODULE:
+            found.submodules[path] = name
+    return found
+
+
+def blob_at(folder: str, name: str) -> str | None:
+    """The name of a blob that is known as ``commit:path``; None where there is none."""
+    return _parsed(folder, name) or None
 
 
 def first_with(folder: str, paths: Iterable[str]) -> Commit | None:
@@ -140,7 +162,3 @@ def answered(answer: Answer) -> bytes:
             f"git: {brief(answer.said) or answer.status}", remedy="git fsck"
         )
     return answer.output
-
-
-def _is_of_git(path: str) -> bool:
-    return any(part.lower() == ".git" for part in path.split("/"))

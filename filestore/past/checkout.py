@@ -10,6 +10,7 @@ import tempfile
 from filestore.config.layout import MAX_SOURCE_BYTES
 from filestore.core.paths import has_plain_names
 from filestore.git.process import Blobs, NoAnswerError
+from filestore.git.revisions import blob_at
 
 GIT: str = ".git"
 """An empty folder of this name marks the top: what looks for a work tree around the files of a view
@@ -17,7 +18,7 @@ ends there, and git finds no repository in it."""
 
 
 class Checkout:
-    """A folder that stands for the work tree at one commit."""
+    """A folder that stands for the work tree at one commit, and for submodules in it."""
 
     def __init__(self, folder: str, commit: str, top: str) -> None:
         """Start nothing yet.
@@ -31,12 +32,27 @@ class Checkout:
         self._commit = commit
         self._top = top
         self._blobs: Blobs | None = None
+        self._modules: dict[str, Checkout] = {}
 
     def close(self) -> None:
         """End git."""
+        for module in self._modules.values():
+            module.close()
         if self._blobs is not None:
             self._blobs.__exit__(None, None, None)
             self._blobs = None
+
+    def add_module(self, below: str, folder: str, commit: str) -> None:
+        """Take files below a folder from a submodule.
+
+        Args:
+            below: The folder, relative to the top.
+            folder: Where the submodule is checked out today.
+            commit: That it had.
+        """
+        module = Checkout(folder, commit, os.path.join(self._top, below))
+        # The innermost is asked first.
+        self._modules = {below + "/": module, **self._modules}
 
     def fetch(self, path: str) -> None:
         """Put a file where it is looked for, if the commit has it and it is not there.
@@ -45,10 +61,18 @@ class Checkout:
             path: Absolute, below `top`; any other one is left alone.
         """
         below = os.path.relpath(path, self._top)
-        if os.path.lexists(path) or not has_plain_names(below) or "\n" in below:
+        if os.path.lexists(path) or not has_plain_names(below):
             return
+        for start, module in self._modules.items():
+            if below.startswith(start):
+                module.fetch(path)
+                return
+        name = f"{self._commit}:{below}"
         with contextlib.suppress(NoAnswerError):
-            self.write(path, self.read(f"{self._commit}:{below}"))
+            # A line is one question to git: one that spans two it is asked otherwise.
+            blob = blob_at(self._folder, name) if "\n" in below else name
+            if blob is not None:
+                self.write(path, self.read(blob))
 
     def read(self, name: str) -> bytes:
         """What git has under the name of a blob, or under ``commit:path``.
@@ -58,7 +82,13 @@ class Checkout:
         """
         if self._blobs is None:
             self._blobs = Blobs(self._folder)
-        size, data = self._blobs.read(name, MAX_SOURCE_BYTES)
+        try:
+            size, data = self._blobs.read(name, MAX_SOURCE_BYTES)
+        except NoAnswerError:
+            for module in self._modules.values():
+                with contextlib.suppress(NoAnswerError):
+                    return module.read(name)
+            raise
         if len(data) != size:
             raise NoAnswerError(f"{name} has {size:,} bytes: too large", remedy="git show")
         return data

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from filestore.config.layout import SETTINGS, Places
-from filestore.core.paths import TOP, ChunkPath, StorePath, inside
+from filestore.core.paths import TOP, ChunkPath, inside
 from filestore.extract.by_products import TOOL_MARKS
 from filestore.extract.ignore_files import RULE_FILES
 from filestore.fs import disk
 from filestore.fs.scan import MAX_DEPTH, FolderRules, TreeRules
-from filestore.git.revisions import REGULAR, Entry
 
 _MARKS = frozenset((*RULE_FILES, *TOOL_MARKS, SETTINGS))
 
@@ -24,23 +23,16 @@ class _Folder:
     folders: dict[str, "_Folder"] = field(default_factory=dict)
 
 
-def files_of_tree(places: Places, found: Mapping[StorePath, Entry]) -> dict[ChunkPath, str]:
-    """The files below `chunked/`, or the documents in place, each with the name of its blob.
+def documents_of(places: Places, files: Mapping[str, str]) -> dict[ChunkPath, str]:
+    """The documents of a store in place, each with the name of its blob.
 
     Args:
         places: Of the view; its files of ignore rules are fetched.
-        found: What the commit has below the root.
+        files: What the commit has below the root: path to the name of its blob.
 
     Raises:
         FilestoreError: Ignore rules cannot be followed.
     """
-    files = {
-        places.tree.chunk_path(path): entry.name
-        for path, entry in found.items()
-        if entry.mode in REGULAR and places.tree.holds(path)
-    }
-    if places.rules is None:
-        return {path: name for path, name in files.items() if path.count("/") <= MAX_DEPTH}
     top = _Folder()
     for path, name in files.items():
         *folders, last = path.split("/")

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from filestore.catalog import Catalog, queries
+from filestore.chunks.observation import RECORD
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
 from filestore.fs import disk
-from filestore.git.repository import blob_name
+from filestore.git.repository import blob_namer
 
 _HASH_BYTES: Final = 16
 _NAME_BYTES: Final = (20, 32)
@@ -24,8 +25,9 @@ class BlobNames:
     def __init__(self, path: str) -> None:
         """Read the file; one that is damaged, or is not there, says nothing."""
         self._path = path
-        self._names: dict[bytes, bytes] = {}
-        self._has_more = False
+        self.known: dict[bytes, str] = {}
+        """By content hash; added to by whoever finds out more."""
+        self._saved = 0
         try:
             with open(path, "rb") as file:
                 data = file.read()
@@ -38,42 +40,32 @@ class BlobNames:
         size = data[start]
         if size in _NAME_BYTES and len(body) % (_HASH_BYTES + size) == 0:
             step = _HASH_BYTES + size
-            self._names = {
-                body[place : place + _HASH_BYTES]: body[place + _HASH_BYTES : place + step]
+            text = body.hex()
+            self.known = {
+                body[place : place + _HASH_BYTES]: text[
+                    2 * (place + _HASH_BYTES) : 2 * (place + step)
+                ]
                 for place in range(0, len(body), step)
             }
-
-    def __contains__(self, file_hash: bytes) -> bool:
-        """Whether git's name of bytes with a hash is known."""
-        return file_hash in self._names
-
-    def get(self, file_hash: bytes) -> str | None:
-        """Git's name of bytes with a hash, as far as it is known."""
-        name = self._names.get(file_hash)
-        return name.hex() if name is not None else None
-
-    def note(self, file_hash: bytes, name: str) -> None:
-        """Remember that git gives bytes with a hash that name."""
-        self._names[file_hash] = bytes.fromhex(name)
-        self._has_more = True
+            self._saved = len(self.known)
 
     def save(self) -> None:
-        """Write what was noted."""
-        if not self._has_more:
+        """Write what was found out."""
+        if len(self.known) == self._saved:
             return
-        size = len(next(iter(self._names.values())))
-        entries = [key + name for key, name in self._names.items() if len(name) == size]
-        body = bytes([size]) + b"".join(entries)
+        size = len(next(reversed(self.known.values())))
+        entries = (key + bytes.fromhex(one) for key, one in self.known.items() if len(one) == size)
+        body = bytes([size // 2]) + b"".join(entries)
         disk.write_path(self._path, _MAGIC + content_hash(body) + body)
 
 
-def unchanged(
+def compared(
     catalog: Catalog,
     wanted: Mapping[ChunkPath, str],
     names: BlobNames,
     read: Callable[[str], bytes],
-) -> set[ChunkPath]:
-    """The paths of a catalog whose bytes are those that a commit has there.
+) -> tuple[set[ChunkPath], list[ChunkPath]]:
+    """The paths of a catalog whose bytes are those that a commit has there, and all others of it.
 
     Args:
         catalog: Inside a snapshot.
@@ -84,21 +76,22 @@ def unchanged(
     Raises:
         NoAnswerError: A blob is not here.
     """
-    files = list(queries.sound_files(catalog))
-    unknown = {file_hash for _, file_hash in files if file_hash not in names}
+    files, known = list(queries.sound_files(catalog)), names.known
+    unknown = {file_hash for _, file_hash in files if file_hash not in known}
     if unknown:
-        like = next(iter(wanted.values()), "")
+        name_of = blob_namer(next(iter(wanted.values()), ""))
         for file_hash, data in queries.kept_bytes(catalog):
             # What is kept may be damaged; then git is asked.
             if file_hash in unknown and content_hash(data) == file_hash:
-                names.note(file_hash, blob_name(data, like))
-    found = set()
+                known[file_hash] = name_of(data)
+    same: set[ChunkPath] = set()
+    others = [path for path, state, _ in catalog.states() if state != RECORD]
     for path, file_hash in files:
         name = wanted.get(path)
-        if name is None:
-            continue
-        if file_hash not in names and content_hash(read(name)) == file_hash:
-            names.note(file_hash, name)
-        if names.get(file_hash) == name:
-            found.add(path)
-    return found
+        if name and file_hash not in known and content_hash(read(name)) == file_hash:
+            known[file_hash] = name
+        if name and known.get(file_hash) == name:
+            same.add(path)
+        else:
+            others.append(path)
+    return same, others

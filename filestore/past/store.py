@@ -78,6 +78,11 @@ class PastStore(Searchable):
         return replace(answer, root=self._root, at=at, notes=(*self._notes(), *answer.notes))
 
     def _notes(self) -> tuple[str, ...]:
+        away = [one.path for one in self._view.parts.submodules if not one.is_here]
+        told = tuple(f"the submodule {path} is not here, and not searched" for path in away)
+        return (*told, *self._not_embedded_note())
+
+    def _not_embedded_note(self) -> tuple[str, ...]:
         count = self.not_embedded
         if not count:
             return ()

@@ -29,16 +29,17 @@ from filestore.chunks.observe import look_at
 from filestore.config import settings
 from filestore.config.layout import SETTINGS
 from filestore.core.errors import FilestoreError
-from filestore.core.paths import ChunkPath, StorePath
+from filestore.core.paths import ChunkPath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.fs.hard_link import link_or_copy
 from filestore.git.process import NoAnswerError
 from filestore.git.repository import git_work_tree
-from filestore.git.revisions import Commit, files_at, first_with
+from filestore.git.revisions import Commit, blob_at, files_at, first_with
+from filestore.past import submodules
 from filestore.past.checkout import GIT, Checkout
-from filestore.past.listing import files_of_tree
-from filestore.past.rows import BlobNames, unchanged
+from filestore.past.listing import documents_of
+from filestore.past.rows import BlobNames, compared
 from filestore.sidecar import fulltext_file
 from filestore.sidecar.chunker import Chunker
 from filestore.sidecar.session import Parts
@@ -73,7 +74,16 @@ class PastParts(Parts):
         self._home = home
         top = os.path.join(folder, TREE)
         self.checkout = Checkout(home.places.root, commit.commit, top)
-        super().__init__(_root_in(home, top), configuration=home.configuration)
+        root = _root_in(home, top)
+        self.submodules = submodules.load(folder)
+        for one in self.submodules:
+            if one.is_here:
+                place = os.path.join(home.places.chunked, one.path)
+                below = os.path.relpath(place, home.places.root)
+                self.checkout.add_module(
+                    os.path.relpath(os.path.join(root, below), top), place, one.commit
+                )
+        super().__init__(root, configuration=home.configuration)
         # One model answers, out of a file: what a backend holds is of today.
         self.settings = replace(self.settings, beside=None, backend=settings.Backend())
         self.places = replace(self.places, fetch=self.checkout.fetch)
@@ -113,14 +123,12 @@ def _root_in(home: Parts, top: str) -> str:
 
 def settings_at(home: Parts, commit: Commit) -> tuple[bytes, bool]:
     """The settings of a store at a commit, or those of today; whether the commit has any."""
-    path = home.places.root
-    entries = dict(files_at(path, commit.commit, [SETTINGS]))
-    entry = entries.get(StorePath(SETTINGS))
-    if entry is None:
+    root = home.places.root
+    name = blob_at(root, f"{commit.commit}:./{SETTINGS}")
+    if name is None:
         return settings.read(home.places.settings), False
-    checkout = Checkout(path, commit.commit, path)
-    with contextlib.closing(checkout):
-        return checkout.read(entry.name), True
+    with contextlib.closing(Checkout(root, commit.commit, root)) as checkout:
+        return checkout.read(name), True
 
 
 def make(
@@ -146,9 +154,10 @@ def make(
         NoStoreThenError: The commit has nothing of the store.
         FilestoreError: What it has cannot be read.
     """
-    found = dict(files_at(home.places.root, commit.commit))
-    if not found:
+    found = files_at(home.places.root, commit.commit, home.places.tree.folder)
+    if found is None:
         raise no_store_then(home, commit)
+    submodules.save(folder, list(submodules.with_submodules(home.places.chunked, found)))
     top = os.path.join(folder, TREE)
     root = _root_in(home, top)
     os.makedirs(root)
@@ -158,13 +167,17 @@ def make(
     with contextlib.closing(PastParts(home, folder, commit)) as parts:
         os.makedirs(parts.places.chunked, exist_ok=True)
         os.makedirs(parts.places.sidecar, mode=0o700)
-        for around in _folders_above(root, top):
-            for rules in (GIT_RULES, OWN_RULES):
-                parts.checkout.fetch(os.path.join(around, rules))
-        wanted = files_of_tree(parts.places, found)
-        if not wanted and SETTINGS not in found:
-            raise no_store_then(home, commit)
-        _index(home, parts, wanted, names, on_progress)
+        _index(home, parts, _wanted(parts, top, found.files), names, on_progress)
+
+
+def _wanted(parts: PastParts, top: str, files: Mapping[str, str]) -> Mapping[ChunkPath, str]:
+    """The files of the tree, each with the name of its blob."""
+    if not parts.places.is_in_place:
+        return {ChunkPath(path): name for path, name in files.items()}
+    for around in _folders_above(parts.places.root, top):
+        for rules in (GIT_RULES, OWN_RULES):
+            parts.checkout.fetch(os.path.join(around, rules))
+    return documents_of(parts.places, files)
 
 
 def no_store_then(home: Parts, commit: Commit) -> NoStoreThenError:
@@ -191,7 +204,7 @@ def _index(
     on_progress: OnProgress,
 ) -> None:
     """Bring the parts of a view to what a commit has: from a copy of today's, or from nothing."""
-    same = _forked(home, parts, wanted, names)
+    same, gone = _forked(home, parts, wanted, names)
     changed = sorted(path for path in wanted if path not in same)
     embeddings = home.embeddings()
     with contextlib.ExitStack() as stack:
@@ -204,8 +217,6 @@ def _index(
             cache = EmbeddingCache.open(parts.places.embeddings)
             embeddings = stack.enter_context(contextlib.closing(cache))
         commit = stack.enter_context(parts.commit(catalog, embeddings, embed=False))
-        known = [path for path, _, _ in catalog.states()]
-        gone = [path for path in known if path not in same]
         if len(same) <= REBUILT_UP_TO and (changed or gone):
             commit.want_fulltext()
         commit.forget(gone)
@@ -227,20 +238,20 @@ def _observed(parts: PastParts, paths: Sequence[ChunkPath]) -> Iterator[Observat
 
 def _forked(
     home: Parts, parts: PastParts, wanted: Mapping[ChunkPath, str], names: BlobNames
-) -> set[ChunkPath]:
-    """Begin with what there is today; which files of it are those of the commit."""
+) -> tuple[set[ChunkPath], list[ChunkPath]]:
+    """Begin with what there is today; which files of it are those of the commit, and which not."""
     try:
         catalog = home.catalog()
         with catalog.snapshot():
             if not _is_alike(home, parts, catalog):
-                return set()
-            same = unchanged(catalog, wanted, names, parts.checkout.read)
+                return set(), []
+            same, others = compared(catalog, wanted, names, parts.checkout.read)
             if not same:
-                return set()
+                return set(), []
             queries.copy(catalog, parts.places.catalog)
             _link_index(home, parts, catalog)
     except (CatalogMissingError, CatalogDamagedError):
-        return set()
+        return set(), []
     stamp = fulltext_file.own_stamp(home.places, catalog)
     if stamp is not None and stamp.generation <= catalog.generation:
         try:
@@ -251,7 +262,7 @@ def _forked(
     cache = os.path.join(home.places.sidecar, DOCUMENTS)
     if os.path.isfile(cache):
         shutil.copyfile(cache, os.path.join(parts.places.sidecar, DOCUMENTS))
-    return same
+    return same, others
 
 
 def _is_alike(home: Parts, parts: PastParts, catalog: Catalog) -> bool:
