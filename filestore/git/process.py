@@ -12,8 +12,9 @@ import re
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import IO, Final
 
 from filestore.core.errors import FilestoreError
@@ -45,6 +46,8 @@ _EXTENSIONS: Final = {
 _POINTER_BYTES: Final = 4096
 _CONFIG_BYTES: Final = 1 << 20
 _PIECE: Final = 1 << 20
+_AT_ONCE: Final = 64
+_MOST_HELD: Final = 32 << 20
 
 
 class NoAnswerError(FilestoreError):
@@ -144,22 +147,63 @@ class Blobs:
         Raises:
             NoAnswerError: Git does not have it.
         """
-        asked, answers = self._process.stdin, self._process.stdout
-        assert asked is not None
-        assert answers is not None
+        (found,) = self.read_all([name], limit)
+        if found is None:
+            raise NoAnswerError(f"git has no blob {name}", remedy="git fsck")
+        return found
+
+    def read_all(self, names: Iterable[str], limit: int) -> Iterator[tuple[int, bytes] | None]:
+        """What `read` gives for each of some names; None for what git does not have.
+
+        Raises:
+            NoAnswerError: Git ended, or takes too long.
+        """
+        remaining = iter(names)
+        # So many questions fit into the pipe while git waits for its answers to be read.
+        while some := list(islice(remaining, _AT_ONCE)):
+            asked = b"".join(os.fsencode(name) + b"\n" for name in some)
+            left = len(some)
+            while left:
+                found = self._answers(asked, left, limit)
+                if not found:
+                    raise NoAnswerError(f"git has no blob {some[-left]}", remedy="git fsck")
+                yield from found
+                asked, left = b"", left - len(found)
+
+    def _answers(self, asked: bytes, count: int, limit: int) -> list[tuple[int, bytes] | None]:
+        """The answers to some questions, as many as are worth holding; none where git gives up."""
+        found: list[tuple[int, bytes] | None] = []
+        held = 0
         with _patience(self._process), contextlib.suppress(BrokenPipeError):
-            asked.write(os.fsencode(name) + b"\n")
-            asked.flush()
-            words = answers.readline(_POINTER_BYTES).split()
-            if len(words) == 3:
-                size, is_blob = int(words[2]), words[1] == b"blob"
-                # What is no blob is read as well, or it would stand before the next answer.
-                wanted = is_blob and size <= limit
-                data = answers.read(size) if wanted else _pass_over(answers, size)
-                answers.read(1)
-                if is_blob and (size > limit or len(data) == size):
-                    return size, data
-        raise NoAnswerError(f"git has no blob {name}", remedy="git fsck")
+            assert self._process.stdin is not None
+            self._process.stdin.write(asked)
+            self._process.stdin.flush()
+            while len(found) < count and held < _MOST_HELD:
+                answer = self._answer(limit)
+                if answer is None:
+                    break
+                held += len(answer[1])
+                found.append(answer if answer[0] >= 0 else None)
+        return found
+
+    def _answer(self, limit: int) -> tuple[int, bytes] | None:
+        """Size and bytes of one answer, the size being negative where there is no such blob."""
+        answers = self._process.stdout
+        assert answers is not None
+        line = answers.readline(_POINTER_BYTES)
+        words = line.split()
+        if line.endswith((b" missing\n", b" ambiguous\n")):
+            return -1, b""
+        if len(words) != 3:
+            return None
+        size, is_blob = int(words[2]), words[1] == b"blob"
+        # What is no blob is read as well, or it would stand before the next answer.
+        wanted = is_blob and size <= limit
+        data = answers.read(size) if wanted else _pass_over(answers, size)
+        answers.read(1)
+        if wanted and len(data) < size:
+            return None
+        return (size, data) if is_blob else (-1, b"")
 
 
 # How git is started

@@ -6,6 +6,8 @@ One rule: nothing is written but below that folder, and nothing there is ever wr
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterable, Iterator
+from itertools import tee
 
 from filestore.config.layout import MAX_SOURCE_BYTES
 from filestore.core.paths import has_plain_names
@@ -75,23 +77,32 @@ class Checkout:
                 self.write(path, self.read(blob))
 
     def read(self, name: str) -> bytes:
-        """What git has under the name of a blob, or under ``commit:path``.
+        """What git has under the name of a blob, or under ``commit:path``; see `read_all`."""
+        (data,) = self.read_all([name])
+        return data
+
+    def read_all(self, names: Iterable[str]) -> Iterator[bytes]:
+        """What git has under the names of some blobs.
 
         Raises:
-            NoAnswerError: There is nothing, or it is larger than any document that is read.
+            NoAnswerError: One is not here, or is larger than any document that is read.
         """
         if self._blobs is None:
             self._blobs = Blobs(self._folder)
-        try:
-            size, data = self._blobs.read(name, MAX_SOURCE_BYTES)
-        except NoAnswerError:
-            for module in self._modules.values():
-                with contextlib.suppress(NoAnswerError):
-                    return module.read(name)
-            raise
-        if len(data) != size:
-            raise NoAnswerError(f"{name} has {size:,} bytes: too large", remedy="git show")
-        return data
+        asked, names = tee(names)
+        for name, found in zip(names, self._blobs.read_all(asked, MAX_SOURCE_BYTES), strict=True):
+            if found is None:
+                yield self._read_in_module(name)
+            elif len(found[1]) < found[0]:
+                raise NoAnswerError(f"{name} has {found[0]:,} bytes: too large", remedy="git show")
+            else:
+                yield found[1]
+
+    def _read_in_module(self, name: str) -> bytes:
+        for module in self._modules.values():
+            with contextlib.suppress(NoAnswerError):
+                return module.read(name)
+        raise NoAnswerError(f"git has no blob {name} here", remedy="git fetch, or git fsck")
 
     def write(self, path: str, data: bytes) -> None:
         """Put bytes where a file is looked for; whoever was first is believed."""

@@ -4,7 +4,7 @@ Git names bytes by one hash, the catalog by another. Which of them are the same 
 file that may be lost; so a commit is compared without reading what did not change.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from filestore.catalog import Catalog, queries
@@ -63,7 +63,7 @@ def compared(
     catalog: Catalog,
     wanted: Mapping[ChunkPath, str],
     names: BlobNames,
-    read: Callable[[str], bytes],
+    read: Callable[[Iterable[str]], Iterator[bytes]],
 ) -> tuple[set[ChunkPath], list[ChunkPath]]:
     """The paths of a catalog whose bytes are those that a commit has there, and all others of it.
 
@@ -71,7 +71,7 @@ def compared(
         catalog: Inside a snapshot.
         wanted: Path to the name of its blob, at the commit.
         names: Asked, and told what is found out.
-        read: Gives the bytes of a blob.
+        read: Gives the bytes of blobs.
 
     Raises:
         NoAnswerError: A blob is not here.
@@ -84,12 +84,14 @@ def compared(
             # What is kept may be damaged; then git is asked.
             if file_hash in unknown and content_hash(data) == file_hash:
                 known[file_hash] = name_of(data)
+    asked = [(key, name) for path, key in files if key not in known and (name := wanted.get(path))]
+    for (file_hash, name), data in zip(asked, read(name for _, name in asked), strict=True):
+        if content_hash(data) == file_hash:
+            known[file_hash] = name
     same: set[ChunkPath] = set()
     others = [path for path, state, _ in catalog.states() if state != RECORD]
     for path, file_hash in files:
         name = wanted.get(path)
-        if name and file_hash not in known and content_hash(read(name)) == file_hash:
-            known[file_hash] = name
         if name and known.get(file_hash) == name:
             same.add(path)
         else:

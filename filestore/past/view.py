@@ -222,9 +222,9 @@ def _index(
         commit.forget(gone)
         for number, batch in enumerate(in_batches(changed, _BATCH)):
             on_progress(Progress(stage="reading", done=number * _BATCH, total=len(changed)))
-            for path in batch:
-                place = os.path.join(parts.places.chunked, path)
-                parts.checkout.write(place, parts.checkout.read(wanted[path]))
+            blobs = parts.checkout.read_all([wanted[path] for path in batch])
+            for path, data in zip(batch, blobs, strict=True):
+                parts.checkout.write(os.path.join(parts.places.chunked, path), data)
             commit.put(list(_observed(parts, batch)), 0)
         commit.finish()
 
@@ -245,7 +245,7 @@ def _forked(
         with catalog.snapshot():
             if not _is_alike(home, parts, catalog):
                 return set(), []
-            same, others = compared(catalog, wanted, names, parts.checkout.read)
+            same, others = compared(catalog, wanted, names, parts.checkout.read_all)
             if not same:
                 return set(), []
             queries.copy(catalog, parts.places.catalog)

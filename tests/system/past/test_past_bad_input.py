@@ -74,7 +74,8 @@ def test_a_shallow_clone_says_how_to_get_the_rest(history: History, tmp_path: Pa
     subprocess.run(words, check=True)
     with filestore.open(clone) as store:
         store.sync()
-        assert store.at("HEAD").search("garden").hits
+        with store.at("HEAD") as then:
+            assert then.search("garden").hits
         with pytest.raises(NoRevisionError, match="only the newest") as caught:
             store.at(history.commits[0])
     assert caught.value.remedy == "git fetch --unshallow"
