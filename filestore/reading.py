@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from filestore.browse.overview import Overview
     from filestore.browse.similar import Similar
     from filestore.chunks.reconstruct import Reconstruction
+    from filestore.exchange.from_store import Exported
     from filestore.fulltext import Syntax
     from filestore.history.batch import Group
     from filestore.past.store import PastStore
@@ -188,6 +189,33 @@ class ReadableStore(OpenStore, Searchable):
 
         options: Any = {"models": models, "everything": everything, "on_progress": on_progress}
         return packs.export_pack(self._parts, os.fsdecode(path), **options)
+
+    def export(
+        self,
+        form: str,
+        target: StrPath,
+        *resources: str,
+        vectors: bool = True,
+        on_progress: OnProgress = ignore,
+    ) -> "Exported":
+        """Write the store in a form of other programs; see `from_store.export`.
+
+        Args:
+            form: Its name, such as ``jsonl``.
+            target: The file or folder; what the same form wrote there before is replaced.
+            resources: Their names; none for all.
+            vectors: Whether their vectors go with the texts.
+            on_progress: Called with the progress.
+        """
+        from filestore.browse import file
+        from filestore.exchange import from_store
+
+        with self._reading() as catalog:
+            names = [file.resource_named(catalog, name, self.places) for name in resources]
+            embeddings = self._parts.embeddings() if vectors else None
+            place = os.path.abspath(os.fsdecode(target))
+            options: Any = {"resources": names, "on_progress": on_progress}
+            return from_store.export(self._parts, catalog, embeddings, form, place, **options)
 
     def compare_models(
         self,

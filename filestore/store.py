@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from filestore.config.settings import Backend
     from filestore.enrich.plan import EnrichPlan, EnrichReport
     from filestore.enrich.plan import Wanted as EnrichWanted
+    from filestore.exchange.into_store import Imported
     from filestore.history.batch import State
     from filestore.ingest.add import AddReport
     from filestore.ingest.pipeline import OnCopy
@@ -284,6 +285,32 @@ class Store(ReadableStore):
     ) -> "UndoResult | None":
         """Make a change again that was undone; see `undo.undo_or_redo`."""
         return self._undo_or_redo("after", identifier, on_progress)
+
+    def import_from(
+        self,
+        form: str,
+        source: StrPath,
+        *,
+        wait_s: float = DEFAULT_WAIT_S,
+        on_progress: OnProgress = ignore,
+        **wanted: bool,
+    ) -> "Imported":
+        """Take in what another store or program wrote; see `into_store.import_from`.
+
+        Args:
+            form: Its name, such as ``jsonl``.
+            source: The file or folder; it may come from anybody.
+            wait_s: How long to wait for another writer.
+            on_progress: Called with the progress.
+            wanted: ``replace``, ``unchecked``, ``embed``, ``plan``: see `into_store.Wanted`.
+        """
+        from filestore.exchange import into_store
+
+        self.close()
+        place = os.path.abspath(os.fsdecode(source))
+        options: Any = {"wait_s": wait_s, "on_progress": on_progress}
+        wish = into_store.Wanted(**wanted)
+        return into_store.import_from(self._parts, form, place, wish, **options)
 
     def _undo_or_redo(
         self, wanted: "State", identifier: str | None, on_progress: OnProgress

@@ -35,6 +35,8 @@ COMMANDS: Final = {
     "embedder": "list models, or change the store's model",
     "backend": "show or choose where the vectors are searched",
     "embeddings": "carry embeddings from one store to another in a file",
+    "export": "write the store in a form of other programs",
+    "import": "take in what a store or another program wrote",
     "enrich": "make questions and summaries, kept as files",
     "trust": "allow the service that the settings name",
     "reconstruct": "rebuild a resource's text from its chunks",

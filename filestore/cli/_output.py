@@ -137,6 +137,15 @@ def count(number: int, singular: str, plural: str = "") -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
+def left_out(sentences: Sequence[str], more: int) -> None:
+    """Say on stderr what could not be taken, the first of it one by one."""
+    for sentence in sentences[:_SHOWN]:
+        sys.stderr.write(safe_text(f"left out: {sentence}", keep_newlines=False) + "\n")
+    rest = len(sentences[_SHOWN:]) + more
+    if rest:
+        sys.stderr.write(f"left out: … and {rest:,} more\n")
+
+
 def clipped(text: str, width: int) -> str:
     """A text on one line, its end cut where it is longer."""
     plain = safe_text(text, keep_newlines=False)

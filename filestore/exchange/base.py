@@ -28,6 +28,24 @@ class TargetRefused(RefusedError):
     """Something would be written where other things have their place."""
 
 
+class LeftOut(list[str]):
+    """What could not be taken, a sentence each; of very many the first, and how many there were."""
+
+    MOST: ClassVar[int] = 1_000
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.more = 0
+        """How many are not listed."""
+
+    def add(self, sentence: str) -> None:
+        """Take one more."""
+        if len(self) < self.MOST:
+            self.append(sentence)
+        else:
+            self.more += 1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
     """One chunk file, or one section of a document in place."""
@@ -63,12 +81,13 @@ class Collection:
     """Resources, and whose vectors they have."""
 
     resources: Iterable[Resource]
-    """Passed through once; it may raise `FormDamaged` on the way."""
+    """Passed through once; it may raise `FormDamaged` on the way. What is read may have a resource
+    in several parts of one name, in any order, so that none has to be held as a whole."""
     model: str = ""
     """The fingerprint of the vectors, or a foreign name of their model; "" without vectors."""
     dimension: int = 0
     """How many numbers a vector has; 0 without vectors."""
-    left_out: list[str] = field(default_factory=list)
+    left_out: LeftOut = field(default_factory=LeftOut)
     """What could not be taken, a sentence each, known when all resources were passed through."""
 
     def __iter__(self) -> Iterator[Resource]:

@@ -25,6 +25,7 @@ from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.embed import EndpointError, ModelMissing, ModelUnusable
+from filestore.embed.agreement import COMPARED, LEAST_COSINE, Sampled, first_unlike
 from filestore.embed.pack import Batch, Pack, PackDamaged, PackedModel, Source, is_pack, write
 from filestore.fs import disk
 from filestore.fs.lock import DEFAULT_WAIT_S
@@ -34,15 +35,10 @@ from filestore.sidecar.losses import walk
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
-    from numpy import float32
-    from numpy.typing import NDArray
-
     from filestore.catalog import Catalog
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
 
-COMPARED: Final = 16
-"""So many texts of the store are embedded again before vectors for them are taken."""
 _FILES_AT_ONCE: Final = 32
 _MOST_FILES: Final = 2_000
 _MOST_KEYS: Final = 20_000
@@ -313,16 +309,6 @@ def import_pack(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Text:
-    """A text to be embedded again."""
-
-    name: str
-    text: str
-    packed: "NDArray[float32]"
-    """Its vector in the pack."""
-
-
 def _checked(parts: Parts, pack: Pack, path: str, chance: random.Random) -> tuple[PackedModel, int]:
     """What a pack has of the store's model, and how many texts were compared.
 
@@ -347,14 +333,14 @@ def _checked(parts: Parts, pack: Pack, path: str, chance: random.Random) -> tupl
     return own, len(texts)
 
 
-def _fixed_texts(pack: Pack, model: PackedModel) -> list[_Text]:
+def _fixed_texts(pack: Pack, model: PackedModel) -> list[Sampled]:
     """The canaries that a pack has: whoever made it saw these, but no one has to."""
     from filestore.embed.canaries import CANARIES, canary_keys
 
     keys = canary_keys()
     there = pack.find(model, keys)
     return [
-        _Text(name="a fixed text", text=text, packed=there[key])
+        Sampled(name="a fixed text", text=text, vector=there[key])
         for key, text in zip(keys, CANARIES, strict=True)
         if key in there
     ]
@@ -362,9 +348,9 @@ def _fixed_texts(pack: Pack, model: PackedModel) -> list[_Text]:
 
 def _own_texts(
     parts: Parts, pack: Pack, model: PackedModel, path: str, chance: random.Random
-) -> list[_Text]:
+) -> list[Sampled]:
     """Some texts of files in the tree that a pack has, by chance."""
-    found: dict[bytes, _Text] = {}
+    found: dict[bytes, Sampled] = {}
     known = _known_files(parts, pack, model, chance)
     every = _all_files(parts.places)
     others = chance.sample(every, min(_MOST_FILES, len(every)))
@@ -373,7 +359,7 @@ def _own_texts(
         for key, packed in pack.find(model, texts).items():
             file, text = texts[key]
             name = parts.places.tree.store_path(file)
-            found[key] = _Text(name=name, text=text, packed=packed)
+            found[key] = Sampled(name=name, text=text, vector=packed)
         if len(found) >= COMPARED:
             break
     if not found:
@@ -425,22 +411,18 @@ def _texts(parts: Parts, paths: Sequence[ChunkPath]) -> Iterator[tuple[ChunkPath
             yield from ((look.path, key, text) for key, text in texts_of(look))
 
 
-def _compare(embedder: "Embedder", texts: Sequence[_Text], path: str) -> None:
-    from filestore.embed.canaries import TOLERANCE
-
+def _compare(embedder: "Embedder", texts: Sequence[Sampled], path: str) -> None:
     try:
-        now = embedder.embed_documents([one.text for one in texts])
+        unlike = first_unlike(embedder, texts)
     except (EndpointError, ModelMissing, ModelUnusable) as error:
         raise PackUnchecked(path, error.message, error.remedy) from error
-    for one, vector in zip(texts, now, strict=True):
-        cosine = float(one.packed @ vector)
-        # Written so that a number that is none counts as wrong.
-        if not cosine >= 1 - TOLERANCE:
-            raise PackDiffers(
-                f"{path} has another vector for {one.name} than {embedder.name} gives: their cosine"
-                f" is {cosine:.3f}, expected at least {1 - TOLERANCE}",
-                remedy="do not use this pack: 'filestore sync' embeds the texts here",
-            )
+    if unlike is not None:
+        one, cosine = unlike
+        raise PackDiffers(
+            f"{path} has another vector for {one.name} than {embedder.name} gives: their cosine"
+            f" is {cosine:.3f}, expected at least {LEAST_COSINE}",
+            remedy="do not use this pack: 'filestore sync' embeds the texts here",
+        )
 
 
 def _take(

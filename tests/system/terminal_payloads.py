@@ -172,6 +172,14 @@ class Planted:
                 for one in self.text
             )
         )
+        (self.work / "strange.jsonl").write_bytes(
+            b"".join(
+                orjson.dumps({"text": one, "id": one, "document": one, "metadata": {one: one}})
+                + b"\n"
+                for one in self.text
+            )
+            + b"\x1b]0;torn\x07\n"
+        )
         hook = self.work / ".git" / "hooks" / "post-merge"
         hook.parent.mkdir(exist_ok=True)
         hook.write_bytes(b"#!/bin/sh\n# " + self.mixed.encode() + b"\n")
@@ -412,6 +420,19 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("embeddings", "import", mixed[:200]),
             ("embeddings", "info", "some.fspack", "--json"),
             ("embeddings", mixed),
+        ],
+        "export": [
+            ("export", "jsonl", "some.jsonl"),
+            ("export", "jsonl", "some.jsonl", resource),
+            ("export", "jsonl", mixed[:200], mixed),
+            ("export", mixed, "some.jsonl"),
+        ],
+        "import": [
+            ("import", "jsonl", "some.jsonl", "--plan"),
+            ("import", "jsonl", "strange.jsonl", "--plan"),
+            ("import", "jsonl", "strange.jsonl"),
+            ("import", "jsonl", mixed[:200]),
+            ("import", mixed, "some.jsonl"),
         ],
         "trust": [("trust", "--list"), ("trust", "--yes"), ("trust", "--revoke"), ("trust", mixed)],
         "reconstruct": [

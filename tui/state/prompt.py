@@ -47,8 +47,8 @@ OPTIONS: Final[dict[str, frozenset[str]]] = {
 ELSEWHERE: Final = frozenset(
     [
         "about", "backend", "demo", "duplicates", "embedder", "embeddings", "enrich", "evaluate",
-        "git", "init", "links", "open", "reconstruct", "rm", "similar", "trust", "tui", "update",
-        "watch",
+        "export", "git", "import", "init", "links", "open", "reconstruct", "rm", "similar", "trust",
+        "tui", "update", "watch",
     ]
 )  # fmt: skip
 """Commands of the program that need a terminal of their own."""

@@ -126,6 +126,11 @@ def test_search_and_models(filled, says):
     pack = says("ExportedEmbeddings", "embeddings", "export", "notes.fspack")
     assert says("PackInfo", "embeddings", "info", "notes.fspack")["digest"] == pack["digest"]
     assert "unchecked" not in says("ImportedEmbeddings", "embeddings", "import", "notes.fspack")
+    assert says("Exported", "export", "jsonl", "all.jsonl")["chunks"] == 1
+    assert says("Imported", "import", "jsonl", "all.jsonl")["undo"] is None
+    (filled.chunked / "notes.md" / "chunk1.md").write_text("The cellar is mine.\n")
+    assert says("Imported", "import", "jsonl", "all.jsonl", code=4)["resources"][0]["reason"]
+    assert says("Imported", "import", "jsonl", "all.jsonl", "--replace")["undo"]
     says("trust", "trust", "--list")
     assert says("trust", "trust")["trusted"] is True
     says("git", "git", "install")

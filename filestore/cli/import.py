@@ -1,0 +1,109 @@
+"""Take in what a store or another program wrote, be it a stranger's: files and vectors."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
+from filestore.core.safe_text import safe_text
+from filestore.exchange.forms import FORMS
+
+if TYPE_CHECKING:
+    from filestore.exchange.into_store import Imported
+
+EXAMPLE = "filestore import jsonl handbook.jsonl --plan"
+
+_SHOWN = 10
+_WORDS = {
+    "added": "added",
+    "replaced": "replaced",
+    "unchanged": "unchanged",
+    "refused": "refused",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument("form", metavar="FORM", help=f"one of: {', '.join(FORMS)}")
+    parser.add_argument("source", metavar="SOURCE", help="the file or folder")
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="replace resources that are there and differ; 'filestore undo' brings them back",
+    )
+    parser.add_argument(
+        "--unchecked",
+        action="store_true",
+        help="take the vectors although the model that could check them is not here",
+    )
+    parser.add_argument(
+        "--no-embed", action="store_true", help="leave texts without a vector to 'filestore sync'"
+    )
+    parser.add_argument("--plan", action="store_true", help="say what would be written, only")
+
+
+def run(options: Any) -> int:
+    """Take it in."""
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        done = store.import_from(
+            options.form,
+            options.source,
+            replace=options.replace,
+            unchecked=options.unchecked,
+            embed=not options.no_embed,
+            plan=options.plan,
+            on_progress=on_progress,
+        )
+    if options.json:
+        _output.write_json(done.to_dict())
+    else:
+        _told(done)
+    _output.left_out(done.left_out, done.more_left_out)
+    return _code(done)
+
+
+def _code(done: "Imported") -> int:
+    refused = len(done.of_status("refused"))
+    if not done.resources:
+        return 1
+    if refused == len(done.resources):
+        return 4
+    return EXIT_PARTIAL if refused or done.left_out else 0
+
+
+def _told(done: "Imported") -> None:
+    for status, word in _WORDS.items():
+        found = done.of_status(status)
+        if not found:
+            continue
+        would = "would be " if done.planned and status in ("added", "replaced") else ""
+        files = sum(one.files for one in found)
+        counted = f", {_output.count(files, 'file')}" if files else ""
+        _output.line(f"{would}{word}: {_output.count(len(found), 'resource')}{counted}")
+        for one in found[:_SHOWN] if status != "unchanged" else ():
+            reason = f": {one.reason}" if one.reason else ""
+            _output.line(safe_text(f"    {one.resource or '.'}{reason}", keep_newlines=False))
+        if status != "unchanged" and len(found) > _SHOWN:
+            _output.line(f"    … and {len(found) - _SHOWN:,} more")
+    if not done.resources:
+        _output.line("nothing to import was found")
+    if done.of_status("refused"):
+        _output.line("--replace replaces what differs; 'filestore undo' brings it back")
+    if not done.planned:
+        _vectors(done)
+    if done.undo:
+        _output.line(f"undo: filestore undo {done.undo}")
+
+
+def _vectors(done: "Imported") -> None:
+    if done.no_vectors:
+        why = safe_text(done.no_vectors, keep_newlines=False)
+        _output.line(f"vectors that came along were not taken: {why}")
+    if done.vectors:
+        checked = f"; {_output.count(done.compared, 'text')} embedded again: the same"
+        _output.line(
+            f"took {_output.count(done.vectors, 'vector')}{checked if done.compared else ''}"
+        )
+    if done.files:
+        _output.line(_output.embedded(done.embedded, done.reused))
+    if done.not_embedded is not None:
+        _diagnostics.say(f"not embedded: {safe_text(done.not_embedded.message)}")

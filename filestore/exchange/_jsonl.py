@@ -1,0 +1,174 @@
+"""JSON lines: a line says what the file is, then one for each record and each chunk.
+
+FORMAT.md has the keys. One rule: the file is read a line at a time and never held as a whole, and
+a line that cannot be used is named, with its number, and costs that line alone.
+"""
+
+import io
+import os
+from collections.abc import Iterator
+from typing import IO, Any, ClassVar, Final
+
+import orjson
+
+from filestore.core.packages import UPGRADE
+from filestore.core.safe_text import shown_path
+from filestore.exchange.base import (
+    Collection,
+    Form,
+    FormDamaged,
+    LeftOut,
+    Resource,
+    TargetRefused,
+    Written,
+)
+from filestore.exchange.rows import LARGEST_DIMENSION, Counted, RowReader, encoded, rows_of
+from filestore.fs import disk
+from filestore.fs.staged_file import staged
+
+FORMAT: Final = "filestore-jsonl/"
+VERSION: Final = 1
+_MOST_LINE_BYTES: Final = 64 * 1024 * 1024
+"""A longer line is passed over: no chunk with its vectors comes near it."""
+_BUFFER_BYTES: Final = 1024 * 1024
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+class JsonLines(Form):
+    """The form `jsonl`."""
+
+    name: ClassVar[str] = "jsonl"
+
+    def write(self, target: str, collection: Collection) -> Written:
+        """See `Form.write`."""
+        _check_target(target)
+        counted = Counted()
+        with (
+            staged(target) as descriptor,
+            open(descriptor, "wb", buffering=_BUFFER_BYTES, closefd=False) as file,
+        ):
+            head = {"format": f"{FORMAT}{VERSION}"}
+            about = {"model": collection.model, "dimension": collection.dimension}
+            file.write(_line(head | about if collection.model else head))
+            for row in rows_of(collection, counted):
+                if "vector" in row:
+                    row["vector"] = encoded(row["vector"])
+                if "question_vectors" in row:
+                    row["question_vectors"] = [
+                        None if one is None else encoded(one) for one in row["question_vectors"]
+                    ]
+                file.write(_line(row))
+        return Written(
+            files=(target,),
+            size_bytes=os.path.getsize(target),
+            resources=counted.resources,
+            chunks=counted.chunks,
+            vectors=counted.vectors,
+        )
+
+    def read(self, source: str) -> Collection:
+        """See `Form.read`."""
+        head = _head(source)
+        left_out = LeftOut()
+        model, dimension = head.get("model"), head.get("dimension")
+        if not (isinstance(model, str) and type(dimension) is int and model):
+            model, dimension = "", 0
+        if not 0 <= dimension <= LARGEST_DIMENSION:
+            raise FormDamaged(f"{source}: a dimension of {dimension:,}")
+        reader = RowReader(
+            name=os.path.splitext(os.path.basename(source))[0],
+            ours=bool(head),
+            dimension=dimension,
+            left_out=left_out,
+        )
+        return Collection(
+            resources=_resources(source, reader, skip=bool(head)),
+            model=model,
+            dimension=dimension,
+            left_out=left_out,
+        )
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _check_target(target: str) -> None:
+    """Let no file be replaced that is not of this form."""
+    try:
+        descriptor = disk.open_regular(target)
+    except FileNotFoundError:
+        return
+    except (disk.NotAFileError, OSError) as error:
+        raise TargetRefused(f"{target} is not written: {error}", remedy="name another") from error
+    with open(descriptor, "rb") as file:
+        is_ours = FORMAT.encode() in file.read(100)
+    if not is_ours:
+        raise TargetRefused(
+            f"{shown_path(target)} is not overwritten: it is not a file that 'export jsonl' wrote",
+            remedy="name another file",
+        )
+
+
+def _opened(source: str) -> IO[bytes]:
+    try:
+        descriptor = disk.open_regular(source, follow_links=True)
+    except disk.NotAFileError as error:
+        raise FormDamaged(f"{source} is no file: {error.message}", remedy="name a file") from error
+    return open(descriptor, "rb", buffering=_BUFFER_BYTES)
+
+
+def _head(source: str) -> dict[str, Any]:
+    """The first line of a file that a store wrote; empty for a stranger's."""
+    with _opened(source) as file:
+        line = file.readline(_MOST_LINE_BYTES)
+    try:
+        head = orjson.loads(line.removeprefix(_BYTE_ORDER_MARK))
+    except orjson.JSONDecodeError:
+        return {}
+    stamp = head.get("format") if isinstance(head, dict) else None
+    if not (isinstance(stamp, str) and stamp.startswith(FORMAT)):
+        return {}
+    if stamp != f"{FORMAT}{VERSION}":
+        raise FormDamaged(
+            f"{shown_path(source)} has the format {stamp!r:.60}, this version reads"
+            f" {FORMAT}{VERSION}",
+            remedy=f"{UPGRADE}, or have it exported by this version",
+        )
+    assert isinstance(head, dict)
+    return head
+
+
+def _resources(source: str, reader: RowReader, *, skip: bool) -> Iterator[Resource]:
+    with _opened(source) as file:
+        yield from reader.resources(_rows(file, reader.left_out, skip=skip))
+
+
+def _rows(file: IO[bytes], left_out: LeftOut, *, skip: bool) -> Iterator[tuple[str, Any]]:
+    """Every line that is JSON, with its number."""
+    number = 0
+    while line := file.readline(_MOST_LINE_BYTES):
+        number += 1
+        if len(line) == _MOST_LINE_BYTES and not line.endswith(b"\n"):
+            _pass_line(file)
+            left_out.add(f"line {number}: longer than {_MOST_LINE_BYTES:,} bytes")
+            continue
+        if number == 1:
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+            if skip:
+                continue
+        if not line.strip():
+            continue
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            left_out.add(f"line {number}: no JSON: {error.msg}, column {error.colno}")
+            continue
+        yield f"line {number}", row
+
+
+def _pass_line(file: IO[bytes]) -> None:
+    """Go to the end of a line that is too long."""
+    while piece := file.readline(io.DEFAULT_BUFFER_SIZE):
+        if piece.endswith(b"\n"):
+            return

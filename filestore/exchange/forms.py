@@ -1,0 +1,37 @@
+"""The forms by name. One rule: a form is imported only when it is opened.
+
+A new one is a module beside these, and one entry in `FORMS`.
+"""
+
+from importlib import import_module
+from typing import Final
+
+from filestore.core.errors import UsageError
+from filestore.core.spelling import did_you_mean
+from filestore.exchange.base import Form
+
+FORMS: Final = {
+    "jsonl": "_jsonl:JsonLines",
+}
+"""Name to module and class."""
+
+
+class UnknownFormError(UsageError):
+    """There is no such form."""
+
+
+def open_form(name: str) -> Form:
+    """The form of a name.
+
+    Raises:
+        UnknownFormError: There is none.
+    """
+    if name not in FORMS:
+        raise UnknownFormError(
+            f"no form {name!r}{did_you_mean(name, FORMS)}",
+            remedy=f"name one of these: {', '.join(FORMS)}",
+        )
+    module, _, kind = FORMS[name].partition(":")
+    made = getattr(import_module(f"filestore.exchange.{module}"), kind)()
+    assert isinstance(made, Form)
+    return made

@@ -1,0 +1,390 @@
+"""What a store holds, as a collection: its chunk files as they are on disk, with their vectors.
+
+Reads the tree and the sidecar, writes nothing. One rule: what is excluded from search is not given
+away as knowledge, but named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from filestore.catalog import Catalog
+from filestore.chunks import chunk_file, document, kept, questions_file
+from filestore.chunks.layout import shown_name
+from filestore.chunks.observation import INDEXED, RECORD, Observation, why_excluded
+from filestore.chunks.observe import look_at
+from filestore.config.layout import RECORD_NAME, Places
+from filestore.core.codes import CODES
+from filestore.core.hashing import embedding_key, source_hash
+from filestore.core.paths import ChunkPath, inside, is_below, is_made
+from filestore.core.progress import OnProgress, Progress, ignore
+from filestore.core.schema import JsonObject
+from filestore.exchange.base import Chunk, Collection, LeftOut, Resource, TargetRefused
+from filestore.exchange.forms import open_form
+from filestore.fs import disk
+from filestore.sidecar.file_rows import owner
+from filestore.sidecar.losses import walk
+from filestore.sidecar.session import Parts
+
+if TYPE_CHECKING:
+    from filestore.embed.cache import EmbeddingCache
+
+_AT_ONCE: Final = 2_000
+"""So many chunks have their vectors looked up together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported(JsonObject):
+    """What was written."""
+
+    files: tuple[str, ...]
+    size_bytes: int
+    resources: int
+    chunks: int
+    vectors: int
+    model: str
+    """Whose vectors they are; "" without any."""
+    left_out: tuple[str, ...]
+    more_left_out: int
+    """Beyond those that are listed."""
+
+
+def export(
+    parts: Parts,
+    catalog: Catalog,
+    embeddings: EmbeddingCache | None,
+    form: str,
+    target: str,
+    *,
+    resources: Sequence[str] = (),
+    on_progress: OnProgress = ignore,
+) -> Exported:
+    """Write a store in a form of other programs.
+
+    Args:
+        parts: The store's.
+        catalog: In a snapshot.
+        embeddings: Where vectors come from; None for none.
+        form: The name of the form.
+        target: Absolute path of the file or folder.
+        resources: Their exact names; none for all.
+        on_progress: Called with the progress.
+
+    Raises:
+        UnknownFormError: There is no such form.
+        TargetRefused: The target belongs to the store, or something else is there.
+        WriteFailedError: The disk refused; what was there is untouched.
+    """
+    chosen = open_form(form)
+    check_target(parts.places, target)
+    collection = collection_of(parts, catalog, embeddings, resources)
+    total = catalog.indexed_count() if not resources else None
+    counted = replace(collection, resources=_counting(collection, total, on_progress))
+    done = chosen.write(target, counted)
+    return Exported(
+        files=done.files,
+        size_bytes=done.size_bytes,
+        resources=done.resources,
+        chunks=done.chunks,
+        vectors=done.vectors,
+        model=collection.model if done.vectors else "",
+        left_out=(*collection.left_out, *done.left_out),
+        more_left_out=collection.left_out.more,
+    )
+
+
+def check_target(places: Places, target: str) -> None:
+    """Refuse a target that belongs to the store, or holds it.
+
+    Raises:
+        TargetRefused: It does.
+    """
+    place = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
+    root = os.path.realpath(places.root)
+    if is_below(root, place):
+        raise TargetRefused(f"{target} holds the store itself", remedy="name another place")
+    own = (places.chunked, places.sidecar, places.undo, places.source)
+    for folder in own if not places.is_in_place else (places.root,):
+        if is_below(place, os.path.realpath(folder)):
+            raise TargetRefused(
+                f"{target} lies in {folder}, which holds files of the store",
+                remedy="name a place outside it",
+            )
+
+
+def _counting(
+    resources: Iterable[Resource], total: int | None, on_progress: OnProgress
+) -> Iterator[Resource]:
+    done = 0
+    for resource in resources:
+        yield resource
+        done += len(resource.chunks)
+        on_progress(Progress(stage="exporting", done=done, total=max(done, total or 0) or None))
+
+
+def collection_of(
+    parts: Parts,
+    catalog: Catalog,
+    embeddings: EmbeddingCache | None,
+    resources: Sequence[str] = (),
+) -> Collection:
+    """The collection of a store.
+
+    Args:
+        parts: The store's.
+        catalog: In a snapshot that lasts until all was passed through.
+        embeddings: Where vectors come from; None for none.
+        resources: Their exact names; none for all.
+    """
+    model = catalog.meta("fingerprint") if embeddings is not None else None
+    dimension = embeddings.fingerprints().get(model or "", 0) if embeddings is not None else 0
+    if not dimension:
+        model, embeddings = "", None
+    left_out = LeftOut()
+    work = _Reading(parts, catalog, embeddings, model or "", left_out)
+    return Collection(
+        resources=work.resources(frozenset(resources)),
+        model=model or "",
+        dimension=dimension,
+        left_out=left_out,
+    )
+
+
+@dataclass(slots=True)
+class _Made:
+    """A chunk with the embedding keys of its texts."""
+
+    path: str
+    chunk: chunk_file.Chunk
+    text: str
+    frontmatter: dict[str, Any]
+    keys: tuple[bytes, ...]
+
+
+@dataclass(slots=True)
+class _Read:
+    """What was read of one resource."""
+
+    made: list[_Made] = field(default_factory=list)
+    record: dict[str, Any] | None = None
+
+
+class _Reading:
+    """One store on its way out."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        catalog: Catalog,
+        embeddings: EmbeddingCache | None,
+        model: str,
+        left_out: LeftOut,
+    ) -> None:
+        self._parts = parts
+        self._places = parts.places
+        self._layout = parts.layout
+        self._catalog = catalog
+        self._embeddings = embeddings
+        self._model = model
+        self._left_out = left_out
+        self._lacking = 0
+
+    def resources(self, wanted: frozenset[str]) -> Iterator[Resource]:
+        """The resources by name; a file of none comes in the one without a name."""
+        for name, paths in sorted(self._grouped().items()):
+            if wanted and name not in wanted:
+                continue
+            read = _Read()
+            # Questions are given to the sections that they were made for.
+            paths.sort(key=is_made)
+            for look in look_at(self._places, paths, self._layout):
+                if isinstance(look, Observation):
+                    self._take(name, look, read)
+                elif not isinstance(look[1], FileNotFoundError):
+                    self._leave(look[0], look[1].strerror or str(look[1]))
+            if read.made or read.record is not None:
+                yield Resource(name=name, chunks=self._chunks(read), record=read.record)
+        if self._lacking:
+            self._left_out.add(
+                f"{self._lacking:,} of the vectors: their texts have none yet; 'filestore sync'"
+                " embeds them"
+            )
+
+    def _grouped(self) -> dict[str, list[ChunkPath]]:
+        """The files of the tree by resource."""
+        tree = walk(self._places, processes=1)
+        for path, reason in tree.problems.items():
+            self._leave(path, reason)
+        flat = self._layout.name == "flat"
+        known = self._known_resources() if flat else {}
+        unknown: list[ChunkPath] = []
+        found: dict[str, list[ChunkPath]] = {}
+        for folder, packed in tree.folders.items():
+            for name in packed.entries():
+                path = inside(folder, name)
+                if not flat:
+                    is_inside = folder or self._places.is_in_place
+                    resource = self._layout.resource(path) if is_inside else ""
+                elif path in known:
+                    resource = known[path]
+                else:
+                    unknown.append(path)
+                    continue
+                found.setdefault(resource, []).append(path)
+        for path, resource in self._assigned(unknown):
+            found.setdefault(resource, []).append(path)
+        return found
+
+    def _known_resources(self) -> dict[ChunkPath, str]:
+        known = {row.path: row.resource for row in self._catalog.all_files()}
+        return known | {path: name for path, name, *_ in self._catalog.all_records()}
+
+    def _assigned(self, paths: Sequence[ChunkPath]) -> Iterator[tuple[ChunkPath, str]]:
+        """The resources of files of the flat layout that the catalog does not know."""
+        owners = self._catalog.sources_of_resources()
+        looks = look_at(self._places, paths, self._layout)
+        seen = [look for look in looks if isinstance(look, Observation)]
+        owners |= {one.record.source: one.record.resource or "" for one in seen if one.record}
+        for look in seen:
+            if look.record is not None:
+                yield look.path, look.record.resource or ""
+            else:
+                source = look.chunk.source if look.chunk is not None else None
+                yield look.path, owner(source, owners) if source else ""
+
+    def _leave(self, path: ChunkPath, reason: str) -> None:
+        self._left_out.add(f"{shown_name(ChunkPath(self._places.tree.store_path(path)))}: {reason}")
+
+    def _take(self, name: str, look: Observation, read: _Read) -> None:
+        """Take what is in a file, or name it."""
+        if look.state == RECORD:
+            if read.record is not None or not self._is_its_record(name, look):
+                self._leave(look.path, "a second record of its resource")
+            else:
+                read.record = orjson.loads(look.data)
+            return
+        if look.pending:
+            self._complete(look)
+        if look.state != INDEXED or look.chunk is None:
+            if CODES[look.state].severity != "I":
+                self._leave(look.path, why_excluded(look.state, look.detail))
+            return
+        if self._places.is_in_place:
+            self._take_document(name, look, read)
+            return
+        path = shown_name(look.path)
+        frontmatter = dict(look.chunk.frontmatter)
+        read.made.append(_Made(path, look.chunk, look.chunk.body, frontmatter, look.keys))
+
+    def _is_its_record(self, name: str, look: Observation) -> bool:
+        return self._layout.name == "flat" or shown_name(look.path) == f"{name}/{RECORD_NAME}"
+
+    def _complete(self, look: Observation) -> None:
+        """Fill in what a document in place says: as it was indexed, or as it is now."""
+        row = self._catalog.files([look.path]).get(look.path)
+        if row is not None and row.file_hash == look.file_hash:
+            look.state, look.detail = row.state, row.detail
+            data = self._catalog.content(row.id)
+            if row.state == INDEXED and data is not None:
+                look.data = data
+                kept.interpret(look)
+        else:
+            self._layout.settle(look)
+        if look.chunk is None and look.state == INDEXED:
+            look.state, look.detail = "untracked", "not indexed as it is now: filestore sync"
+
+    def _take_document(self, name: str, look: Observation, read: _Read) -> None:
+        """Take the sections of a document in place, or what was made of it."""
+        chunk = look.chunk
+        assert chunk is not None
+        if not is_made(look.path):
+            self._take_sections(name, look, read)
+        elif chunk.kind == questions_file.KIND:
+            _add_questions(read.made, chunk.body)
+        else:
+            # What it was made from are sections, which are no files.
+            frontmatter = {k: v for k, v in chunk.frontmatter.items() if k != "children"}
+            path = f"{name}/{look.path.rpartition('/')[2]}"
+            read.made.append(_Made(path, chunk, chunk.body, frontmatter, look.keys))
+
+    def _take_sections(self, name: str, look: Observation, read: _Read) -> None:
+        chunk = look.chunk
+        assert chunk is not None
+        read.record = self._record(name, look)
+        for number, section in enumerate(chunk.sections, 1):
+            frontmatter: dict[str, Any] = {}
+            if section.headings:
+                frontmatter["headings"] = list(section.headings)
+            if section.page:
+                frontmatter["pages"] = [section.page]
+            if section.line:
+                frontmatter["lines"] = [section.line, section.end_line]
+            key = look.keys[number - 1]
+            path = f"{name}/{chunk_file.chunk_name(number)}"
+            text = chunk.body[section.start : section.end]
+            read.made.append(_Made(path, chunk, text, frontmatter, (key,)))
+
+    def _record(self, name: str, look: Observation) -> dict[str, Any] | None:
+        """What a document in place was read from and by what, as the record of a resource says."""
+        kept_document = document.decode(look.data)
+        try:
+            with disk.folder_at(self._places.chunked) as folder:
+                data, _ = disk.read_below(folder, look.path)
+        except OSError:
+            return None
+        about: dict[str, Any] = {
+            "source": name,
+            "hash": source_hash(data),
+            "extractor": kept_document.extractor,
+        }
+        if kept_document.metadata:
+            about["metadata"] = dict(kept_document.metadata)
+        return {
+            "format": 1,
+            "source": name,
+            "kind": "file",
+            "chunker": kept_document.chunker,
+            "documents": [about],
+        }
+
+    def _chunks(self, read: _Read) -> tuple[Chunk, ...]:
+        """The chunks of a resource, in reading order, with their vectors."""
+        if not self._places.is_in_place:
+            read.made.sort(key=lambda one: chunk_file.sort_key(one.chunk.order, one.path))
+        chunks: list[Chunk] = []
+        for start in range(0, len(read.made), _AT_ONCE):
+            chunks += self._with_vectors(read.made[start : start + _AT_ONCE])
+        return tuple(chunks)
+
+    def _with_vectors(self, some: Sequence[_Made]) -> Iterator[Chunk]:
+        keys = [key for one in some for key in one.keys]
+        vectors, found, at = None, None, 0
+        if self._embeddings is not None:
+            vectors, found = self._embeddings.get(self._model, keys)
+            self._lacking += len(keys) - int(found.sum())
+        for one in some:
+            its_own = {}
+            if vectors is not None and found is not None:
+                places = range(at, at + len(one.keys))
+                its_own = {at_ - at: vectors[at_] for at_ in places if found[at_]}
+            at += len(one.keys)
+            yield Chunk(path=one.path, text=one.text, frontmatter=one.frontmatter, vectors=its_own)
+
+
+def _add_questions(made: Sequence[_Made], body: str) -> None:
+    """Give the sections of a document the questions that stand in a file of their own."""
+    by_key = {one.keys[0]: one for one in made}
+    for block in questions_file.blocks_of(body):
+        one = by_key.get(block.key)
+        if one is None or not block.questions:
+            continue
+        one.frontmatter["questions"] = list(block.questions)
+        if block.made:
+            mark = block.questions_origin
+            one.frontmatter["questions_origin"] = {"text": mark.text, "made": list(mark.made)}
+        one.keys += tuple(embedding_key(question) for question in block.questions)

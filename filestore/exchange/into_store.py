@@ -1,0 +1,571 @@
+"""A collection into a store: chunk files and records written, then indexed, with their vectors.
+
+One rule: what a person has is not overwritten in silence. A resource that is there and differs is
+left alone unless it is to be replaced, and whatever is written or removed can be undone.
+"""
+
+import os
+import random
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from filestore.chunks import resource_record
+from filestore.chunks.chunk_file import parse
+from filestore.chunks.observation import Observation
+from filestore.config.layout import folded_path
+from filestore.core.errors import FilestoreError
+from filestore.core.paths import CHUNKS, ChunkPath, StorePath, inside
+from filestore.core.progress import OnProgress, Progress, ignore
+from filestore.core.safe_text import brief
+from filestore.core.schema import JsonObject
+from filestore.exchange.base import Chunk, Collection, FormDamaged, LeftOut, Resource
+from filestore.exchange.chunk_bytes import UnusableChunkError, has_same_content, written
+from filestore.exchange.forms import open_form
+from filestore.exchange.names import Names, ResourceNames
+from filestore.exchange.vectors import Vectors
+from filestore.fs import disk
+from filestore.fs.lock import DEFAULT_WAIT_S
+from filestore.git import repository
+from filestore.history import write
+from filestore.sidecar.refusals import refuse_in_place
+from filestore.sidecar.session import Parts
+from filestore.sync.apply import put_settled
+
+if TYPE_CHECKING:
+    from filestore.catalog import CatalogWriter
+    from filestore.embed.cache import EmbeddingCache
+    from filestore.sidecar.commit import CommitReport
+
+COMMAND: Final = "import"
+_FILES_AT_ONCE: Final = 2_000
+_BYTES_AT_ONCE: Final = 32 * 1024 * 1024
+"""No more is held before it is written."""
+
+
+class SourceMissingError(FilestoreError, FileNotFoundError):
+    """There is nothing to import at a path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What an import is asked to do."""
+
+    replace: bool = False
+    """Whether resources that are there and differ are replaced."""
+    unchecked: bool = False
+    """Whether vectors are taken that cannot be checked here, because the model is not."""
+    embed: bool = True
+    """Whether texts without a vector are embedded now."""
+    plan: bool = False
+    """Whether nothing is written, only said."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ImportedResource(JsonObject):
+    """What became of one resource."""
+
+    resource: str
+    """As the store has it; "" for chunks of none."""
+    status: str = ""
+    """``added``, ``replaced``, ``unchanged``, or ``refused``."""
+    files: int = 0
+    """How many were written or removed."""
+    reason: str = ""
+    """Why it was refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported(JsonObject):
+    """What was taken."""
+
+    resources: tuple[ImportedResource, ...]
+    planned: bool
+    """Whether nothing was written."""
+    files: int
+    """How many were written or removed."""
+    vectors: int
+    """How many were taken."""
+    compared: int
+    """Texts that were embedded again to check them."""
+    no_vectors: str
+    """Why vectors that were there were not taken; "" where they were, or where there were none."""
+    left_out: tuple[str, ...]
+    more_left_out: int
+    """Beyond those that are listed."""
+    embedded: int
+    reused: int
+    not_embedded: FilestoreError | None
+    undo: str | None
+    """What `Store.undo` takes to undo it."""
+
+    def of_status(self, status: str) -> list[ImportedResource]:
+        """The resources of which this became."""
+        return [one for one in self.resources if one.status == status]
+
+
+def import_from(
+    parts: Parts,
+    form: str,
+    source: str,
+    wanted: Wanted,
+    *,
+    wait_s: float = DEFAULT_WAIT_S,
+    on_progress: OnProgress = ignore,
+) -> Imported:
+    """Take what a file or folder holds into a store; see `take` for what is raised besides.
+
+    Raises:
+        UnknownFormError: There is no such form.
+        SourceMissingError: There is nothing at the path.
+    """
+    refuse_in_place(parts.places, COMMAND)
+    try:
+        collection = open_form(form).read(source)
+    except FileNotFoundError as error:
+        raise SourceMissingError(
+            f"no such file or folder: {source}", remedy="check the path"
+        ) from error
+    except OSError as error:
+        disk.pass_limits(error)
+        raise _unreadable(error) from error
+    return take(parts, collection, wanted, wait_s=wait_s, on_progress=on_progress)
+
+
+def _unreadable(error: OSError) -> FormDamaged:
+    return FormDamaged(
+        f"it cannot be read: {error.strerror or error}", remedy="name what can be read"
+    )
+
+
+def take(
+    parts: Parts,
+    collection: Collection,
+    wanted: Wanted,
+    *,
+    wait_s: float = DEFAULT_WAIT_S,
+    on_progress: OnProgress = ignore,
+    chance: random.Random | None = None,
+) -> Imported:
+    """Take a collection into a store of chunk files.
+
+    What was written before a kill is whole; `sync` indexes it, and the next call takes the rest.
+
+    Args:
+        parts: The store's.
+        collection: Passed through once.
+        wanted: What is asked.
+        wait_s: How long to wait for another writer.
+        on_progress: Called with the progress.
+        chance: Chooses the texts that are embedded again; None for what nobody can foresee.
+
+    Raises:
+        InPlaceError: The store's truth are documents.
+        FormDamaged: The source cannot be used; what was taken before is in the store.
+        GitBusyError: A merge, rebase or the like is under way.
+        LockedError: Another writer holds the store.
+        WriteFailedError: The disk refused; what was written before stays.
+    """
+    refuse_in_place(parts.places, COMMAND)
+    work = _Taking(parts, collection, wanted, on_progress, chance or random.SystemRandom())
+    if wanted.plan:
+        work.pass_through()
+        return work.report(None)
+    parts.model.ask()
+    repository.refuse_during_operation(parts.places.root)
+    with parts.writing(COMMAND, wait_s=wait_s) as (catalog, embeddings, _), ExitStack() as stack:
+        disk.make_folders(parts.places.chunked)
+        write.collect_leftovers(parts.places)
+        stack.enter_context(work.keep_vectors())
+        problem: FilestoreError | None = None
+        try:
+            work.pass_through()
+        except FormDamaged as error:
+            problem = error
+        done = work.finish(catalog, embeddings)
+        if problem is not None:
+            if work.group:
+                problem.remedy += f"; 'filestore undo {work.group}' takes back what was read before"
+            raise problem
+    return work.report(done)
+
+
+@dataclass(slots=True)
+class _Pending:
+    """Files that wait to be written."""
+
+    changes: dict[StorePath, bytes | None] = field(default_factory=dict)
+    before: dict[StorePath, bytes | None] = field(default_factory=dict)
+    size_bytes: int = 0
+
+
+@dataclass(slots=True)
+class _Target:
+    """One resource of the store that is written to."""
+
+    names: ResourceNames
+    report: ImportedResource
+    existing: dict[str, ChunkPath]
+    """What a file system that ignores case makes of the paths that are there, to these."""
+    kept: set[ChunkPath] = field(default_factory=set)
+    """Paths of what came."""
+
+
+class _Taking:
+    """One import under way."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        collection: Collection,
+        wanted: Wanted,
+        on_progress: OnProgress,
+        chance: random.Random,
+    ) -> None:
+        self._parts = parts
+        self._places = parts.places
+        self._layout = parts.layout
+        self._collection = collection
+        self._wanted = wanted
+        self._on_progress = on_progress
+        self._chance = chance
+        self._names = Names(self._layout_name())
+        self._targets: dict[str, _Target] = {}
+        self._pending = _Pending()
+        self._written: dict[ChunkPath, None] = {}
+        self._removed: dict[ChunkPath, None] = {}
+        self._unmerged = repository.unmerged(self._places.chunked)
+        self._vectors: Vectors | None = None
+        self._no_vectors = ""
+        self._chunks = 0
+        self.left_out: LeftOut = collection.left_out
+        self.group = ""
+        """Under which name the originals of all changes are kept; "" while nothing was written."""
+        self.vectors = 0
+        self.compared = 0
+
+    def _layout_name(self) -> Any:
+        return self._layout.name
+
+    # Reading
+
+    def pass_through(self) -> None:
+        """Write what comes, as it comes; only count it in a plan.
+
+        Raises:
+            FormDamaged: It cannot be read to its end.
+        """
+        for resource in self._resources():
+            self._take(resource)
+            self._chunks += len(resource.chunks)
+            self._on_progress(Progress(stage="importing", done=self._chunks, total=None))
+        for target in self._targets.values():
+            self._drop_others(target)
+        self._flush()
+
+    def _resources(self) -> Iterator[Resource]:
+        """The resources; a disk that cannot be read is the fault of the source."""
+        resources = iter(self._collection)
+        while True:
+            try:
+                resource = next(resources)
+            except StopIteration:
+                return
+            except OSError as error:
+                disk.pass_limits(error)
+                raise _unreadable(error) from error
+            yield resource
+
+    def _take(self, resource: Resource) -> None:
+        names = self._names.of(resource)
+        target = self._targets.get(resource.name)
+        is_first = target is None
+        if target is None:
+            target = self._targets[resource.name] = self._target(names)
+        looks = list(self._looks(resource, names))
+        changes: dict[ChunkPath, bytes] = {look.path: look.data for look, _ in looks}
+        record = self._record(resource, names)
+        if record is not None:
+            changes[names.record_path] = record
+        if target.report.status == "refused":
+            return
+        self._put(target, changes, is_first=is_first, has_record=record is not None)
+        if self._vectors is not None and target.report.status != "refused":
+            self._take_vectors(self._vectors, looks)
+
+    def _looks(
+        self, resource: Resource, names: ResourceNames
+    ) -> Iterator[tuple[Observation, Chunk]]:
+        """The chunk files of a resource, with the chunks that they are made of."""
+        for number, chunk in enumerate(resource.chunks, 1):
+            path, frontmatter = names.place(chunk)
+            reasons: list[str] = []
+            try:
+                yield written(path, chunk.text, frontmatter, self._layout, reasons.append), chunk
+            except UnusableChunkError as error:
+                reasons.append(str(error))
+            for reason in reasons:
+                called = chunk.path or f"{resource.name}, chunk {number}"
+                self.left_out.add(f"{called}: {reason}")
+
+    def _record(self, resource: Resource, names: ResourceNames) -> bytes | None:
+        if resource.record is None:
+            return None
+        try:
+            data = orjson.dumps(
+                names.record(resource.record),
+                option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE,
+            )
+            resource_record.parse(data)
+        except (TypeError, ValueError, FilestoreError) as error:
+            self.left_out.add(f"the record of {brief(resource.name)}: {error}")
+            return None
+        return data
+
+    # What is there already
+
+    def _target(self, names: ResourceNames) -> _Target:
+        report = ImportedResource(resource=names.name)
+        target = _Target(names=names, report=report, existing={})
+        if self._layout.name == "tree" and names.name:
+            report.reason = self._why_no_folder(names.name)
+            if report.reason:
+                report.status = "refused"
+                return target
+            folder = os.path.join(self._places.chunked, names.name)
+            there = [inside(ChunkPath(names.name), one) for one in write.chunk_files(folder)]
+            target.existing = {folded_path(path): path for path in there}
+        return target
+
+    def _why_no_folder(self, name: str) -> str:
+        """Why the folder of a resource cannot be written, "" where it can, or is not there."""
+        try:
+            mode = os.lstat(os.path.join(self._places.chunked, name)).st_mode
+        except FileNotFoundError:
+            other = self._folders_there().get(folded_path(name))
+            return f"differs only by case or composition from {other}" if other else ""
+        return "" if stat.S_ISDIR(mode) else "a file or a link has its name"
+
+    def _folders_there(self) -> dict[str, str]:
+        try:
+            return {folded_path(name): name for name in os.listdir(self._places.chunked)}
+        except FileNotFoundError:
+            return {}
+
+    def _put(
+        self,
+        target: _Target,
+        changes: dict[ChunkPath, bytes],
+        *,
+        is_first: bool,
+        has_record: bool,
+    ) -> None:
+        """Let the files of a part be written, unless they would overwrite what is not to be."""
+        target.kept |= changes.keys()
+        paths = [*changes, *([] if has_record or not is_first else [target.names.record_path])]
+        try:
+            before = self._read(paths)
+        except OSError as error:
+            self._refuse(target, f"{error.filename or 'a file'}: {error.strerror or error}")
+            return
+        differing = [
+            path
+            for path, data in before.items()
+            if path not in changes or not self._is_same(path, data, changes[path])
+        ]
+        reason = self._why_refused(target, changes, before, differing, is_first=is_first)
+        if reason:
+            self._refuse(target, reason)
+            return
+        wanted = {
+            path: data for path, data in changes.items() if path in differing or path not in before
+        }
+        if wanted or not target.report.status:
+            was = target.report.status
+            status = "replaced" if differing else "added" if wanted else "unchanged"
+            target.report.status = "replaced" if was == "replaced" else status
+        target.report.files += len(wanted)
+        for path, data in wanted.items():
+            self._want(path, data, before.get(path))
+
+    def _why_refused(
+        self,
+        target: _Target,
+        changes: dict[ChunkPath, bytes],
+        before: dict[ChunkPath, bytes],
+        differing: Sequence[ChunkPath],
+        *,
+        is_first: bool,
+    ) -> str:
+        held = self._unmerged.intersection(changes)
+        if held:
+            return f"git has {CHUNKS.store_path(min(held))} as unmerged"
+        for path in changes:
+            there = target.existing.get(folded_path(path), path)
+            if there != path:
+                return f"{path} differs only by case or composition from {there}"
+        if self._wanted.replace:
+            return ""
+        if differing:
+            others = f" and {len(differing) - 1:,} more" if len(differing) > 1 else ""
+            return f"{CHUNKS.store_path(differing[0])}{others} is there and differs"
+        if is_first and target.existing and not before:
+            return "its name is in use for other chunk files"
+        return ""
+
+    def _read(self, paths: Sequence[ChunkPath]) -> dict[ChunkPath, bytes]:
+        """What those of some files hold that are there.
+
+        Raises:
+            OSError: One is there and cannot be read.
+        """
+        found: dict[ChunkPath, bytes] = {}
+        if not os.path.isdir(self._places.chunked):
+            return found
+        with disk.folder_at(self._places.chunked) as folder:
+            for path in paths:
+                try:
+                    found[path] = disk.read_below(folder, path)[0]
+                except FileNotFoundError:
+                    continue
+                except disk.NotAFileError as error:
+                    raise OSError(0, error.message, path) from error
+        return found
+
+    def _is_same(self, path: ChunkPath, data: bytes, wanted: bytes) -> bool:
+        if not self._layout.is_record(path.rpartition("/")[2]):
+            return has_same_content(data, wanted)
+        try:
+            return bool(orjson.loads(data) == orjson.loads(wanted))
+        except orjson.JSONDecodeError:
+            return False
+
+    def _refuse(self, target: _Target, reason: str) -> None:
+        target.report.status, target.report.reason = "refused", reason
+
+    def _drop_others(self, target: _Target) -> None:
+        """Remove what a resource that is replaced had besides, but nothing a person wrote."""
+        if not self._wanted.replace or target.report.status == "refused":
+            return
+        others = [path for path in target.existing.values() if path not in target.kept]
+        for path, data in self._read(others).items():
+            try:
+                is_made = parse(data).origin is not None
+            except ValueError:
+                is_made = False
+            if is_made:
+                target.report.status = "replaced"
+                target.report.files += 1
+                self._want(path, None, data)
+
+    # Writing
+
+    def _want(self, path: ChunkPath, data: bytes | None, before: bytes | None) -> None:
+        (self._removed if data is None else self._written)[path] = None
+        if self._wanted.plan:
+            return
+        store_path = CHUNKS.store_path(path)
+        self._pending.changes[store_path] = data
+        self._pending.before[store_path] = before
+        self._pending.size_bytes += len(data or b"") + len(before or b"")
+        if (
+            len(self._pending.changes) >= _FILES_AT_ONCE
+            or self._pending.size_bytes >= _BYTES_AT_ONCE
+        ):
+            self._flush()
+
+    def _flush(self) -> None:
+        pending, self._pending = self._pending, _Pending()
+        if not pending.changes:
+            return
+        batch = write.change(
+            self._places,
+            pending.changes,
+            before=pending.before,
+            command=COMMAND,
+            group=self.group,
+            collects=not self.group,
+        )
+        self.group = self.group or batch or ""
+
+    def keep_vectors(self) -> ExitStack:
+        """Take vectors from here on, if they are of the store's model; a context."""
+        stack = ExitStack()
+        model, dimension = self._collection.model, self._collection.dimension
+        if not model or self._wanted.plan:
+            return stack
+        embedder = self._parts.model.embedder
+        if embedder is None:
+            why = self._parts.model.why_not.message
+            if not self._wanted.unchecked:
+                self._no_vectors = f"they cannot be checked: {why}; --unchecked takes them"
+                return stack
+        elif embedder.fingerprint != model or embedder.dimension != dimension:
+            self._no_vectors = f"they come from {brief(model)}, not from {embedder.fingerprint}"
+            return stack
+        self._vectors = Vectors(self._places.sidecar, dimension, self._chance)
+        stack.enter_context(self._vectors)
+        return stack
+
+    def _take_vectors(self, vectors: Vectors, looks: Sequence[tuple[Observation, Chunk]]) -> None:
+        vectors.take(
+            [
+                (CHUNKS.store_path(look.path), look.texts[part], look.keys[part], vector)
+                for look, chunk in looks
+                for part, vector in chunk.vectors.items()
+                if 0 <= part < len(look.keys)
+            ]
+        )
+
+    def finish(
+        self, catalog: "CatalogWriter", embeddings: "EmbeddingCache"
+    ) -> "CommitReport | None":
+        """Put vectors that hold into the embeddings, and index what was written."""
+        self._flush()
+        self._keep_vectors(embeddings)
+        if not (self._written or self._removed):
+            return None
+        snapshot = self._parts.snapshot(catalog, embeddings)
+        with self._parts.commit(catalog, embeddings, embed=self._wanted.embed) as commit:
+            commit.forget(list(self._removed))
+            paths = list(self._written)
+            put_settled(snapshot, commit, paths, self._parts.clock(), self._on_progress)
+            return commit.finish()
+
+    def _keep_vectors(self, embeddings: "EmbeddingCache") -> None:
+        vectors, embedder = self._vectors, self._parts.model.embedder
+        if vectors is None:
+            return
+        if vectors.refused:
+            self.left_out.add(
+                f"{vectors.refused:,} of the vectors: of another dimension or length, or not finite"
+            )
+        if not vectors.count:
+            return
+        if embedder is not None:
+            self.compared = vectors.compared
+            self._no_vectors = vectors.problem(embedder)
+        if not self._no_vectors:
+            vectors.keep(embeddings, self._collection.model)
+            self.vectors = vectors.count
+
+    def report(self, done: "CommitReport | None") -> Imported:
+        """What was taken."""
+        return Imported(
+            resources=tuple(target.report for target in self._targets.values()),
+            planned=self._wanted.plan,
+            files=len(self._written) + len(self._removed),
+            vectors=self.vectors,
+            compared=self.compared,
+            no_vectors=self._no_vectors,
+            left_out=tuple(self.left_out),
+            more_left_out=self.left_out.more,
+            embedded=done.embedded if done else 0,
+            reused=done.reused if done else 0,
+            not_embedded=done.problem if done else None,
+            undo=self.group or None,
+        )

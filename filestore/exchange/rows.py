@@ -1,0 +1,225 @@
+"""A collection as rows: one for the record of a resource, one for each chunk.
+
+What JSON lines and Parquet have in common. Pure. Rows may be a stranger's; one rule: what is of
+another type than its column says is named and left out, and the rest of the row is taken.
+"""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.core.safe_text import brief
+from filestore.exchange.base import Chunk, Collection, LeftOut, Resource
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    Vector = NDArray[float32]
+
+PART_CHUNKS: Final = 2_000
+PART_BYTES: Final = 16 * 1024 * 1024
+"""No more of one resource is held at once."""
+LARGEST_DIMENSION: Final = 65_536
+_TEXT: Final = ("text", "page_content", "content")
+_SOURCE: Final = ("document", "source")
+_VECTOR: Final = ("vector", "embedding")
+"""What a stranger may call a column, and the first we, too."""
+COLUMNS: Final = (
+    *("resource", "id", "metadata", "record", "question_vectors"),
+    *(*_TEXT, *_SOURCE, *_VECTOR),
+)
+"""Every column that means something."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Counted:
+    """What was written of a collection."""
+
+    resources: int = 0
+    chunks: int = 0
+    vectors: int = 0
+
+
+def rows_of(collection: Collection, counted: Counted) -> Iterator[dict[str, Any]]:
+    """The rows of a collection; vectors are arrays, or None where there is none."""
+    for resource in collection:
+        counted.resources += 1
+        if resource.record is not None:
+            yield {"resource": resource.name, "record": resource.record}
+        for chunk in resource.chunks:
+            counted.chunks += 1
+            counted.vectors += len(chunk.vectors)
+            row: dict[str, Any] = {
+                "resource": resource.name,
+                "id": chunk.path,
+                "text": chunk.text,
+                "metadata": chunk.frontmatter,
+            }
+            if 0 in chunk.vectors:
+                row["vector"] = chunk.vectors[0]
+            last = max(chunk.vectors, default=0)
+            if last:
+                row["question_vectors"] = [chunk.vectors.get(n) for n in range(1, last + 1)]
+            yield row
+
+
+@dataclass(slots=True, kw_only=True)
+class RowReader:
+    """Rows that were read, into resources."""
+
+    name: str
+    """Of the resource of rows that name none."""
+    ours: bool
+    """Whether a store wrote them, so that an id is the path of a chunk file."""
+    dimension: int
+    """Of the vectors; 0 for that of the first one."""
+    left_out: LeftOut
+
+    def resources(self, rows: Iterable[tuple[str, Any]]) -> Iterator[Resource]:
+        """The resources, in parts.
+
+        Args:
+            rows: Each with the place where it stands, as "line 3".
+        """
+        name, record, chunks, held = "", None, list[Chunk](), 0
+        for where, row in rows:
+            found = self._row(where, row)
+            if found is None:
+                continue
+            resource, its_record, chunk = found
+            is_full = len(chunks) >= PART_CHUNKS or held >= PART_BYTES
+            if (chunks or record is not None) and (
+                resource != name or is_full or its_record is not None
+            ):
+                yield Resource(name=name, chunks=tuple(chunks), record=record)
+                record, chunks, held = None, [], 0
+            name = resource
+            record = its_record if its_record is not None else record
+            if chunk is not None:
+                chunks.append(chunk)
+                held += len(chunk.text)
+        if chunks or record is not None:
+            yield Resource(name=name, chunks=tuple(chunks), record=record)
+
+    def _row(
+        self, where: str, row: Any
+    ) -> tuple[str, Mapping[str, Any] | None, Chunk | None] | None:
+        """The resource of a row, with its record or its chunk; None where neither is in it."""
+        if not isinstance(row, Mapping):
+            self.left_out.add(f"{where}: expected an object, found {brief(row)}")
+            return None
+        record = self._typed(where, row, ("record",), Mapping, "an object")
+        if record is not None:
+            return self._resource(where, row, {}), record, None
+        text = self._typed(where, row, _TEXT, str, "text")
+        if text is None:
+            if not any(row.get(key) is not None for key in _TEXT):
+                self.left_out.add(f"{where}: it has no text")
+            return None
+        metadata = dict(self._typed(where, row, ("metadata",), Mapping, "an object") or {})
+        resource = self._resource(where, row, metadata)
+        path = self._path(where, row, metadata)
+        return (
+            resource,
+            None,
+            Chunk(path=path, text=text, frontmatter=metadata, vectors=self._vectors(where, row)),
+        )
+
+    def _typed(
+        self, where: str, row: Mapping[str, Any], keys: Iterable[str], kind: type, expected: str
+    ) -> Any:
+        """The first of some columns that is there; None where none is, or it is of another type."""
+        for key in keys:
+            value = row.get(key)
+            if value is None:
+                continue
+            if isinstance(value, kind):
+                return value
+            self.left_out.add(f"{where}: {key!r} must be {expected}, found {brief(value)}")
+            return None
+        return None
+
+    def _resource(self, where: str, row: Mapping[str, Any], metadata: dict[str, Any]) -> str:
+        """The resource of a row: its own word, else the document that it comes from."""
+        named = self._typed(where, row, ("resource",), str, "text")
+        if named is not None:
+            return str(named)
+        source = self._typed(where, row, _SOURCE, str, "text")
+        if source is None:
+            found = metadata.get("source")
+            source = found if isinstance(found, str) else None
+        elif not self.ours:
+            metadata.setdefault("source", source)
+        return source or self.name
+
+    def _path(self, where: str, row: Mapping[str, Any], metadata: dict[str, Any]) -> str:
+        """The path that an id is where a store wrote it; a stranger's is kept as metadata."""
+        if self.ours:
+            return self._typed(where, row, ("id",), str, "text") or ""
+        found = row.get("id")
+        if isinstance(found, str | int) and not isinstance(found, bool):
+            metadata.setdefault("id", found)
+        elif found is not None:
+            self.left_out.add(f"{where}: 'id' must be text or a number, found {brief(found)}")
+        return ""
+
+    def _vectors(self, where: str, row: Mapping[str, Any]) -> dict[int, Vector]:
+        found: dict[int, Vector] = {}
+        questions = row.get("question_vectors")
+        if questions is not None and not isinstance(questions, list):
+            self.left_out.add(f"{where}: 'question_vectors' must be a list")
+            questions = None
+        first = next((row[key] for key in _VECTOR if row.get(key) is not None), None)
+        for part, value in enumerate([first, *(questions or ())]):
+            if value is None:
+                continue
+            vector, problem = decoded(value, self.dimension)
+            if vector is None:
+                self.left_out.add(f"{where}: its vector is left out: {problem}")
+                continue
+            self.dimension = self.dimension or len(vector)
+            found[part] = vector
+        return found
+
+
+def encoded(vector: Vector) -> str:
+    """A vector as text: little-endian float32 in Base64."""
+    return binascii.b2a_base64(vector.astype("<f4").tobytes(), newline=False).decode("ascii")
+
+
+def decoded(value: Any, dimension: int) -> tuple[Vector | None, str]:
+    """The vector that a value stands for, or why it stands for none.
+
+    Args:
+        value: Base64 of little-endian float32, a list of numbers, or an array.
+        dimension: How many numbers it has to have; 0 for any.
+    """
+    import numpy
+
+    if isinstance(value, str):
+        try:
+            raw = binascii.a2b_base64(value, strict_mode=True)
+        except ValueError as error:
+            return None, f"no Base64: {error}"
+        if len(raw) % 4:
+            return None, f"{len(raw):,} bytes, which are no float32 numbers"
+        vector = numpy.frombuffer(raw, "<f4").astype(numpy.float32)
+    else:
+        if isinstance(value, list) and not all(type(one) in (int, float) for one in value):
+            return None, "it holds what is no number"
+        try:
+            with numpy.errstate(over="ignore"):
+                vector = numpy.asarray(value, dtype=numpy.float32)
+        except (ValueError, TypeError, OverflowError) as error:
+            return None, str(error)
+    if vector.ndim != 1 or not 0 < len(vector) <= LARGEST_DIMENSION:
+        return None, f"expected a list of 1 to {LARGEST_DIMENSION:,} numbers"
+    if dimension and len(vector) != dimension:
+        return None, f"it has {len(vector):,} numbers, the others have {dimension:,}"
+    if not numpy.isfinite(vector).all():
+        return None, "a number of it is not finite"
+    return vector, ""
