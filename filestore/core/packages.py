@@ -20,6 +20,7 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "cross-encoder": ("sentence-transformers",),
     "embedder export": ("torch", "sentence-transformers", "tokenizers", "onnx", "onnxruntime"),
     "embedder fetch": ("huggingface-hub",),
+    "parquet": ("pyarrow",),
     "pgvector": ("psycopg", "psycopg-binary"),
     "qdrant url": ("qdrant-client",),
     "qdrant edge": ("qdrant-edge-py",),

@@ -12,6 +12,7 @@ from filestore.exchange.base import Form
 
 FORMS: Final = {
     "jsonl": "_jsonl:JsonLines",
+    "parquet": "_parquet:ParquetForm",
 }
 """Name to module and class."""
 

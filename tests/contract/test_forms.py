@@ -143,7 +143,7 @@ def collections(draw):
     ]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(resources=collections())
 def test_what_was_written_is_read_again(name, resources):
     """Texts, metadata, records, order, vectors: all are as they were."""

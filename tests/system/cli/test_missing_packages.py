@@ -99,6 +99,7 @@ def test_the_table_is_what_the_extras_install() -> None:
         for name, wanted in project["optional-dependencies"].items()
     }
     assert extras["onnx"] == set(PACKAGES["onnx"])
+    assert extras["parquet"] == set(PACKAGES["parquet"])
     assert extras["serve"] == set(PACKAGES["tui --serve"])
     assert extras["qdrant"] == {*PACKAGES["qdrant url"], *PACKAGES["qdrant edge"]}
     # torch and tokenizers come with sentence-transformers.
