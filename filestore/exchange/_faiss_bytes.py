@@ -1,0 +1,358 @@
+"""The vectors in a serialised index of FAISS that comes from a stranger; written, too.
+
+FAISS believes the sizes that its files state, so it is never given one of these: what is here reads
+the layout itself. One rule: a size is held against the bytes there are before anything is made.
+Read are the classes that keep whole vectors: flat, lists of them (`IndexIVFFlat`), their graph
+(`IndexHNSWFlat`), and ids around one of these (`IndexIDMap`). Written is the flat one.
+
+Layout, as `write_index` of FAISS has it, all numbers little-endian: four letters for the class; its
+head; what the class adds. A list of numbers is preceded by their count as uint64.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from filestore.exchange.base import FormDamaged
+
+if TYPE_CHECKING:
+    from numpy import float32, int64
+    from numpy.typing import NDArray
+
+LARGEST_DIMENSION: Final = 65_536
+INNER_PRODUCT: Final = "IndexFlatIP"
+L2: Final = "IndexFlatL2"
+
+_HEAD: Final = struct.Struct("<iqqq?i")
+"""Dimension, vectors, two numbers for nothing, whether it is trained, metric."""
+_FLAT: Final = {b"IxFI": (INNER_PRODUCT, 0), b"IxF2": (L2, 1), b"IxFl": ("IndexFlat", None)}
+"""The class, and the metric that it stands for."""
+_CODE_OF: Final = {name: (code, metric) for code, (name, metric) in _FLAT.items()}
+_MAPS: Final = {b"IxMp": "IndexIDMap", b"IxM2": "IndexIDMap2"}
+_LISTS: Final = {b"IwFl": "IndexIVFFlat"}
+_GRAPHS: Final = {b"IHNf": "IndexHNSWFlat"}
+_OTHERS: Final = {
+    b"IwPQ": "IndexIVFPQ",
+    b"IwQR": "IndexIVFPQR",
+    b"IwSq": "IndexIVFScalarQuantizer",
+    b"IwPf": "IndexIVFPQFastScan",
+    b"IxPq": "IndexPQ",
+    b"IxSQ": "IndexScalarQuantizer",
+    b"IxPT": "IndexPreTransform",
+    b"IxRF": "IndexRefineFlat",
+    b"IxHe": "IndexLSH",
+    b"IBxF": "IndexBinaryFlat",
+    b"IHNs": "IndexHNSWSQ",
+    b"IHNp": "IndexHNSWPQ",
+}
+"""Classes that keep no whole vectors, or keep them in ways of their own: named, not read."""
+_MOST_LISTS: Final = 1_000_000
+"""Each costs an object in memory, and an index of many vectors has some thousands."""
+_METRICS: Final = {0: INNER_PRODUCT, 1: L2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vectors:
+    """What an index holds."""
+
+    kinds: tuple[str, ...]
+    """The names of its classes in FAISS, from the outside in."""
+    flat: str
+    """The flat class that compares as it does."""
+    rows: NDArray[float32]
+    """Row i has id i: (n, dimension) float32, all of them finite."""
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector."""
+        return int(self.rows.shape[1])
+
+
+class NotRead(FormDamaged):
+    """An index of a class whose vectors are not read."""
+
+
+def head_of(data: bytes) -> tuple[str, int, int]:
+    """What every index says of itself first: its class, the length of its vectors, how many.
+
+    Raises:
+        FormDamaged: There is no such head.
+    """
+    reader = _Reader(memoryview(data))
+    code = bytes(reader.take(4))
+    dimension, count, *_ = reader.unpack(_HEAD)
+    return _name(code), dimension, count
+
+
+def parse(data: bytes | memoryview) -> Vectors:
+    """Read an index, whoever made it.
+
+    Raises:
+        NotRead: It is of a class that keeps no whole vectors.
+        FormDamaged: It is not as FAISS writes it, or its numbers disagree.
+    """
+    reader = _Reader(memoryview(data))
+    found = _index(reader, depth=0)
+    if reader.left:
+        _refuse(f"{reader.left:,} bytes follow the end of the index")
+    check_finite(found.rows)
+    return found
+
+
+def check_finite(rows: NDArray[float32]) -> None:
+    """See that every number of some vectors is one.
+
+    Raises:
+        FormDamaged: One is not, or infinite; the first such row is named.
+    """
+    import numpy
+
+    step = max(1, 4 * 1024 * 1024 // max(1, 4 * rows.shape[1]))
+    for start in range(0, len(rows), step):
+        fine = numpy.isfinite(rows[start : start + step])
+        if not fine.all():
+            row, place = (int(one) for one in numpy.argwhere(~fine)[0])
+            value = float(rows[start + row, place])
+            _refuse(f"vector {start + row:,} has {value} at place {place:,}")
+
+
+def head(kind: str, count: int, dimension: int) -> bytes:
+    """What stands before the vectors of a flat index; the vectors, as they are, end it.
+
+    Args:
+        kind: `INNER_PRODUCT` or `L2`.
+        count: How many vectors.
+        dimension: Their length.
+    """
+    code, metric = _CODE_OF[kind]
+    numbers = count * dimension
+    return (
+        code
+        + _HEAD.pack(dimension, count, 1 << 20, 1 << 20, True, metric)
+        + numbers.to_bytes(8, "little")
+    )
+
+
+def bytes_of(rows: NDArray[float32]) -> memoryview:
+    """The numbers of some vectors, little-endian."""
+    import numpy
+
+    return numpy.ascontiguousarray(rows, "<f4").reshape(-1).view("u1").data
+
+
+def _refuse(problem: str) -> NoReturn:
+    raise FormDamaged(
+        f"the FAISS index cannot be read: {problem}",
+        remedy="have it written again by the program that it comes from",
+    )
+
+
+def _name(code: bytes) -> str:
+    known = _MAPS | _LISTS | _GRAPHS | _OTHERS | {one: name for one, (name, _) in _FLAT.items()}
+    return known.get(code, f"of class {code!r}")
+
+
+class _Reader:
+    """Bytes, taken one piece after the other."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self._at = 0
+
+    @property
+    def left(self) -> int:
+        """How many bytes were not taken."""
+        return len(self._data) - self._at
+
+    def take(self, size: int) -> memoryview:
+        """So many bytes."""
+        if not 0 <= size <= self.left:
+            _refuse(f"it states {size:,} more bytes at byte {self._at:,}, there are {self.left:,}")
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def unpack(self, form: struct.Struct) -> tuple[int, ...]:
+        """Numbers."""
+        return form.unpack(self.take(form.size))
+
+    def number(self) -> int:
+        """One uint64."""
+        return int.from_bytes(self.take(8), "little")
+
+    def counted(self, item_bytes: int) -> memoryview:
+        """The bytes of a list of numbers."""
+        return self.take(self.number() * item_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Head:
+    dimension: int
+    count: int
+    metric: int
+
+
+def _index(reader: _Reader, depth: int) -> Vectors:
+    """One index; those around another are two at most, as FAISS makes them."""
+    code = bytes(reader.take(4))
+    if code in _OTHERS or depth > 1:
+        raise NotRead(
+            f"the index is an {_name(code)}, which keeps no whole vectors to be read",
+            remedy="have it written as IndexFlatIP or IndexFlatL2",
+        )
+    if code not in {*_FLAT, *_MAPS, *_LISTS, *_GRAPHS}:
+        raise NotRead(
+            f"the index is of a class that is not known: {code!r}",
+            remedy="have it written as IndexFlatIP or IndexFlatL2",
+        )
+    stated = _head(reader)
+    if code in _FLAT:
+        return _flat(reader, code, stated)
+    if code in _MAPS:
+        return _mapped(reader, _MAPS[code], stated, depth)
+    return _lists(reader, stated) if code in _LISTS else _graph(reader, _GRAPHS[code], stated)
+
+
+def _head(reader: _Reader) -> _Head:
+    dimension, count, _, _, _, metric = reader.unpack(_HEAD)
+    if not 0 <= dimension <= LARGEST_DIMENSION:
+        _refuse(f"vectors of {dimension:,} numbers; 1 to {LARGEST_DIMENSION:,} are read")
+    if count < 0 or (count and not dimension):
+        _refuse(f"{count:,} vectors of {dimension:,} numbers")
+    if metric not in _METRICS:
+        _refuse(f"it compares by metric {metric}; only inner product (0) and L2 (1) are known")
+    return _Head(dimension=dimension, count=count, metric=metric)
+
+
+def _flat(reader: _Reader, code: bytes, stated: _Head) -> Vectors:
+    name, metric = _FLAT[code]
+    if metric not in (None, stated.metric):
+        _refuse(f"an {name} that compares by metric {stated.metric}")
+    rows = _rows(reader.counted(4), stated.count, stated.dimension)
+    return Vectors(kinds=(name,), flat=_METRICS[stated.metric], rows=rows)
+
+
+def _rows(data: memoryview, count: int, dimension: int) -> NDArray[float32]:
+    import numpy
+
+    if len(data) != 4 * count * dimension:
+        _refuse(f"{len(data):,} bytes of {count:,} vectors of {dimension:,} numbers")
+    rows = numpy.frombuffer(data, "<f4").reshape(count, dimension)
+    # Where the head before them has an odd length, each number lies across two words.
+    return rows.astype(numpy.float32, copy=not rows.flags.aligned)
+
+
+def _mapped(reader: _Reader, name: str, stated: _Head, depth: int) -> Vectors:
+    import numpy
+
+    inner = _index(reader, depth + 1)
+    if inner.rows.shape != (stated.count, stated.dimension):
+        _refuse(f"an {name} of {stated.count:,} vectors around {len(inner.rows):,}")
+    ids = numpy.frombuffer(reader.counted(8), "<i8")
+    rows = _by_id(inner.rows, ids.astype(numpy.int64, copy=False))
+    return Vectors(kinds=(name, *inner.kinds), flat=inner.flat, rows=rows)
+
+
+def _by_id(rows: NDArray[float32], ids: NDArray[int64]) -> NDArray[float32]:
+    """The vectors in the order of their ids, which must be 0, 1, …, each once."""
+    import numpy
+
+    if len(ids) != len(rows):
+        _refuse(f"{len(ids):,} ids for {len(rows):,} vectors")
+    order = numpy.argsort(ids, kind="stable")
+    expected = numpy.arange(len(rows))
+    wrong = numpy.flatnonzero(ids[order] != expected)
+    if len(wrong):
+        place = int(wrong[0])
+        _refuse(
+            f"its ids must be 0 to {len(rows) - 1:,}, each once: {place:,} is expected,"
+            f" {int(ids[order[place]]):,} found"
+        )
+    return rows if (order == expected).all() else rows[order]
+
+
+def _lists(reader: _Reader, stated: _Head) -> Vectors:
+    """Lists of vectors, each with its ids: `IndexIVFFlat`."""
+    import numpy
+
+    lists = reader.number()
+    if lists > _MOST_LISTS:
+        _refuse(f"{lists:,} lists; at most {_MOST_LISTS:,} are read")
+    reader.take(8)  # in how many lists a search looks
+    if reader.take(4) in _FLAT:
+        centres = _head(reader)
+        reader.counted(4)
+    else:
+        raise NotRead(
+            "the lists of the IndexIVFFlat are found by another index than a flat one",
+            remedy="have it written as IndexFlatIP or IndexFlatL2",
+        )
+    if (centres.count, centres.dimension) != (lists, stated.dimension):
+        _refuse(f"{lists:,} lists of {centres.count:,} centres of {centres.dimension:,} numbers")
+    _pass_direct_map(reader)
+    vectors, ids = [], []
+    for size in _sizes(reader, lists, 4 * stated.dimension):
+        vectors.append(_rows(reader.take(size * 4 * stated.dimension), size, stated.dimension))
+        ids.append(numpy.frombuffer(reader.take(size * 8), "<i8"))
+    empty = numpy.empty((0, stated.dimension), numpy.float32)
+    rows = numpy.concatenate([empty, *vectors])
+    if len(rows) != stated.count:
+        _refuse(f"{len(rows):,} vectors in lists, {stated.count:,} in its head")
+    every = numpy.concatenate([numpy.empty(0, numpy.int64), *ids])
+    return Vectors(kinds=("IndexIVFFlat",), flat=_METRICS[stated.metric], rows=_by_id(rows, every))
+
+
+def _pass_direct_map(reader: _Reader) -> None:
+    """Where each id stands, which the lists say as well."""
+    kind = reader.take(1)[0]
+    if kind not in (0, 1, 2):
+        _refuse(f"a direct map of kind {kind}")
+    reader.counted(8)
+    if kind == 2:
+        reader.counted(16)
+
+
+def _sizes(reader: _Reader, lists: int, vector_bytes: int) -> list[int]:
+    """How many vectors each list has that is not empty."""
+    import numpy
+
+    kind = bytes(reader.take(4))
+    if kind == b"il00":
+        return []
+    if kind != b"ilar":
+        _refuse(f"its lists are kept in a way that is not known: {kind!r}")
+    if (reader.number(), reader.number()) != (lists, vector_bytes):
+        _refuse(f"its lists are not {lists:,} of vectors of {vector_bytes:,} bytes")
+    layout = bytes(reader.take(4))
+    if layout not in (b"full", b"sprs"):
+        _refuse(f"the sizes of its lists are written in a way that is not known: {layout!r}")
+    numbers = numpy.frombuffer(reader.counted(8), "<u8")
+    if layout == b"full":
+        if len(numbers) != lists:
+            _refuse(f"the sizes of {len(numbers):,} lists, of {lists:,}")
+        sizes = numbers
+    else:
+        places, sizes = numbers[0::2], numbers[1::2]
+        in_order = bool((places[1:] > places[:-1]).all())
+        if len(places) != len(sizes) or not in_order or (places >= lists).any():
+            _refuse("the sizes of its lists are out of order")
+    # Each is taken from the bytes that are left, so the sum cannot pass them either.
+    return [int(size) for size in sizes[sizes > 0]]
+
+
+def _graph(reader: _Reader, name: str, stated: _Head) -> Vectors:
+    """A graph whose nodes are the vectors of a flat index, which follows it."""
+    for item_bytes in (8, 4, 4, 8, 4):
+        reader.counted(item_bytes)
+    reader.take(20)  # where a search enters, the levels, how far it looks
+    code = bytes(reader.take(4))
+    if code not in _FLAT:
+        raise NotRead(
+            f"the {name} keeps its vectors in an {_name(code)}",
+            remedy="have it written as IndexFlatIP or IndexFlatL2",
+        )
+    inner = _flat(reader, code, _head(reader))
+    if inner.rows.shape != (stated.count, stated.dimension):
+        _refuse(f"a graph of {stated.count:,} vectors around {len(inner.rows):,}")
+    return Vectors(kinds=(name, *inner.kinds), flat=inner.flat, rows=inner.rows)
