@@ -13,6 +13,7 @@ from filestore.exchange.base import Form
 FORMS: Final = {
     "jsonl": "_jsonl:JsonLines",
     "parquet": "_parquet:ParquetForm",
+    "ragmd": "_ragmd:RagMd",
 }
 """Name to module and class."""
 

@@ -434,7 +434,7 @@ def _stage(handle: int, name: str, data: bytes) -> str:
     return temporary
 
 
-def write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """Write all of some bytes, however few a call takes."""
     view = memoryview(data)
     while view:

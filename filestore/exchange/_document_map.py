@@ -1,0 +1,304 @@
+"""What `.ragmd` and FAISS + JSON have in common: vectors, a list of chunks, a map of documents.
+
+Values and what must hold of them; knows no file. It may all come from a stranger; one rule: the
+list, the map and the vectors are counted against each other before anything is made of them.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import orjson
+
+from filestore.core.safe_text import brief, shown_path
+from filestore.exchange import _faiss_bytes
+from filestore.exchange.base import FormDamaged, TargetRefused
+from filestore.fs import disk
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+MOST_BYTES: Final = 1024**3
+"""No larger file of these forms is read, nor written: they are held in memory as a whole."""
+MOST_JSON_BYTES: Final = 256 * 1024**2
+"""So many of them may be JSON, which takes several times its size in memory."""
+_BYTES_A_CONTAINER: Final = 16
+_FEW_CONTAINERS: Final = 100_000
+"""Brackets that open, for so many bytes: what is made to fill the memory has one every three."""
+_LONGEST_ID: Final = 4_096
+OURS: Final = "filestore"
+"""The key under which stands what only a store knows."""
+UNKNOWN_MODEL: Final = "unknown"
+"""The name of a model that no file tells."""
+UNKNOWN_TIME: Final = "1970-01-01T00:00:00Z"
+_REMEDY: Final = "have it exported again by the program that it comes from"
+
+Place = tuple[str, str]
+"""The id of a document, and the key of a chunk in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentMap:
+    """An index with what its vectors are of."""
+
+    model: str
+    dimension: int
+    flat: str
+    """The flat class of FAISS that compares as the index does."""
+    kind: str
+    """The class that it was read as; `flat` where it was made here."""
+    created_at: str
+    updated_at: str
+    places: Sequence[Place]
+    """What vector i is of, for each of them."""
+    documents: Mapping[str, Mapping[str, Any]]
+    """By id, as the forms have them."""
+    rows: NDArray[float32]
+    """(n, dimension)."""
+
+    def chunk_list(self) -> list[dict[str, Any]]:
+        """The list of chunks, as the forms have it."""
+        return [
+            {"faiss_id": number, "document_id": document, "chunk_key": key}
+            for number, (document, key) in enumerate(self.places)
+        ]
+
+    def texts(self) -> list[str | None]:
+        """The text of each vector; None where its document has none."""
+        spans = {
+            (name, key): (document.get("full_text"), span["i_start"], span["i_end"])
+            for name, document in self.documents.items()
+            for key, span in document["chunks"].items()
+        }
+        found = (spans[place] for place in self.places)
+        return [None if text is None else text[start:end] for text, start, end in found]
+
+
+def refuse(problem: str, remedy: str = _REMEDY) -> NoReturn:
+    """Raise the error for what does not hold.
+
+    Raises:
+        FormDamaged: Always.
+    """
+    raise FormDamaged(problem, remedy=remedy)
+
+
+def too_large(target: str, size_bytes: int) -> TargetRefused:
+    """The error for what would not be read again."""
+    return TargetRefused(
+        f"{shown_path(target)} is not written: {size_bytes:,} bytes in one file are more than is"
+        " read of it",
+        remedy="name fewer resources, or export jsonl or parquet",
+    )
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Put the name of a file before what is wrong in it."""
+    try:
+        yield
+    except FormDamaged as error:
+        # Of the same class: some are answered for.
+        raise type(error)(
+            f"{shown_path(path)}: {error.message}", remedy=error.remedy, detail=error.detail
+        ) from error
+
+
+def read_bytes(path: str, *, most: int = MOST_BYTES, follow_links: bool = False) -> bytes:
+    """A file whole.
+
+    Raises:
+        FormDamaged: It is no regular file, or larger than is read.
+        FileNotFoundError: There is nothing.
+    """
+    try:
+        return disk.read_path(path, limit=most, follow_links=follow_links)
+    except disk.FileTooLargeError as error:
+        refuse(
+            f"it has more than {most:,} bytes, which is the most that is read of such a file;"
+            f" {error.message}",
+            "have it exported in parts, or as jsonl or parquet, which are read piece by piece",
+        )
+    except disk.NotAFileError as error:
+        refuse(f"it is no regular file: {error.message}", "put the file itself in its place")
+
+
+def read_json(data: bytes, what: str, block: tuple[int, int] | None = None) -> Any:
+    """The value of some JSON, if it is of a size that its text can need.
+
+    Args:
+        data: The bytes that it stands in.
+        what: What it is, for messages.
+        block: Where in them it begins and ends; None for all of them.
+
+    Raises:
+        FormDamaged: It is none, or made to fill the memory.
+    """
+    first, last = block or (0, len(data))
+    if last - first > MOST_JSON_BYTES:
+        refuse(
+            f"the {what} has {last - first:,} bytes, at most {MOST_JSON_BYTES:,} are read",
+            "have it exported in parts, or as jsonl or parquet, which are read piece by piece",
+        )
+    raw = data[first:last]
+    opened = raw.count(b"[") + raw.count(b"{")
+    if opened > len(raw) // _BYTES_A_CONTAINER + _FEW_CONTAINERS:
+        refuse(f"the {what} has {opened:,} brackets in {len(raw):,} bytes")
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        refuse(f"the {what} is no JSON: {error.msg}, line {error.lineno}, column {error.colno}")
+
+
+def write_json(value: Any) -> bytes:
+    """JSON of what was read or is written.
+
+    Raises:
+        FormDamaged: It is nested deeper than JSON is written.
+    """
+    try:
+        return orjson.dumps(value)
+    except TypeError as error:
+        refuse(f"its metadata cannot be written again: {error}")
+
+
+def check_map(chunks: Any, documents: Any, count: int) -> list[Place]:
+    """Hold the list of chunks and the map of documents against each other.
+
+    Args:
+        chunks: The list, as it was read.
+        documents: The map, as it was read.
+        count: How many vectors there are.
+
+    Returns:
+        What each vector is of.
+
+    Raises:
+        FormDamaged: They disagree, or are not as the forms have them.
+    """
+    places = _places(chunks, count)
+    if type(documents) is not dict:
+        refuse(f"the map of documents must be an object, found {brief(documents)}")
+    mapped = 0
+    for name, document in documents.items():
+        _check_document(name, document)
+        text = document.get("full_text")
+        most = None if text is None else len(text)
+        for key, span in document["chunks"].items():
+            _check_span(places, (name, key), span, most)
+        mapped += len(document["chunks"])
+    if mapped != count:
+        refuse(f"the documents have {mapped:,} chunks, there are {count:,} vectors")
+    return places
+
+
+def _places(chunks: Any, count: int) -> list[Place]:
+    if type(chunks) is not list:
+        refuse(f"the list of chunks must be a list, found {brief(chunks)}")
+    if len(chunks) != count:
+        refuse(f"the list of chunks has {len(chunks):,} entries, there are {count:,} vectors")
+    places: list[Place | None] = [None] * count
+    for at, entry in enumerate(chunks):
+        try:
+            number, document, key = entry["faiss_id"], entry["document_id"], entry["chunk_key"]
+        except (TypeError, KeyError, IndexError):
+            refuse(f"entry {at:,} of the list of chunks lacks faiss_id, document_id or chunk_key")
+        if type(number) is not int or not 0 <= number < count:
+            refuse(
+                f"entry {at:,} of the list of chunks has the faiss_id {brief(number)};"
+                f" expected 0 to {count - 1:,}"
+            )
+        if type(document) is not str or type(key) is not str:
+            refuse(f"entry {at:,} of the list of chunks names its document or chunk not by text")
+        if places[number] is not None:
+            refuse(f"the faiss_id {number:,} stands twice in the list of chunks")
+        places[number] = (document, key)
+    # As many different ids as there are vectors: none is left out.
+    return [place for place in places if place is not None]
+
+
+def _check_document(name: str, document: Any) -> None:
+    if type(document) is not dict:
+        refuse(f"document {brief(name)} must be an object, found {brief(document)}")
+    if not name or len(name) > _LONGEST_ID:
+        refuse(f"the id of a document has {len(name):,} characters, expected 1 to {_LONGEST_ID:,}")
+    if document.get("id", name) != name:
+        refuse(f"document {brief(name)} says of itself that it is {brief(document['id'])}")
+    for key, kinds, expected in (
+        ("source", (str, type(None)), "text"),
+        ("full_text", (str, type(None)), "text"),
+        ("content", (dict, type(None)), "an object"),
+    ):
+        if type(document.get(key)) not in kinds:
+            found = brief(document[key])
+            refuse(f"document {brief(name)}: {key!r} must be {expected}, found {found}")
+    if type(document.get("chunks")) is not dict:
+        found = brief(document.get("chunks"))
+        refuse(f"document {brief(name)}: 'chunks' must be an object, found {found}")
+
+
+def _check_span(places: Sequence[Place], place: Place, span: Any, most: int | None) -> None:
+    """Hold one chunk of a document against the list, and its span against the text."""
+    try:
+        number, start, end = span["faiss_id"], span["i_start"], span["i_end"]
+    except (TypeError, KeyError, IndexError):
+        refuse(f"chunk {_shown(place)} lacks i_start, i_end or faiss_id")
+    if not type(number) is type(start) is type(end) is int:
+        refuse(f"chunk {_shown(place)}: i_start, i_end and faiss_id must be whole numbers")
+    if not 0 <= number < len(places) or places[number] != place:
+        listed = _shown(places[number]) if 0 <= number < len(places) else "no such vector"
+        refuse(f"chunk {_shown(place)} has the faiss_id {number}, which is of {listed}")
+    if not 0 <= start <= end or (most is not None and end > most):
+        of = "a text that is not there" if most is None else f"a text of {most:,} characters"
+        refuse(f"chunk {_shown(place)} is {start} to {end} of {of}")
+
+
+def _shown(place: Place) -> str:
+    document, key = place
+    return f"{brief(key)} of document {brief(document)}"
+
+
+def check_count(stated: Any, found: int, key: str, what: str) -> None:
+    """Hold a count that a file states against what is there.
+
+    Raises:
+        FormDamaged: They differ.
+    """
+    if type(stated) is not int or stated != found:
+        refuse(f"{key} is {brief(stated)}, there are {found:,} {what}")
+
+
+def check_time(value: Any, key: str) -> str:
+    """A time, as it is written.
+
+    Raises:
+        FormDamaged: It is none.
+    """
+    try:
+        datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        refuse(f"{key} must be a time such as 2026-01-31T12:00:00Z, found {brief(value)}")
+    return str(value)
+
+
+def utc(seconds: float) -> str:
+    """A time as the forms write it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def check_index(stated: Any, found: _faiss_bytes.Vectors) -> None:
+    """Hold the class of the index that a file states against the one that is there.
+
+    Raises:
+        FormDamaged: They differ.
+    """
+    known = {*found.kinds, re.sub("IndexFlat(IP|L2)$", "IndexFlat", found.kinds[-1])}
+    if type(stated) is not str or stated not in known:
+        refuse(f"index_type is {brief(stated)}, the vectors are in an {found.kinds[0]}")

@@ -1,0 +1,425 @@
+"""A collection as a map of documents with vectors, and back.
+
+A document is one source of one resource; what the map has no word for travels in its `content`,
+under `filestore`. Pure. One rule: what stands there comes from strangers as well, and is checked as
+the rest is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+
+from filestore.chunks.chunk_file import OUR_KEYS
+from filestore.core.safe_text import brief
+from filestore.exchange._document_map import OURS, DocumentMap, Place, refuse
+from filestore.exchange.base import Chunk, Collection, LeftOut, Resource, Written
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+NO_RESOURCE: Final = "(no resource)"
+"""The id of the document of chunks that belong to no resource."""
+NO_MODEL: Final = "none"
+"""The name of the model where there are no vectors."""
+_FORMAT: Final = 1
+_FIRST_ROWS: Final = 1_024
+_PART: Final = re.compile("[1-9][0-9]{0,5}", re.ASCII)
+_GAP: Final = "\n\n"
+"""Between two chunks in the text of a document; some Markdown needs it to stay two blocks."""
+_MOST_METADATA: Final = 4_096
+"""Characters of a value that is taken over into the frontmatter of every chunk of a document."""
+
+
+Taken: TypeAlias = "tuple[str, str, Mapping[str, Any], dict[int, int]]"
+"""Path, text and frontmatter of a chunk, and the number of the vector of each of its parts."""
+
+
+@dataclass(slots=True)
+class _Resource:
+    """A resource, in parts perhaps, on its way into the map."""
+
+    record: Mapping[str, Any] | None = None
+    chunks: list[Taken] = field(default_factory=list)
+    by_source: dict[str | None, list[int]] = field(default_factory=dict)
+    """Which of them come from the same document."""
+
+
+def of_collection(collection: Collection, *, flat: str, now: str) -> tuple[DocumentMap, Written]:
+    """The map of a collection, and what was written of it but for the files.
+
+    Args:
+        collection: Passed through once.
+        flat: The class of the index that is wanted.
+        now: The time, ISO 8601.
+    """
+    resources: dict[str, _Resource] = {}
+    rows = _Rows(collection.dimension)
+    chunks = 0
+    for resource in collection:
+        held = resources.setdefault(resource.name, _Resource())
+        held.record = held.record or resource.record
+        for chunk in resource.chunks:
+            numbers = {part: rows.add(chunk.vectors[part]) for part in sorted(chunk.vectors)}
+            held.by_source.setdefault(chunk.source, []).append(len(held.chunks))
+            # Not the chunk itself: its vectors are views of large blocks.
+            held.chunks.append((chunk.path, chunk.text, chunk.frontmatter, numbers))
+        chunks += len(resource.chunks)
+    places: list[Place] = [("", "")] * rows.count
+    made = DocumentMap(
+        model=collection.model or NO_MODEL,
+        dimension=collection.dimension,
+        flat=flat,
+        kind=flat,
+        created_at=now,
+        updated_at=now,
+        places=places,
+        documents=dict(_documents(resources, places)),
+        rows=rows.taken(),
+    )
+    return made, Written(
+        files=(),
+        size_bytes=0,
+        resources=len(resources),
+        chunks=chunks,
+        vectors=rows.count,
+    )
+
+
+class _Rows:
+    """Vectors, one after the other."""
+
+    def __init__(self, dimension: int) -> None:
+        import numpy
+
+        self._rows = numpy.empty((_FIRST_ROWS, dimension), numpy.float32)
+        self.count = 0
+
+    def add(self, vector: NDArray[float32]) -> int:
+        """Take one; returns its number."""
+        number = self.count
+        if number == len(self._rows):
+            self._rows.resize((2 * number, self._rows.shape[1]), refcheck=False)
+        # Of another length it is an error here, and no vector of others.
+        self._rows[number : number + 1] = vector.reshape(1, self._rows.shape[1])
+        self.count = number + 1
+        return number
+
+    def taken(self) -> NDArray[float32]:
+        """All of them."""
+        return self._rows[: self.count]
+
+
+def _documents(
+    resources: Mapping[str, _Resource], places: list[Place]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The documents with their ids; fills in the place of each vector."""
+    used: set[str] = set()
+    for name, resource in resources.items():
+        groups = resource.by_source or {None: []}
+        in_order = [at for group in groups.values() for at in group]
+        is_sorted = in_order == list(range(len(in_order)))
+        for number, (source, group) in enumerate(groups.items()):
+            base = name or NO_RESOURCE
+            found = _unused(base if len(groups) == 1 else f"{base}/{source or 'other'}", used)
+            used.add(found)
+            ours: dict[str, Any] = {"format": _FORMAT, "resource": name}
+            if number == 0 and resource.record is not None:
+                ours["record"] = dict(resource.record)
+            if not is_sorted:
+                ours["at"] = group
+            document = _Document(name, found, places)
+            for at in group:
+                document.add(*resource.chunks[at])
+            yield found, document.made(*_about(resource.record, source), ours)
+
+
+def _unused(wanted: str, used: set[str]) -> str:
+    if wanted not in used:
+        return wanted
+    number = 2
+    while f"{wanted} ({number})" in used:
+        number += 1
+    return f"{wanted} ({number})"
+
+
+def _about(record: Mapping[str, Any] | None, source: str | None) -> tuple[str, dict[str, Any]]:
+    """What a document was made from, and what it says of itself."""
+    documents = (record or {}).get("documents")
+    known = [one for one in documents if isinstance(one, Mapping)] if documents else []
+    own = next((one for one in known if one.get("source") == source), None)
+    if own is None and source is None and len(known) == 1:
+        own = known[0]
+    if own is None:
+        return source or "", {}
+    metadata = own.get("metadata")
+    found = own.get("source")
+    return (
+        source or (found if isinstance(found, str) else ""),
+        dict(metadata) if isinstance(metadata, Mapping) else {},
+    )
+
+
+class _Document:
+    """One document on its way into the map."""
+
+    def __init__(self, resource: str, name: str, places: list[Place]) -> None:
+        self._folder = f"{resource}/" if resource else ""
+        self._name = name
+        self._places = places
+        self._texts: list[str] = []
+        self._length = 0
+        self._chunks: dict[str, dict[str, int]] = {}
+        self._ours: dict[str, dict[str, Any]] = {}
+
+    def made(self, source: str, metadata: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
+        """The document as the forms have it."""
+        metadata.pop(OURS, None)
+        return {
+            "id": self._name,
+            "source": source,
+            "full_text": "".join(self._texts),
+            "content": metadata | {OURS: ours | {"chunks": self._ours}},
+            "chunks": self._chunks,
+        }
+
+    def add(
+        self, path: str, text: str, frontmatter: Mapping[str, Any], numbers: Mapping[int, int]
+    ) -> None:
+        """Take one chunk more."""
+        short = path.removeprefix(self._folder).removesuffix(".md")
+        key = self._key(short or f"chunk{len(self._ours) + 1}", numbers)
+        start = self._start(text, frontmatter.get("overlap"))
+        end = self._length
+        ours: dict[str, Any] = {}
+        if path != f"{self._folder}{key}.md":
+            ours["path"] = path
+        if frontmatter:
+            ours["frontmatter"] = dict(frontmatter)
+        if 0 not in numbers:
+            ours["span"] = [start, end]
+        self._ours[key] = ours
+        for part, number in numbers.items():
+            name = f"{key}#{part}" if part else key
+            self._places[number] = (self._name, name)
+            self._chunks[name] = {"i_start": start, "i_end": end, "faiss_id": number}
+
+    def _key(self, wanted: str, parts: Mapping[int, int]) -> str:
+        """A key that is free, also for the questions of the chunk."""
+        number, key = 1, wanted
+        while (
+            key in self._ours
+            or key in self._chunks
+            or (len(parts) > 1 and any(f"{key}#{part}" in self._chunks for part in parts))
+        ):
+            number += 1
+            key = f"{wanted}-{number}"
+        return key
+
+    def _start(self, text: str, repeated: object) -> int:
+        """Add the text of a chunk, which overlaps the one before where it repeats its end."""
+        start = self._length
+        if self._texts:
+            last = self._texts[-1]
+            if (
+                type(repeated) is int
+                and 0 < repeated <= min(len(last), len(text))
+                and last.endswith(text[:repeated])
+            ):
+                self._texts.append(text[repeated:])
+                self._length += len(text) - repeated
+                return start - repeated
+            self._texts.append(_GAP)
+            start += len(_GAP)
+        self._texts.append(text)
+        self._length = start + len(text)
+        return start
+
+
+def to_collection(found: DocumentMap) -> Collection:
+    """What a map holds, for a store.
+
+    Raises:
+        FormDamaged: What stands under `filestore` is not as it was written.
+    """
+    left_out = LeftOut()
+    resources: dict[str, _Found] = {}
+    foreign: list[Resource] = []
+    for name, document in found.documents.items():
+        ours = (document.get("content") or {}).get(OURS)
+        if ours is None:
+            foreign += _foreign(name, document, found, left_out)
+        else:
+            _Ours(name, document, ours, found).into(resources)
+    made = [one.resource(name) for name, one in resources.items()]
+    return Collection(
+        resources=[*made, *foreign],
+        model=found.model if len(found.rows) else "",
+        dimension=found.dimension if len(found.rows) else 0,
+        left_out=left_out,
+    )
+
+
+def _foreign(
+    name: str, document: Mapping[str, Any], found: DocumentMap, left_out: LeftOut
+) -> Iterator[Resource]:
+    """A document that another program wrote."""
+    text = document.get("full_text")
+    spans = document["chunks"]
+    if text is None:
+        left_out.add(
+            f"document {brief(name)}: without full_text its {len(spans):,} chunks have no text"
+        )
+        return
+    metadata = _metadata(name, document, left_out)
+    in_order = sorted(spans.values(), key=lambda one: (one["i_start"], one["faiss_id"]))
+    chunks = tuple(
+        Chunk(
+            path="",
+            text=text[span["i_start"] : span["i_end"]],
+            frontmatter=metadata,
+            vectors={0: found.rows[span["faiss_id"]]},
+        )
+        for span in in_order
+    )
+    yield Resource(name=name, chunks=chunks)
+
+
+def _metadata(name: str, document: Mapping[str, Any], left_out: LeftOut) -> dict[str, Any]:
+    """What is said of a document, for the frontmatter of its chunks."""
+    metadata: dict[str, Any] = {}
+    if document.get("source"):
+        metadata["source"] = document["source"]
+    for key, value in (document.get("content") or {}).items():
+        if key in OUR_KEYS:
+            reason = "the key means something else in a chunk file"
+        elif not _is_plain(value):
+            reason = f"more than {_MOST_METADATA:,} characters, or nested"
+        else:
+            metadata[key] = value
+            continue
+        left_out.add(f"document {brief(name)}: {brief(key)} of its content: {reason}")
+    return metadata
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(_is_plain(one) and not isinstance(one, list) for one in value) and (
+            sum(len(str(one)) for one in value) <= _MOST_METADATA
+        )
+    return not isinstance(value, dict) and len(str(value)) <= _MOST_METADATA
+
+
+@dataclass(slots=True)
+class _Found:
+    """A resource as it is put together from its documents."""
+
+    record: dict[str, Any] | None = None
+    chunks: list[tuple[int, Chunk]] = field(default_factory=list)
+    """Each with its place among the others."""
+
+    def resource(self, name: str) -> Resource:
+        in_order = sorted(self.chunks, key=lambda one: one[0])
+        return Resource(name=name, chunks=tuple(chunk for _, chunk in in_order), record=self.record)
+
+
+class _Ours:
+    """A document that a store wrote."""
+
+    def __init__(
+        self, name: str, document: Mapping[str, Any], ours: Any, found: DocumentMap
+    ) -> None:
+        self._name = name
+        self._document = document
+        self._rows = found.rows
+        if type(ours) is not dict:
+            self._refuse(f"an object was expected, found {brief(ours)}")
+        if ours.get("format") != _FORMAT:
+            self._refuse(f"it has the format {brief(ours.get('format'))}, expected {_FORMAT}")
+        self._ours = ours
+        self._resource = self._typed(ours, "resource", str, "")
+        self._chunks = self._typed(ours, "chunks", dict, {})
+
+    def into(self, resources: dict[str, _Found]) -> None:
+        """Add what it holds to its resource."""
+        held = resources.setdefault(self._resource, _Found())
+        record = self._typed(self._ours, "record", dict, None)
+        held.record = held.record or record
+        held.chunks += zip(self._order(len(held.chunks)), self._made(), strict=True)
+
+    def _made(self) -> Iterator[Chunk]:
+        """Its chunks."""
+        text: str | None = self._document.get("full_text")
+        if text is None:
+            if self._chunks:
+                self._refuse("its full_text is not there")
+            return
+        vectors = self._vectors()
+        spans = self._document["chunks"]
+        folder = f"{self._resource}/" if self._resource else ""
+        for key, about in self._chunks.items():
+            if type(about) is not dict:
+                self._refuse(f"chunk {brief(key)}: an object was expected, found {brief(about)}")
+            span = spans.get(key)
+            start, end = (
+                self._own_span(key, about, len(text))
+                if span is None
+                else (span["i_start"], span["i_end"])
+            )
+            yield Chunk(
+                path=self._typed(about, "path", str, None) or f"{folder}{key}.md",
+                text=text[start:end],
+                frontmatter=self._typed(about, "frontmatter", dict, None) or {},
+                vectors=vectors.get(key) or {},
+            )
+
+    def _order(self, before: int) -> Sequence[int]:
+        order: Sequence[int] = self._typed(self._ours, "at", list, ())
+        if not order:
+            return range(before, before + len(self._chunks))
+        if len(order) != len(self._chunks) or not all(type(at) is int for at in order):
+            self._refuse("'at' must be as many whole numbers as there are chunks")
+        return order
+
+    def _vectors(self) -> dict[str, dict[int, NDArray[float32]]]:
+        """The vectors of each chunk, by part."""
+        vectors: dict[str, dict[int, NDArray[float32]]] = {}
+        for name, span in self._document["chunks"].items():
+            if name in self._chunks:
+                key, part = name, 0
+            else:
+                key, _, digits = name.rpartition("#")
+                part = int(digits) if _PART.fullmatch(digits) else 0
+                if key not in self._chunks or not part:
+                    self._refuse(f"it does not know the chunk {brief(name)}")
+            vectors.setdefault(key, {})[part] = self._rows[span["faiss_id"]]
+        return vectors
+
+    def _own_span(self, key: str, about: Mapping[str, Any], most: int) -> tuple[int, int]:
+        """The place in the text of a chunk without a vector of its own."""
+        own = about.get("span")
+        if (
+            type(own) is not list
+            or len(own) != 2
+            or not all(type(one) is int for one in own)
+            or not 0 <= own[0] <= own[1] <= most
+        ):
+            self._refuse(f"chunk {brief(key)}: it has no place in the text")
+        return own[0], own[1]
+
+    def _typed(self, values: Mapping[str, Any], key: str, kind: type, default: Any) -> Any:
+        value = values.get(key)
+        if value is None:
+            return default
+        if type(value) is not kind:
+            self._refuse(f"{key!r} is {brief(value)}")
+        return value
+
+    def _refuse(self, problem: str) -> NoReturn:
+        refuse(
+            f"document {brief(self._name)}: what filestore wrote of it was changed: {problem}",
+            "have it exported again, or remove 'filestore' from its content to read it without",
+        )

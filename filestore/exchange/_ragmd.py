@@ -1,0 +1,353 @@
+"""`.ragmd`: a whole index in one Markdown file, with its documents, for people and programs.
+
+FORMAT.md says what we put where. One rule: what is read comes from strangers, so the file has a
+largest size, every count in it is held against what is there, and FAISS never sees its vectors.
+"""
+
+from __future__ import annotations
+
+import binascii
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+
+from filestore.chunks import frontmatter
+from filestore.chunks.frontmatter import MalformedFrontmatter
+from filestore.core.safe_text import brief, safe_text, shown_path
+from filestore.exchange import _faiss_bytes, _mapped
+from filestore.exchange._document_map import (
+    MOST_BYTES,
+    MOST_JSON_BYTES,
+    DocumentMap,
+    check_count,
+    check_index,
+    check_map,
+    check_time,
+    naming,
+    read_bytes,
+    read_json,
+    refuse,
+    too_large,
+    utc,
+    write_json,
+)
+from filestore.exchange.base import Collection, Form, TargetRefused, Written
+from filestore.fs import disk
+from filestore.fs.staged_file import staged
+
+VERSION: Final = "1.0"
+SUFFIX: Final = ".ragmd"
+KEYS: Final = (
+    "format_version",
+    "model_name",
+    "embedding_dim",
+    "vector_count",
+    "document_count",
+    "index_type",
+    "created_at",
+    "updated_at",
+)
+_HEAD_BYTES: Final = 65 * 1024
+"""No frontmatter is longer."""
+_ENCODED_AT_ONCE: Final = 3 * 256 * 1024
+"""Bytes; a multiple of three, so that the pieces of Base64 join."""
+_LONGEST_TITLE: Final = 200
+_MARK: Final = re.compile(rb"^(?:(`{3,}|~{3,})|## )([^\n]*)", re.MULTILINE)
+"""A line that opens a fence, or a heading; and the rest of the line."""
+_SECTIONS: Final = {b"Chunks": b"json", b"Document Metadata": b"json", b"Vectors": b"base64"}
+"""What is read, in its order; the table of documents is for people."""
+_LINE_ENDS: Final = {"\x85": b"\\u0085", "\u2028": b"\\u2028", "\u2029": b"\\u2029"}
+"""What some readers take for the end of a line, as JSON may also write it."""
+_BACKTICKS: Final = (b"```", b"\\u0060\\u0060\\u0060")
+
+
+class RagMd(Form):
+    """The form `ragmd`."""
+
+    name: ClassVar[str] = "ragmd"
+
+    def __init__(self, now: Callable[[], str] = lambda: utc(time.time())) -> None:
+        self._now = now
+
+    def write(self, target: str, collection: Collection) -> Written:
+        """See `Form.write`."""
+        check_target(target)
+        made, counted = _mapped.of_collection(
+            collection, flat=_faiss_bytes.INNER_PRODUCT, now=self._now()
+        )
+        size_bytes = write_map(target, made)
+        return replace(counted, files=(target,), size_bytes=size_bytes)
+
+    def read(self, source: str) -> Collection:
+        """See `Form.read`."""
+        found = read_map(source)
+        with naming(source):
+            return _mapped.to_collection(found)
+
+
+def write_map(target: str, made: DocumentMap) -> int:
+    """Write a file; returns its size in bytes.
+
+    Raises:
+        TargetRefused: Another file is there, or it would be larger than is read.
+        WriteFailedError: The disk refused.
+    """
+    check_target(target)
+    pieces = serialize(made)
+    text = next(pieces)
+    if len(text) > MOST_JSON_BYTES or len(text) + 4 * (made.rows.nbytes // 3) > MOST_BYTES:
+        raise too_large(target, len(text) + 4 * (made.rows.nbytes // 3))
+    with disk.disk_errors(target):
+        disk.make_folders(os.path.dirname(target))
+    with staged(target) as descriptor:
+        disk.write_all(descriptor, text)
+        for piece in pieces:
+            disk.write_all(descriptor, piece)
+        return os.lseek(descriptor, 0, os.SEEK_CUR)
+
+
+def read_map(source: str) -> DocumentMap:
+    """Read a file, whoever wrote it.
+
+    Raises:
+        FormDamaged: It is not of this form, or disagrees with itself.
+        FileNotFoundError: There is nothing.
+    """
+    with naming(source):
+        return parse(read_bytes(source, follow_links=True))
+
+
+def is_ragmd(path: str) -> bool:
+    """Whether a file has the frontmatter of a `.ragmd`, whatever follows it.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    descriptor = disk.open_regular(path, follow_links=True)
+    try:
+        values, _ = frontmatter.parse(os.read(descriptor, _HEAD_BYTES))
+    except MalformedFrontmatter:
+        return False
+    finally:
+        os.close(descriptor)
+    return values.keys() >= {"format_version", "vector_count", "index_type"}
+
+
+def parse(data: bytes) -> DocumentMap:
+    """The index in the bytes of a file.
+
+    Raises:
+        FormDamaged: They are not of this form, or disagree with themselves.
+    """
+    values, start = _stated(data)
+    blocks = _blocks(data, start)
+    chunks = read_json(data, "list of chunks", blocks[b"Chunks"])
+    documents = read_json(data, "document metadata", blocks[b"Document Metadata"])
+    found = _faiss_bytes.parse(_decoded(data, blocks[b"Vectors"]))
+    rows = found.rows
+    check_index(values["index_type"], found)
+    check_count(values["vector_count"], len(rows), "vector_count", "vectors in the index")
+    check_count(values["embedding_dim"], found.dimension, "embedding_dim", "numbers in a vector")
+    places = check_map(chunks, documents, len(rows))
+    check_count(values["document_count"], len(documents), "document_count", "documents")
+    return DocumentMap(
+        model=values["model_name"],
+        dimension=found.dimension,
+        flat=found.flat,
+        kind=found.kinds[0],
+        created_at=values["created_at"],
+        updated_at=values["updated_at"],
+        places=places,
+        documents=documents,
+        rows=rows,
+    )
+
+
+def _stated(data: bytes) -> tuple[Mapping[str, Any], int]:
+    """The frontmatter, and where it ends."""
+    try:
+        head = frontmatter.split(data[:_HEAD_BYTES])
+        values = frontmatter.parse_block(head.block, head.block_line)
+    except MalformedFrontmatter as error:
+        refuse(error.message, error.remedy)
+    if not head.head:
+        refuse("it does not begin with '---' and frontmatter", "name a .ragmd file")
+    lacking = [key for key in KEYS if values.get(key) is None]
+    if lacking:
+        refuse(f"its frontmatter lacks {', '.join(lacking)}")
+    version = values["format_version"]
+    # YAML takes 1.0 without quotes for a number.
+    if str(version) != VERSION or isinstance(version, list | dict):
+        refuse(
+            f"it has the format_version {brief(version)}, this version reads {VERSION}",
+            f"have it written as format_version {VERSION}",
+        )
+    if not isinstance(values["model_name"], str) or not values["model_name"].strip():
+        refuse(f"model_name must be text, found {brief(values['model_name'])}")
+    for key in ("created_at", "updated_at"):
+        check_time(values[key], key)
+    return values, len(head.head)
+
+
+def _blocks(data: bytes, start: int) -> dict[bytes, tuple[int, int]]:
+    """Where the fenced block of each section begins and ends."""
+    found: dict[bytes, tuple[int, int]] = {}
+    for heading, kind, first, last in _fenced(data, start):
+        if _SECTIONS.get(heading) != kind:
+            continue
+        if heading in found:
+            refuse(f"the section '## {heading.decode()}' is there twice")
+        expected = list(_SECTIONS)[len(found)]
+        if heading != expected:
+            refuse(f"the section '## {heading.decode()}' stands before '## {expected.decode()}'")
+        found[heading] = first, last
+    lacking = next((one for one in _SECTIONS if one not in found), None)
+    if lacking is not None:
+        kind = _SECTIONS[lacking]
+        refuse(f"there is no section '## {lacking.decode()}' with a whole block of {kind.decode()}")
+    return found
+
+
+def _fenced(data: bytes, start: int) -> Iterator[tuple[bytes, bytes, int, int]]:
+    """Each fenced block: the heading above it, what it is of, its first byte and its end."""
+    heading, at = b"", start
+    while (mark := _MARK.search(data, at)) is not None:
+        fence, rest = mark.groups()
+        at = mark.end() + 1
+        if fence is None:
+            heading = rest.strip()
+        elif fence[:1] not in rest:  # else it is code within a line
+            end = _closing(data, fence, mark.end())
+            if end is None:
+                return
+            yield heading, rest.strip().lower(), min(at, end), end
+            at = end + 1
+            at = data.find(b"\n", at) + 1 or len(data)
+
+
+def _closing(data: bytes, fence: bytes, at: int) -> int | None:
+    """Where the line end before the fence is that closes a block; None where there is none."""
+    # A block is one line as we write it: its end is found by the fastest search there is.
+    at = data.find(b"\n", at + 1)
+    while at >= 0:
+        if data.startswith(fence, at + 1):
+            line_end = data.find(b"\n", at + 1)
+            line = data[at + 1 : line_end if line_end >= 0 else len(data)]
+            if not line.strip().strip(fence[:1]):
+                return at
+        at = data.find(b"\n" + fence, at + 1)
+    return None
+
+
+def _decoded(data: bytes, block: tuple[int, int]) -> bytes:
+    """The bytes that Base64 stands for, whatever lines it is broken into."""
+    first, last = block
+    raw: bytes | memoryview = memoryview(data)[first:last]
+    if data.find(b"\n", first, last) >= 0 or bytes(raw[-1:]).isspace():
+        raw = bytes(raw).translate(None, b" \t\r\n")
+    try:
+        found = binascii.a2b_base64(raw, strict_mode=True)
+    except ValueError as error:
+        refuse(f"its vectors are no whole Base64: {error} ({len(raw):,} characters)")
+    if len(raw) != 4 * -(-len(found) // 3):
+        refuse(f"its vectors are no whole Base64: wrong padding ({len(raw):,} characters)")
+    return found
+
+
+def serialize(made: DocumentMap) -> Iterator[bytes]:
+    """The bytes of a file: everything up to the vectors, then these, some at a time.
+
+    Raises:
+        FormDamaged: What another program wrote of a document is nested too deep.
+    """
+    yield _text(made)
+    yield from _encoded(made)
+    yield b"\n```\n"
+
+
+def _text(made: DocumentMap) -> bytes:
+    """Everything up to the vectors."""
+    stated: dict[str, str | int] = {
+        "format_version": VERSION,
+        "model_name": made.model,
+        "embedding_dim": made.dimension,
+        "vector_count": len(made.rows),
+        "document_count": len(made.documents),
+        "index_type": made.flat,
+        "created_at": made.created_at,
+        "updated_at": made.updated_at,
+    }
+    parts = [
+        b"---\n" + frontmatter.serialize_block(stated) + b"---\n\n## Documents\n\n",
+        b"| Document ID | Source | Chunks | Title |\n|---|---|---|---|\n",
+        "".join(_row(name, about) for name, about in made.documents.items()).encode(),
+        b"\n## Chunks\n\n```json\n",
+        _json(made.chunk_list()),
+        b"\n```\n\n## Document Metadata\n\n```json\n",
+        _json(made.documents),
+        b"\n```\n\n## Vectors\n\n```base64\n",
+    ]
+    return b"".join(parts)
+
+
+def _row(name: str, document: Mapping[str, Any]) -> str:
+    title = (document.get("content") or {}).get("title")
+    cells = (
+        _cell(name),
+        _cell(document.get("source") or ""),
+        str(len(document["chunks"])),
+        _cell(title[:_LONGEST_TITLE] if isinstance(title, str) else ""),
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _cell(text: str) -> str:
+    """A text in a cell of a table: on one line, with its pipes escaped, safe for a terminal."""
+    line = " ".join(text.split())
+    return safe_text(line.replace("\\", "\\\\").replace("|", "\\|"), keep_newlines=False)
+
+
+def _json(value: Any) -> bytes:
+    r"""JSON without what a simpler reader may take for the end of a line, or of the block."""
+    data = write_json(value)
+    for sign, escape in _LINE_ENDS.items():
+        data = data.replace(sign.encode(), escape)
+    return data.replace(*_BACKTICKS)
+
+
+def _encoded(made: DocumentMap) -> Iterator[bytes]:
+    """The vectors as Base64, some at a time."""
+    count, dimension = made.rows.shape
+    head = _faiss_bytes.head(made.flat, count, dimension)
+    assert len(head) % 3 == 0, "Base64 of the vectors follows that of the head"
+    yield binascii.b2a_base64(head, newline=False)
+    data = _faiss_bytes.bytes_of(made.rows)
+    for start in range(0, len(data), _ENCODED_AT_ONCE):
+        yield binascii.b2a_base64(data[start : start + _ENCODED_AT_ONCE], newline=False)
+
+
+def check_target(target: str) -> None:
+    """Let no file be replaced that is none of this form.
+
+    Raises:
+        TargetRefused: Something else is there.
+    """
+    remedy = "name another file, or remove that one"
+    try:
+        if os.path.islink(target):
+            raise TargetRefused(f"{shown_path(target)} is a symbolic link", remedy=remedy)
+        if not os.lstat(target).st_size or is_ragmd(target):
+            return
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        disk.pass_limits(error)
+        raise TargetRefused(
+            f"{shown_path(target)} is not overwritten: {error.strerror or error}", remedy=remedy
+        ) from error
+    raise TargetRefused(
+        f"{shown_path(target)} is not overwritten: it is no .ragmd file", remedy=remedy
+    )
