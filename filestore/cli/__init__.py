@@ -39,7 +39,7 @@ COMMANDS: Final = {
     "import": "take in what a store or another program wrote",
     "enrich": "make questions and summaries, kept as files",
     "trust": "allow the service that the settings name",
-    "reconstruct": "rebuild a resource's text from its chunks",
+    "reconstruct": "rebuild texts from chunks, also from those that others made",
     "demo": "a tour in a temporary folder",
     "tui": "open the inspector",
 }

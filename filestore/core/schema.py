@@ -122,6 +122,11 @@ SHAPES: Final[dict[str, str]] = {
     "ShownLink": "line:number|null target:text",
     "Backlink": "path:text line:number|null",
     "Reconstruction": "chunks:number bytes:number path:text|null warnings:[text] text?:text",
+    "Rebuilt": "folder:text overlap:text files:[RebuiltFile] chunks:number bytes=size_bytes:number"
+    " failed:[text] warnings:[text]",
+    "RebuiltFile": "name:text path:text chunks:number bytes=size_bytes:number exact:number"
+    " normalized:number none:number overlaps:[Overlap] warnings:[text]",
+    "Overlap": "overlap_chars:number confidence:text method:text",
     "Evaluation": "queries:number k=count:number modes:{Scores|null} hybrid:Comparison|null"
     " compared?:[Variant] notes:[text] per_query?:[QuestionResult]",
     "Scores": "ndcg:number recall:number mrr:number",

@@ -56,10 +56,14 @@ class Use:
     """What an error does not undo: "what was embedded is kept"."""
     without: str
     """What works without the service."""
+    option: str = ""
+    """The option of the command line that names the address, where no settings do."""
 
     @property
     def settings(self) -> str:
         """Where the settings are, behind a key."""
+        if self.option:
+            return f"in the option {self.option}"
         return f"under [{self.table}] in filestore.toml"
 
 

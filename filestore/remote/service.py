@@ -1,4 +1,4 @@
-"""One kind of request to one service: JSON is posted, an answer comes back, however it behaves.
+"""One kind of request to one service: JSON is posted or got, however the service behaves.
 
 Knows nothing of what is asked. Refused, slow, dripping and endless answers end in `EndpointError`;
 a service that is busy is asked again for a while. One rule: a request goes to the address it was
@@ -103,7 +103,7 @@ class Pace:
 
 
 class Service:
-    """Posts JSON to one address over connections that are kept; safe between threads.
+    """Posts JSON to one address, or gets it, over connections that are kept; safe between threads.
 
     Args:
         address: Where it is.
@@ -141,16 +141,25 @@ class Service:
         Raises:
             EndpointError: No whole answer came.
         """
+        return self._ask("POST", self._use.path, body, key, until)
+
+    def get(self, path: str, key: str, until: Deadline) -> Answer:
+        """The same, of what is at a path below the address, with its query."""
+        return self._ask("GET", path, None, key, until)
+
+    def _ask(self, method: str, path: str, body: bytes | None, key: str, until: Deadline) -> Answer:
         from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-        headers = {"Content-Type": "application/json", "User-Agent": "filestore"}
+        headers = {"User-Agent": "filestore"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
         if key:
             headers["Authorization"] = f"Bearer {key}"
         retry = self._fresh_retry()
         while True:
             answer, problem = None, None
             try:
-                answer = self._attempt(body, headers, until)
+                answer = self._attempt(method, path, body, headers, until)
             except ReadTimeoutError as error:  # asked again, it would do the same work twice
                 raise self._failed(error) from error
             except HTTPError as error:
@@ -160,7 +169,7 @@ class Service:
                 if answer.status not in _PASSING or too_long or self._is_final(answer):
                     return answer
             try:
-                retry = retry.increment("POST", self._use.path, error=problem)
+                retry = retry.increment(method, path, error=problem)
             except HTTPError as error:  # enough of it
                 if answer is not None:
                     return answer
@@ -185,12 +194,19 @@ class Service:
             read=2,
             other=0,  # refused, no such host, no trusted certificate: it stays so
             redirect=False,
-            allowed_methods={"POST"},
+            allowed_methods={"GET", "POST"},
             backoff_factor=self._limits.backoff_s,
             backoff_max=self._limits.longest_wait_s,
         )
 
-    def _attempt(self, body: bytes, headers: Mapping[str, str], until: Deadline) -> Answer:
+    def _attempt(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        until: Deadline,
+    ) -> Answer:
         from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, Timeout
         from urllib3.exceptions import InvalidHeader
 
@@ -204,8 +220,8 @@ class Service:
                 kind = HTTPSConnectionPool if self.address.scheme == "https" else HTTPConnectionPool
                 self._pool = kind(self.address.host, self.address.port, maxsize=8)
         response = self._pool.urlopen(
-            "POST",
-            self.address.path + self._use.path,
+            method,
+            self.address.path + path,
             body=body,
             headers=headers,
             retries=False,

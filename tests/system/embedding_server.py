@@ -1,6 +1,6 @@
 """A service with OpenAI's `/embeddings` on loopback, that can be told to behave badly.
 
-`chat_server` is the same for `/chat/completions`.
+`chat_server` is the same for `/chat/completions`, `vector_store_server` for `/vector_stores`.
 
 It embeds for real, if simply: words are hashed into signs, so that texts that share words lie near
 each other. One rule: the same text gives the same numbers, whatever is asked beside it.
@@ -54,9 +54,13 @@ class Handler(BaseHTTPRequestHandler):
         self.server.owner.take(request)(self, request)
 
     def do_GET(self) -> None:
-        """Only a client that follows redirects comes here."""
-        self.server.owner.take(Request(path=self.path, headers=dict(self.headers), body={}))
-        self.send_error(405)
+        """Only a client that follows redirects comes here, or one of a service that is read."""
+        request = Request(path=self.path, headers=dict(self.headers), body={})
+        behaviour = self.server.owner.take(request)
+        if self.server.owner.is_read:
+            behaviour(self, request)
+        else:
+            self.send_error(405)
 
     def reply(self, code: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Send a whole answer."""
@@ -91,6 +95,9 @@ class _Listener(ThreadingHTTPServer):
 
 class EmbeddingServer:
     """The service; behaves well until told otherwise."""
+
+    is_read = False
+    """Whether it answers what is not posted."""
 
     def __init__(self) -> None:
         self.requests: list[Request] = []

@@ -441,6 +441,9 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("reconstruct", f"{some[5]}.md"),
             ("reconstruct", mixed),
             ("reconstruct", resource, "-o", f"out/{some[0]}"),
+            ("reconstruct", "file_index/chunked", "--from", "folder", "-o", "rebuilt"),
+            ("reconstruct", mixed[:200], "--from", "jsonl", "--only", mixed),
+            ("reconstruct", "--from", mixed, "--endpoint", mixed, "--overlap", mixed),
         ],
         "demo": [("demo",)],
     }

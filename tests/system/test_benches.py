@@ -37,6 +37,7 @@ SMALL: Final = {
     "pdf": ("--runs", "1"),
     "query_syntax": ("--xquad", "{data}"),
     "questions": ("--xquad", "{data}", "--only", "XQuAD en"),
+    "reconstruct": ("--megabytes", "0.2", "--naive", "400", "800"),
     "renames": ("--files", "200", "--folders", "2"),
     "start": STORE,
     "status": STORE,

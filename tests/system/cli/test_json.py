@@ -82,6 +82,7 @@ def test_documents_in_and_out(filled, says):
     assert says("Shown", "show", "chunked/new.md")["record"]["indexed"] is False
     says("Reconstruction", "reconstruct", "notes.md")
     assert "text" not in says("Reconstruction", "reconstruct", "notes.md", "-o", "out.md")
+    says("Rebuilt", "reconstruct", "file_index/chunked", "--from", "folder")
     says("rm", "rm", "notes.md")
     says("undo --list", "undo", "--list")
     assert says("UndoResult", "undo")["undone"]

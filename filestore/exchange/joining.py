@@ -1,0 +1,255 @@
+"""Chunks of one document into its text, where neighbours repeat each other. Pure.
+
+How much they repeat is told, or found out once for a whole collection, and checked at every pair.
+One rule: text is rather repeated than lost: what may be chance is no overlap.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from filestore.core.errors import UsageError
+from filestore.exchange.overlap import folded_overlap, longest_overlap, shorter_overlap
+
+EXACT: Final = "exact"
+NORMALIZED: Final = "normalized"
+NONE: Final = "none"
+CHARACTERS: Final = "characters"
+WORDS: Final = "words"
+TOKENS: Final = "tokens"
+
+_SURE: Final = 4
+"""Characters that two neighbours do not share by chance, mostly."""
+_SURE_AGAINST: Final = 16
+"""The same where no other neighbours share any."""
+_EVIDENCE: Final = 6
+"""Characters that a few pairs must repeat together."""
+_PAIRS: Final = 64
+"""Of the first document: what they have in common, the others have, too."""
+_ENOUGH: Final = 4
+"""Pairs without an overlap, before a collection is taken to have none."""
+_BORDERS: Final = 16
+"""Overlaps of one pair that are tried, from the longest on."""
+_TOKEN_CHARACTERS: Final = 48
+"""More characters than tokens have, but for long runs of white space."""
+_AMOUNT: Final = re.compile(r"(\d{1,9}) ?(characters?|c|words?|w|tokens?|t)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """What the start of one chunk repeats of the chunk before."""
+
+    overlap_chars: int
+    confidence: str
+    """``exact``; ``normalized``: alike but for white space; ``none``."""
+    method: str
+    """``recorded`` by the chunk; ``told``; ``calibrated``; ``longest``; ``folded``; ``none``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """How much the chunks of a collection repeat, as far as it is known."""
+
+    amounts: tuple[tuple[str, int], ...] = ()
+    """Unit and number, tried in this order: ``("words", 20)``."""
+    method: str = "calibrated"
+    """Or ``told``."""
+    sure: int = _SURE
+    """Shorter overlaps that are no such amount are chance."""
+    most: int | None = None
+    """Longer ones are; None for no limit."""
+    pairs: int = 0
+    """From how many it was found."""
+
+    @property
+    def label(self) -> str:
+        """In words."""
+        named = " or ".join(f"{number:,} {unit}" for unit, number in self.amounts)
+        if named:
+            return named
+        if self.sure == _SURE_AGAINST:
+            return "none"
+        most = "" if self.most is None else f" and at most {self.most:,}"
+        return f"at least {self.sure:,}{most} characters"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """A text put together."""
+
+    text: str
+    chunks: int
+    """Also those without a text."""
+    overlaps: tuple[Overlap, ...]
+    """Of each chunk with the one before; chunks without a text have none."""
+    warnings: tuple[str, ...] = ()
+
+
+def count(overlaps: Iterable[Overlap], confidence: str) -> int:
+    """How many are as sure as that."""
+    return sum(one.confidence == confidence for one in overlaps)
+
+
+def told(amount: str) -> Strategy:
+    """What a person says: ``200``, ``200 characters``, ``50 words``, ``400 tokens``.
+
+    Raises:
+        UsageError: It is none of these.
+    """
+    match = _AMOUNT.fullmatch(amount.strip().lower())
+    if match is None:
+        raise UsageError(
+            f"no overlap: {amount!r}", remedy="write 200, '50 words', '400 tokens', or 0 for none"
+        )
+    number, unit = int(match[1]), (match[2] or "c")[0]
+    if unit == "t" and number:
+        return tokens(number)
+    kind = WORDS if unit == "w" and number else CHARACTERS
+    return Strategy(amounts=((kind, number),), method="told")
+
+
+def tokens(number: int) -> Strategy:
+    """An overlap in tokens of a model that is not here: only a range of characters is known."""
+    if not number:
+        return Strategy(amounts=((CHARACTERS, 0),), method="told")
+    return Strategy(sure=max(1, number // 4), most=number * _TOKEN_CHARACTERS, method="told")
+
+
+def calibrate(chunks: Sequence[str]) -> Strategy:
+    """What the neighbours among the chunks of one document have in common.
+
+    The largest number of characters or of words that at least three of four pairs repeat, if
+    that is more than chance; else a range, if at least half of them repeat something; else that
+    overlaps are not to be expected. Numbers up to half a chunk go before larger ones, since texts
+    that repeat themselves fit many.
+    """
+    pairs = list(pairwise(filter(None, chunks)))[:_PAIRS]
+    if not pairs:
+        return Strategy()
+    lengths = [longest_overlap(*pair) for pair in pairs]
+    amounts = _common_amounts(pairs, lengths)
+    if amounts:
+        return Strategy(amounts=amounts, pairs=len(pairs))
+    shared = [length for length in lengths if length >= _SURE]
+    if 2 * len(shared) >= len(pairs):
+        least = max(_SURE, min(shared) // 2)
+        return Strategy(sure=least, most=2 * max(shared), pairs=len(pairs))
+    sure = _SURE_AGAINST if len(pairs) >= _ENOUGH else _SURE
+    return Strategy(sure=sure, pairs=len(pairs))
+
+
+def join(chunks: Iterable[str], strategy: Strategy) -> Joined:
+    """Put the chunks of one document together.
+
+    Where none is told and nothing is repeated, a newline goes between, unless one is there.
+    """
+    texts: list[str] = []
+    overlaps: list[Overlap] = []
+    before, number = "", 0
+    for chunk in chunks:
+        number += 1
+        if not chunk:
+            continue
+        start = 0
+        if before:
+            overlap = overlap_of(before, chunk, strategy)
+            if overlap.confidence == NONE and "\n" not in (before[-1], chunk[0]):
+                texts.append("\n")
+            overlaps.append(overlap)
+            start = overlap.overlap_chars
+        texts.append(chunk[start:])
+        before = chunk
+    return Joined(text="".join(texts), chunks=number, overlaps=tuple(overlaps))
+
+
+def overlap_of(first: str, second: str, strategy: Strategy) -> Overlap:
+    """What the second text repeats of the first."""
+    for unit, amount in strategy.amounts:
+        for length in _lengths(second, unit, amount):
+            if first.endswith(second[:length]):
+                return Overlap(overlap_chars=length, confidence=EXACT, method=strategy.method)
+    most = min(strategy.most or len(second), len(second))
+    ended, begun = first[max(0, len(first) - most) :], second[:most]
+    length = longest_overlap(ended, begun)
+    if length >= strategy.sure or _is_large(length, first, second):
+        return Overlap(overlap_chars=length, confidence=EXACT, method="longest")
+    # Folded, an overlap may have more white space on either side.
+    length = folded_overlap(first[max(0, len(first) - 2 * most) :], second[: 2 * most])
+    if length >= strategy.sure:
+        return Overlap(overlap_chars=length, confidence=NORMALIZED, method="folded")
+    return Overlap(overlap_chars=0, confidence=NONE, method="none")
+
+
+def _is_large(length: int, first: str, second: str) -> bool:
+    """Whether an overlap is so much of short texts that it is none by chance."""
+    return length > 1 and 5 * length >= min(len(first), len(second))
+
+
+def _common_amounts(
+    pairs: Sequence[tuple[str, str]], lengths: Sequence[int]
+) -> tuple[tuple[str, int], ...]:
+    """The best number of each unit that nearly all pairs repeat."""
+    found: dict[str, tuple[tuple[float, bool, int], int]] = {}
+    for unit, amount in dict.fromkeys(_candidates(pairs, lengths)):
+        repeated = [_repeated(pairs, place, unit, amount) for place in range(len(pairs))]
+        fitting = [place for place, length in enumerate(repeated) if length]
+        total = sum(repeated)
+        if 4 * len(fitting) < 3 * len(pairs) or not _is_evidence(pairs, fitting, total):
+            continue
+        small = 2 * total <= sum(min(map(len, pairs[place])) for place in fitting)
+        rank = (len(fitting) / len(pairs), small, amount if small else -amount)
+        if unit not in found or rank > found[unit][0]:
+            found[unit] = rank, amount
+    best = max((rank[0] for rank, _ in found.values()), default=0.0)
+    return tuple((unit, amount) for unit, (rank, amount) in found.items() if rank[0] == best)
+
+
+def _is_evidence(pairs: Sequence[tuple[str, str]], fitting: Sequence[int], total: int) -> bool:
+    if len(fitting) == 1:
+        return total >= _SURE or _is_large(total, *pairs[fitting[0]])
+    return total >= _EVIDENCE
+
+
+def _candidates(
+    pairs: Sequence[tuple[str, str]], lengths: Sequence[int]
+) -> Iterator[tuple[str, int]]:
+    """Numbers that one of a few pairs repeats: the least, one of the lower, one of the middle."""
+    ordered = sorted(range(len(pairs)), key=lengths.__getitem__)
+    for place in {ordered[len(ordered) * part // 4] for part in range(3)}:
+        first, second = pairs[place]
+        length = lengths[place]
+        for _ in range(_BORDERS):
+            if not length:
+                break
+            yield CHARACTERS, length
+            if length == len(second) or any(map(str.isspace, second[length - 1 : length + 1])):
+                yield WORDS, len(second[:length].split())
+            length = shorter_overlap(first, length)
+
+
+def _repeated(pairs: Sequence[tuple[str, str]], place: int, unit: str, amount: int) -> int:
+    """How many characters one pair repeats, if it repeats that much; else 0.
+
+    Only the last chunk may be repeated whole: every other goes on after what it repeats.
+    """
+    first, second = pairs[place]
+    for length in _lengths(second, unit, amount):
+        if length == len(second) and place < len(pairs) - 1:
+            continue
+        if first.endswith(second[:length]):
+            return length
+    return 0
+
+
+def _lengths(text: str, unit: str, amount: int) -> tuple[int, ...]:
+    """How many characters so much of the start of a text may be."""
+    if unit == CHARACTERS:
+        return (min(amount, len(text)),)
+    words = re.compile(rf"(?:\s*+\S++){{{amount}}}").match(text) if amount else None
+    if words is None:
+        return (len(text),)
+    following = re.compile(r"\s*").match(text, words.end())
+    ends = words.end(), following.end() if following else words.end()
+    return tuple(dict.fromkeys(ends))
