@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from filestore.history.batch import State
     from filestore.ingest.add import AddReport
     from filestore.ingest.pipeline import OnCopy
-    from filestore.ingest.remove import Removed
+    from filestore.ingest.put import Put
+    from filestore.ingest.remove import Removed, RemovedChunks
     from filestore.ingest.update import UpdatePlan, UpdateReport
     from filestore.ingest.update import Wanted as UpdateWanted
     from filestore.repair.plan import Plan, Policy, Step
@@ -263,6 +264,79 @@ class Store(ReadableStore):
             removed = removal.remove(self.places, catalog, list(names))
             with self._parts.commit(catalog, embeddings, embed=False) as commit:
                 commit.forget([path for one in removed for path in one.paths])
+                commit.finish()
+        return removed
+
+    def put(
+        self,
+        texts: Sequence[str],
+        *,
+        into: str,
+        names: Sequence[str | None] | None = None,
+        metadata: Sequence[Mapping[str, Any] | None] | None = None,
+        replace: bool = False,
+        wait_s: float = DEFAULT_WAIT_S,
+        on_progress: OnProgress = ignore,
+    ) -> "Put":
+        """Write texts as chunk files of one folder, all or none; see `put.put` for what is raised.
+
+        Args:
+            texts: Each becomes one chunk file, whole; documents are cut by `add`.
+            into: The folder; it is made where there is none.
+            names: Of the files, without `.md`: a text of a name that is there takes its place. None
+                for names that are made of text and metadata.
+            metadata: Keys for the frontmatter of each.
+            replace: Whether what a person wrote or edited may be replaced.
+            wait_s: How long to wait for another writer.
+            on_progress: Called with the progress.
+        """
+        from filestore.ingest import put
+
+        refuse_in_place(self.places, "put")
+        chunks = put.new_chunks(texts, names, metadata)
+        self.model.ask()
+        with self._parts.writing("put", wait_s=wait_s) as (catalog, embeddings, _):
+            return put.put(
+                self._parts.snapshot(catalog, embeddings),
+                partial(self._parts.commit, catalog, embeddings, embed=True),
+                chunks,
+                into,
+                replace=replace,
+                clock=self._parts.clock(),
+                on_progress=on_progress,
+            )
+
+    @property
+    def own_keys(self) -> tuple[str, ...]:
+        """The keys of a chunk file that are the store's own, which metadata cannot have."""
+        from filestore.chunks.chunk_file import OUR_KEYS
+
+        return OUR_KEYS
+
+    def remove_chunks(
+        self, *paths: StrPath, missing_ok: bool = False, wait_s: float = DEFAULT_WAIT_S
+    ) -> "RemovedChunks":
+        """Remove single chunk files from the tree and from the sidecar: all of them, or none.
+
+        Args:
+            paths: Relative to the root or to `chunked/`.
+            missing_ok: Whether what is not there is passed over.
+            wait_s: How long to wait for another writer.
+
+        Raises:
+            UnknownPathError: There is none of a path.
+            LockedError: Another writer holds the store.
+        """
+        from filestore.browse import file
+        from filestore.ingest import remove as removal
+
+        refuse_in_place(self.places, "rm")
+        with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
+            given = list(map(os.fsdecode, paths))
+            chunks = file.chunk_paths(self.places, given, missing_ok=missing_ok)
+            removed = removal.remove_chunks(self.places, chunks)
+            with self._parts.commit(catalog, embeddings, embed=False) as commit:
+                commit.forget(chunks, by_hand=True)
                 commit.finish()
         return removed
 

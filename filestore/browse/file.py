@@ -17,7 +17,7 @@ from filestore.chunks import chunk_file, kept, resource_record
 from filestore.chunks.document import DocumentDamagedError
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES, interpret_chunk
 from filestore.chunks.layout import Layout
-from filestore.chunks.observation import INDEXED, RECORD, Observation, why_excluded
+from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD, Observation, why_excluded
 from filestore.chunks.observe import look_at, observe_entry
 from filestore.chunks.reconstruct import Reconstruction, reconstruct
 from filestore.config.layout import Places
@@ -66,6 +66,15 @@ class Shown(JsonObject):
     frontmatter: dict[str, Any]
     body: str
     record: dict[str, Any]
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The keys of the frontmatter that are not ours."""
+        return {key: value for key, value in self.frontmatter.items() if not self._is_ours(key)}
+
+    def _is_ours(self, key: str) -> bool:
+        # In place a document's keys are all its author's.
+        return key in chunk_file.OUR_KEYS and self.record.get("kind") != DOCUMENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -486,6 +495,24 @@ def below_chunked(places: Places, path: str) -> ChunkPath:
         if is_inside and _may_be_there(normal):
             return ChunkPath(os.path.relpath(normal, places.chunked))
     raise _unknown(places, path)
+
+
+def chunk_paths(
+    places: Places, paths: Sequence[str], *, missing_ok: bool = False
+) -> list[ChunkPath]:
+    """Paths as given by a person, relative to `chunked/`, each once.
+
+    Raises:
+        UnknownPathError: One leads out of it, or is not there where it has to be.
+    """
+    found: dict[ChunkPath, None] = {}
+    for path in paths:
+        try:
+            found[below_chunked(places, path)] = None
+        except UnknownPathError:
+            if not missing_ok:
+                raise
+    return list(found)
 
 
 def _unknown(places: Places, path: str) -> UnknownPathError:

@@ -56,11 +56,14 @@ SHAPES: Final[dict[str, str]] = {
     "Answer": "query:text root:text understood:Understood mode:text generation:number hits:[Hit]"
     " notes:[text] rewrites?:[text] tokens?:number model:text at?:At",
     "At": "commit:text committed:number not_embedded:number",
+    "Put": "paths:[text] written:[text] kept:[text]" + _EMBEDDED + " not_embedded?=problem:Problem"
+    " undo:text|null",
+    "RemovedChunks": "paths:[text] undo:text|null",
     "Understood": "words:[text] phrases:[text] prefixes:[text] required:[text] excluded:[text]"
     " text:text",
     "Hit": "document:text title:text line:number|null end_line:number|null page:number|null"
     " section:[text] excerpt:text before?:[text] after?:[text] others?:number"
-    " question?:text via?:[text]"
+    " question?:text via?:[text] metadata?:{any}"
     " path:text score:number kind:text resource:text source:text|null freshness:text"
     " headings:[text] pages:[number] text:text why:{{number}}",
     "Similar": "to:[text] source:text|null line:number|null generation:number hits:[SimilarHit]"

@@ -1,4 +1,4 @@
-"""Removal of resources: their chunk files and records go, after a copy of each was kept.
+"""Removal of resources, or of single chunk files: they go after a copy of each was kept.
 
 One rule: all that are named at once, or none of them.
 """
@@ -11,7 +11,7 @@ from filestore.catalog import Catalog, UnknownResourceError
 from filestore.chunks.observation import INDEXED, RECORD
 from filestore.config.layout import Places
 from filestore.core.errors import RefusedError
-from filestore.core.paths import CHUNKS, ChunkPath
+from filestore.core.paths import CHUNKS, ChunkPath, StorePath
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
@@ -19,7 +19,7 @@ from filestore.git.repository import GitBusyError, refuse_during_operation, unme
 from filestore.history import write
 
 _NAMED: Final = 3
-"""So many resources are named in the list of changes; the rest is counted."""
+"""So many are named in the list of changes; the rest is counted."""
 
 
 class NotKeptError(RefusedError):
@@ -35,6 +35,15 @@ class Removed(JsonObject):
     """Below `chunked/`."""
     undo: str | None
     """The batch with the originals, of all that were removed with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedChunks(JsonObject):
+    """Which chunk files were removed."""
+
+    paths: tuple[StorePath, ...]
+    undo: str | None
+    """The batch with what they held; None where there was nothing to remove."""
 
 
 def remove(places: Places, catalog: Catalog, resources: Sequence[str]) -> tuple[Removed, ...]:
@@ -58,18 +67,52 @@ def remove(places: Places, catalog: Catalog, resources: Sequence[str]) -> tuple[
     refuse_unmerged(places, paths)
     before = {CHUNKS.store_path(path): data for path, data in _read(places, paths).items()}
     records = [path for resource in resources for path in catalog.record_paths(resource)]
-    more = f" and {len(resources) - _NAMED:,} more" if len(resources) > _NAMED else ""
     undo = write.change(
         places,
         dict.fromkeys(before),
         before=before,
-        command=(" ".join(["rm", *resources[:_NAMED]]) + more),
+        command=_named("rm", resources),
         last=[CHUNKS.store_path(path) for path in records],
     )
     return tuple(
         Removed(resource=resource, paths=tuple(one), undo=undo)
         for resource, one in its_paths.items()
     )
+
+
+def remove_chunks(places: Places, paths: Sequence[ChunkPath]) -> RemovedChunks:
+    """Take single chunk files out of the tree, as one change that is undone as one.
+
+    Args:
+        places: Where the store lies.
+        paths: Of chunk files; what is not there is passed over.
+
+    Raises:
+        RefusedError: One is no chunk file.
+        GitBusyError: A merge, rebase or the like is under way, or a file is unmerged.
+        ChangedMeanwhile: A file was edited at this moment; none was removed.
+        NotKeptError: A file cannot be read; none was removed.
+    """
+    refuse_during_operation(places.root)
+    write.collect_leftovers(places)
+    for path in paths:
+        if not path.endswith(".md"):
+            raise RefusedError(
+                f"{shown_path(CHUNKS.store_path(path))} is no chunk file",
+                remedy="'filestore rm RESOURCE' removes a resource with its record",
+            )
+    refuse_unmerged(places, paths)
+    before = {CHUNKS.store_path(path): data for path, data in _read(places, paths).items()}
+    undo = write.change(
+        places, dict.fromkeys(before), before=before, command=_named("rm", list(before))
+    )
+    return RemovedChunks(paths=tuple(before), undo=undo)
+
+
+def _named(command: str, names: Sequence[str]) -> str:
+    """A command as the list of changes has it."""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return " ".join([command, *names[:_NAMED]]) + more
 
 
 def _paths_of(catalog: Catalog, resource: str) -> list[ChunkPath]:
@@ -107,7 +150,7 @@ def refuse_unmerged(places: Places, paths: Collection[ChunkPath]) -> None:
         )
 
 
-def _read(places: Places, paths: list[ChunkPath]) -> dict[ChunkPath, bytes]:
+def _read(places: Places, paths: Sequence[ChunkPath]) -> dict[ChunkPath, bytes]:
     """What the files hold that are still there.
 
     Raises:

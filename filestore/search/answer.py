@@ -4,8 +4,8 @@ Values only. `Searcher` fills a hit down to `why`; `present` fills the rest, of 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
 
 from filestore.catalog import FileRow
 from filestore.core.paths import NO_PATH, StorePath
@@ -66,6 +66,9 @@ class Hit(JsonObject):
     """How many more hits the document has, where only its best one is given."""
     question: str | None = None
     """Of the file, where it is what matched."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """The keys of its frontmatter that are not ours, as they are on disk now; in place those of the
+    document."""
     via: tuple[StorePath, ...] = ()
     """The summaries that it was reached through, from the top, or whose place it has."""
 

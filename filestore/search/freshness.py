@@ -7,13 +7,14 @@ that was read just now and could be indexed as it is.
 """
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from filestore.catalog import Catalog, FileRow
 from filestore.chunks import chunk_file, frontmatter, kept
 from filestore.chunks.chunk_file import Chunk, Section
+from filestore.chunks.frontmatter import Value
 from filestore.chunks.layout import TREE, Layout
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import observe
@@ -51,6 +52,13 @@ class Look:
     """Why it is excluded."""
     data: bytes = b""
     """All of a chunk file."""
+    document_keys: Mapping[str, Value] = field(default_factory=dict)
+    """Of a document in place: its frontmatter."""
+
+    @property
+    def metadata(self) -> Mapping[str, Value]:
+        """The keys that are not ours; of a chunk file parsed now."""
+        return chunk_file.parse(self.data).user if self.data else self.document_keys
 
     @property
     def questions(self) -> tuple[str, ...]:
@@ -210,6 +218,7 @@ def _look_at_section(chunk: Chunk, section: Section, freshness: Freshness) -> Lo
         headings=section.headings,
         pages=tuple(page for _, page in starts),
         page_starts=starts,
+        document_keys=chunk.frontmatter,
     )
 
 

@@ -59,6 +59,7 @@ def present(
                 before=place.before,
                 after=place.after,
                 question=question,
+                metadata=found[hit.path].look.metadata,
             )
         )
     return replace(answer, hits=tuple(hits))

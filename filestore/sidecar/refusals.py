@@ -28,6 +28,10 @@ _IN_PLACE: Final = {
         "so 'import' has no chunk files to write",
         "import into a store of its own: 'filestore init DIR', then 'filestore --store DIR import'",
     ),
+    "put": (
+        "so 'put' has no folder of chunk files to write to",
+        "write a file among them, then 'filestore sync'",
+    ),
     "rm": ("so 'rm' removes nothing", "delete the files yourself, then 'filestore sync'"),
     "update": ("so 'update' has no copies to renew", "edit them, then 'filestore sync'"),
     "repair": ("so 'repair' writes none of them", "edit the file, then 'filestore sync'"),

@@ -1,0 +1,306 @@
+"""Single texts as chunk files of a folder of their own.
+
+Writes truth files and has them indexed. One rule: all that are given at once or none of them, and
+what a person wrote is replaced only where that is asked for.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.chunks import chunk_file, frontmatter
+from filestore.chunks.interpretation import MAX_CHUNK_BYTES
+from filestore.chunks.observation import Observation
+from filestore.config.layout import RECORD_NAME, folded_path
+from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.core.hashing import origin_hash
+from filestore.core.paths import CHUNKS, ChunkPath, StorePath, inside
+from filestore.core.progress import OnProgress
+from filestore.core.safe_text import brief, shown_path
+from filestore.core.schema import JsonObject
+from filestore.fs import disk
+from filestore.git.repository import refuse_during_operation
+from filestore.history import write
+from filestore.history.batch import is_truth
+from filestore.ingest.remove import refuse_unmerged
+from filestore.ingest.sources import MAX_NAME_BYTES, check_name
+from filestore.sync.apply import put_settled
+from filestore.verify.drift import is_as_recorded
+
+if TYPE_CHECKING:
+    from filestore.sidecar.commit import Commit
+    from filestore.sidecar.snapshot import StoreSnapshot
+
+_SUFFIX: Final = ".md"
+
+
+class WrittenByHand(RefusedError):
+    """A text was to take the place of one that a person wrote or edited."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewChunk:
+    """One text as it is to be written."""
+
+    text: str
+    name: str = ""
+    """Of the file, without `.md`; "" for one that is made of its text and metadata."""
+    metadata: Mapping[str, Any]
+    """Keys of the frontmatter; none of ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put(JsonObject):
+    """What became of texts."""
+
+    paths: tuple[StorePath, ...]
+    """Of the chunk file of each text, in their order."""
+    written: tuple[StorePath, ...]
+    """Those that are new or changed."""
+    kept: tuple[StorePath, ...]
+    """Those that a person edited since the same text was put there: they stay."""
+    embedded: int = 0
+    reused: int = 0
+    problem: FilestoreError | None = None
+    """Why texts were left without embedding; keywords find them."""
+    undo: str | None = None
+    """The batch with what was there before; None where nothing was written."""
+
+
+def new_chunks(
+    texts: Sequence[str],
+    names: Sequence[str | None] | None,
+    metadata: Sequence[Mapping[str, Any] | None] | None,
+) -> list[NewChunk]:
+    """Texts with what is given beside them.
+
+    Raises:
+        UsageError: There are not as many names or metadata as texts, or a text is empty.
+    """
+    for what, given in (("names", names), ("metadata", metadata)):
+        if given is not None and len(given) != len(texts):
+            raise UsageError(f"{len(texts)} texts with {len(given)} {what}: give one for each text")
+    for number, text in enumerate(texts, 1):
+        if not text.strip():
+            raise UsageError(f"text {number} of {len(texts)} is empty: nothing could find it")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"text {number} of {len(texts)} is not valid UTF-8") from error
+    return [
+        NewChunk(text=text, name=name or "", metadata=dict(keys or {}))
+        for text, name, keys in zip(
+            texts, names or [None] * len(texts), metadata or [None] * len(texts), strict=True
+        )
+    ]
+
+
+def put(
+    snapshot: "StoreSnapshot",
+    open_commit: "Callable[[], Commit]",
+    chunks: Sequence[NewChunk],
+    folder: str,
+    *,
+    replace: bool,
+    clock: disk.FileSystemClock,
+    on_progress: OnProgress,
+) -> Put:
+    """Write texts into a folder of the tree, as one change that is undone as one, and index them.
+
+    Args:
+        snapshot: The store's.
+        open_commit: Opens the commit that takes the files.
+        chunks: The last one counts where two have the same name.
+        folder: Its name.
+        replace: Whether what a person wrote or edited may be replaced.
+        clock: The store's.
+        on_progress: Called with the progress.
+
+    Raises:
+        UsageError: A name or a key of metadata cannot be used.
+        RefusedError: The layout has no such folders, or its files are made from a source.
+        WrittenByHand: A person wrote or edited a file of one of the names.
+        GitBusyError: A merge, rebase or the like is under way, or a file is unmerged.
+        ChangedMeanwhile: A file was edited at this moment; nothing was written.
+    """
+    refuse_during_operation(snapshot.places.root)
+    _check_folder(snapshot, folder)
+    paths = [_path(folder, chunk) for chunk in chunks]
+    named = dict(zip(paths, chunks, strict=True))
+    disk.make_folders(snapshot.places.chunked)
+    write.collect_leftovers(snapshot.places)
+    looks = write.look_at_existing(snapshot.places, list(named), snapshot.layout)
+    there = {look.path: look for look in looks}
+    _check_names(snapshot, folder, [path for path in named if path not in there])
+    kept = set() if replace else _by_hand(there, named)
+    wanted = {path: _bytes(one, there.get(path)) for path, one in named.items() if path not in kept}
+    changed = [path for path in wanted if _held(there, path) != wanted[path]]
+    undo = _written(snapshot, folder, {path: wanted[path] for path in changed}, looks)
+    # What a call that was killed left in the tree is indexed, too.
+    rest = [path for path in _not_indexed(snapshot, looks) if path not in changed]
+    done = None
+    if changed or rest:
+        with open_commit() as commit:
+            put_settled(snapshot, commit, [*changed, *rest], clock, on_progress)
+            done = commit.finish()
+    return Put(
+        paths=tuple(map(CHUNKS.store_path, paths)),
+        written=tuple(map(CHUNKS.store_path, changed)),
+        kept=tuple(sorted(map(CHUNKS.store_path, kept))),
+        embedded=done.embedded if done else 0,
+        reused=done.reused if done else 0,
+        problem=done.problem if done else None,
+        undo=undo,
+    )
+
+
+def _written(
+    snapshot: "StoreSnapshot",
+    folder: str,
+    changes: Mapping[ChunkPath, bytes],
+    looks: Sequence[Observation],
+) -> str | None:
+    """Under which name the originals are kept of files that were written now."""
+    refuse_unmerged(snapshot.places, list(changes))
+    return write.change(
+        snapshot.places,
+        {CHUNKS.store_path(path): data for path, data in changes.items()},
+        before={CHUNKS.store_path(look.path): look.data for look in looks},
+        command=f"put {folder}",
+    )
+
+
+def _check_folder(snapshot: "StoreSnapshot", folder: str) -> None:
+    """Refuse a folder that texts cannot be put into."""
+    if snapshot.layout.name != "tree":
+        raise RefusedError(
+            "texts are put into a folder of their own, and the flat layout has none",
+            remedy="write them as files into chunked/, then run: filestore sync",
+        )
+    check_name(folder)
+    if os.path.lexists(os.path.join(snapshot.places.chunked, folder, RECORD_NAME)):
+        raise RefusedError(
+            f"the chunk files of {folder!r} are made from its source, which would take yours away",
+            remedy="put the texts into another folder",
+        )
+    _check_alike(snapshot.places.chunked, [folder])
+
+
+def _path(folder: str, chunk: NewChunk) -> ChunkPath:
+    """Where a text is written.
+
+    Raises:
+        UsageError: Its name is none of a file in this folder.
+    """
+    if chunk.name:
+        name = chunk.name + _SUFFIX
+    else:
+        name = chunk_file.flat_name(json.dumps(chunk.metadata, default=str), chunk.text, ())
+    path = inside(ChunkPath(folder), name)
+    try:
+        is_name = "/" not in name and len(name.encode()) <= MAX_NAME_BYTES
+    except UnicodeEncodeError:
+        is_name = False
+    if not is_name or not is_truth(CHUNKS.store_path(path)):
+        raise UsageError(
+            f"{brief(chunk.name)} cannot name a chunk file: a name is UTF-8 without a slash, does "
+            f"not start with a dot, and has at most {MAX_NAME_BYTES - len(_SUFFIX)} bytes"
+        )
+    return path
+
+
+def _check_names(snapshot: "StoreSnapshot", folder: str, new: Sequence[ChunkPath]) -> None:
+    _check_alike(
+        os.path.join(snapshot.places.chunked, folder),
+        [path.rpartition("/")[2] for path in new],
+    )
+
+
+def _check_alike(folder: str, names: Sequence[str]) -> None:
+    """Refuse names that some file systems could not tell from one that is there, or each other."""
+    there = os.listdir(folder) if os.path.isdir(folder) else []
+    known = {folded_path(name): name for name in there}
+    for name in names:
+        other = known.setdefault(folded_path(name), name)
+        if other != name:
+            raise RefusedError(
+                f"{brief(name)} differs only by case or composition from {brief(other)}",
+                remedy="choose another name",
+            )
+
+
+def _by_hand(
+    there: Mapping[ChunkPath, Observation], named: Mapping[ChunkPath, NewChunk]
+) -> set[ChunkPath]:
+    """The files that a person edited since the same text was put there.
+
+    Raises:
+        WrittenByHand: A person wrote one, or edited one that is to get another text.
+    """
+    kept: set[ChunkPath] = set()
+    for path, look in there.items():
+        chunk = look.chunk
+        if chunk is not None and chunk.origin is not None and not chunk_file.hand_edited(chunk):
+            continue
+        if chunk is None or chunk.origin != origin_hash(named[path].text):
+            shown = shown_path(CHUNKS.store_path(path))
+            did = "wrote" if chunk is None or chunk.origin is None else "edited"
+            raise WrittenByHand(
+                f"a person {did} {shown}, which would be replaced: nothing was written",
+                remedy="keep it and choose another name, or replace it: replace=True",
+            )
+        kept.add(path)
+    return kept
+
+
+def _bytes(chunk: NewChunk, there: Observation | None) -> bytes:
+    """The file of a text; what was asked and ordered of the one before stays.
+
+    Raises:
+        UsageError: A key is ours, or the file would be larger than one may be.
+    """
+    ours = sorted(set(chunk_file.OUR_KEYS).intersection(chunk.metadata))
+    if ours:
+        raise UsageError(
+            f"metadata cannot have {', '.join(ours)}: the store's own keys in a chunk file",
+            remedy="call it otherwise, as `document_source`, or put it one level deeper",
+        )
+    before = there.chunk if there is not None else None
+    try:
+        data = chunk_file.generate(
+            body=chunk.text,
+            kind="chunk" if chunk_file.kind_of_name(chunk.name + _SUFFIX) == "summary" else None,
+            order=before.order if before else None,
+            headings=before.headings if before else (),
+            pages=before.pages if before else (),
+            questions=before.questions if before else (),
+            questions_origin=before.questions_origin if before else None,
+        )
+        split = frontmatter.split(data)
+        keys = frontmatter.parse_block(split.block, split.block_line)
+        data = frontmatter.serialize({**keys, **chunk.metadata}, split.body)
+    except ValueError as error:
+        raise UsageError(f"the text {brief(chunk.text)} cannot be written: {error}") from error
+    if len(data) > MAX_CHUNK_BYTES:
+        raise UsageError(
+            f"the text {brief(chunk.text)} has {len(data):,} bytes: a chunk file has at most "
+            f"{MAX_CHUNK_BYTES:,}",
+            remedy="cut it, or add it as a document, which is cut into chunks",
+        )
+    return data
+
+
+def _held(there: Mapping[ChunkPath, Observation], path: ChunkPath) -> bytes | None:
+    return there[path].data if path in there else None
+
+
+def _not_indexed(snapshot: "StoreSnapshot", looks: Sequence[Observation]) -> list[ChunkPath]:
+    """Files that are there and not as the catalog has them."""
+    rows = snapshot.catalog.files([look.path for look in looks])
+    return [
+        look.path
+        for look in looks
+        if look.path not in rows or not is_as_recorded(rows[look.path], look)
+    ]
