@@ -47,6 +47,13 @@ def pytest_xdist_auto_num_workers() -> int:
     return (processors or 1) * 3 // 2
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the asynchronous tests of LangChain's suite run where that is installed."""
+    if config.pluginmanager.hasplugin("asyncio"):
+        config.option.asyncio_mode = "auto"
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over the tests themselves: 7,000 stay until the end anyway."""
     gc.collect()

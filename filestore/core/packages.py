@@ -27,10 +27,17 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "qdrant client": ("qdrant-client",),
     "tui --serve": ("textual-serve",),
     "qdrant": ("qdrant-client",),
+    "haystack": ("haystack-ai",),
+    "langchain": ("langchain-core",),
+    "llama-index": ("llama-index-core",),
 }
 """By feature: a kind of model as `init --embedder` and `search --rerank` name it, a backend
-with what it is used by, or a command."""
-_IMPORTED: Final = {"qdrant-edge-py": "qdrant_edge"}
+with what it is used by, a framework that `adapters` speaks to, or a command."""
+_IMPORTED: Final = {
+    "haystack-ai": "haystack",
+    "llama-index-core": "llama_index",
+    "qdrant-edge-py": "qdrant_edge",
+}
 """What is imported of a package, where its own name does not say."""
 
 
