@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _hits, _output
 from filestore.core.errors import UsageError
+from filestore.core.safe_text import timestamp
 from filestore.fulltext import SYNTAXES
 from filestore.search.answer import MODES
 
@@ -145,6 +146,8 @@ def run(options: Any) -> int:
     where = _where(options.where)
     if options.embed and options.at is None:
         raise UsageError("--embed is for --at", remedy="filestore sync")
+    if options.beside and options.at is not None:
+        raise UsageError("--at answers by the model of that commit", remedy="leave --beside out")
     with (
         _context.open_store(options) as store,
         _diagnostics.ProgressBar() as on_progress,
@@ -168,6 +171,9 @@ def run(options: Any) -> int:
     if options.json:
         _output.write_json(answer.to_dict())
     else:
+        if answer.at is not None:
+            made = timestamp(answer.at.committed)
+            _diagnostics.say(f"commit {answer.at.commit[:12]} of {made}")
         for note in answer.notes:
             _diagnostics.say(note)
         if template is None:

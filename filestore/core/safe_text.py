@@ -8,6 +8,7 @@ a backslash in the text is not escaped.
 
 import re
 import sys
+import time
 from collections.abc import Iterator
 from functools import cache
 from typing import Final
@@ -100,6 +101,14 @@ def _unescape(match: re.Match[str], *, undecoded: bool) -> str:
     sign = chr(code) if code <= sys.maxunicode else ""
     # Nothing else is ever shown as an escape.
     return sign if sign and safe_text(sign, keep_newlines=False) == match[0] else match[0]
+
+
+def timestamp(seconds: int) -> str:
+    """A moment in seconds since 1970, in UTC; a number that is none, as it is."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds} s"
 
 
 def brief(value: object) -> str:

@@ -478,7 +478,21 @@ def two_models(folder: Path) -> None:
     must(folder, *BESIDE)
 
 
+def committed(folder: Path) -> None:
+    """Before an earlier commit is searched that has texts which were never embedded."""
+    new_tree(folder)
+    first = sorted(chunked(folder).glob("stones.md/chunk*.md"))[0]
+    begun = first.read_bytes()
+    for text in (b"\nCopper was here for a day.\n", b"\nZinc stayed.\n"):
+        first.write_bytes(begun + text)
+        for words in (["init", "-q"], ["add", "-A"], [*AUTHOR, "commit", "-qm", "as it is"]):
+            subprocess.run(["git", *words], cwd=folder, check=True)
+    must(folder, "sync")
+
+
+AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 LINES = ("backend", "set", "local", "--yes")
+THEN = ("search", "--at", "HEAD~1", "--embed", "copper for a day")
 HOME = ("backend", "set", "faiss", "--yes")
 SMALL = ("embedder", "set", "openai:small", "--endpoint", "{endpoint}", "--yes")
 BESIDE = (*SMALL, "--beside")
@@ -511,6 +525,7 @@ SCENARIOS = {
             nothing_left="no model stands beside",
             is_whole=True,
         ),
+        Scenario(name="past", make=committed, words=THEN, again=THEN, is_whole=True, reopens=True),
         Scenario(name="backend", make=new_tree, words=LINES, again=LINES, is_whole=True),
         Scenario(
             name="backend-sync",
@@ -616,6 +631,9 @@ def answers(folder: Path) -> list[Any]:
                 for model in ("own", "beside") if store.beside else ("own",):
                     answer = store.search(query, mode=mode, model=model)
                     found.append([answer.mode, *map(shown, answer.hits)])
+        if (folder / ".git").exists():
+            with store.at("HEAD~1", embed=True) as then:
+                found += [then.not_embedded, *map(shown, then.search("copper for a day"))]
         if not is_in_place(folder):
             names = [one["resource"] for one in store.resources()]
             found += [store.reconstruct(name).text for name in names]

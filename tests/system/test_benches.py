@@ -34,6 +34,7 @@ SMALL: Final = {
     "layouts": ("{data}", "--languages", "en"),
     "misspelt": ("{data}", "--languages", "en"),
     "packs": ("--files", "40", "--runs", "1"),
+    "past": ("--files", "200", "--folders", "4", "--runs", "1"),
     "pdf": ("--runs", "1"),
     "query_syntax": ("--xquad", "{data}"),
     "questions": ("--xquad", "{data}", "--only", "XQuAD en"),

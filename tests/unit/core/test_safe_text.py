@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.core.safe_text import paths_shown_so, safe_text, shown_path
+from filestore.core.safe_text import paths_shown_so, safe_text, shown_path, timestamp
 
 ANY_TEXT = st.text(
     st.one_of(
@@ -128,3 +128,17 @@ def test_a_printed_path_is_read_back(name: bytes) -> None:
     )
     if "\\" not in path and not are_mixed:
         assert path in readings
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0, "1970-01-01 00:00 UTC"),
+        (1_700_000_000, "2023-11-14 22:13 UTC"),
+        (-1, "1969-12-31 23:59 UTC"),
+        (10**30, f"{10**30} s"),
+    ],
+)
+def test_a_moment_is_shown_in_utc(seconds: int, shown: str) -> None:
+    """A commit may claim any number."""
+    assert timestamp(seconds) == shown
