@@ -86,6 +86,9 @@ def _told(done: "Imported") -> None:
             _output.line(f"    … and {len(found) - _SHOWN:,} more")
     if not done.resources:
         _output.line("nothing to import was found")
+    if done.renamed:
+        renamed = _output.count(done.renamed, "chunk file")
+        _output.line(f"{renamed} with another name than there: those cannot be used here")
     if done.of_status("refused"):
         _output.line("--replace replaces what differs; 'filestore undo' brings it back")
     if not done.planned:

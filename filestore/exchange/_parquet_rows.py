@@ -268,7 +268,7 @@ def _messages(
                 wrong.append(f"row {number}: {brief(name)}: {problem}")
             elif value is not None:
                 row[name], held = value, held + size
-        rows.append((number, _with_metadata(row)))
+        rows.append((number, row))
         if held > _MESSAGE_BYTES:
             yield rows, wrong
             rows, wrong, held = [], [], 0
@@ -307,17 +307,6 @@ def _value(name: str, scalar: Any) -> Any:
     if name in _VECTORS and hasattr(scalar, "values"):
         return scalar.values.to_numpy(zero_copy_only=False)
     return scalar.as_py()
-
-
-def _with_metadata(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with its other columns among its metadata."""
-    others = {key: value for key, value in row.items() if key not in COLUMNS and value is not None}
-    if not others:
-        return row
-    metadata = row.get("metadata")
-    own = metadata if isinstance(metadata, dict) else {}
-    rest = {key: value for key, value in row.items() if key in COLUMNS}
-    return rest | {"metadata": others | own}
 
 
 if __name__ == "__main__":

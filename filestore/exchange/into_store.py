@@ -88,6 +88,8 @@ class Imported(JsonObject):
     """Whether nothing was written."""
     files: int
     """How many were written or removed."""
+    renamed: int
+    """How many chunk files have another path than they had."""
     vectors: int
     """How many were taken."""
     compared: int
@@ -241,7 +243,7 @@ class _Taking:
         self._unmerged = repository.unmerged(self._places.chunked)
         self._vectors: Vectors | None = None
         self._no_vectors = ""
-        self._chunks = 0
+        self._chunks = self._renamed = 0
         self.left_out: LeftOut = collection.left_out
         self.group = ""
         """Under which name the originals of all changes are kept; "" while nothing was written."""
@@ -303,6 +305,7 @@ class _Taking:
         """The chunk files of a resource, with the chunks that they are made of."""
         for number, chunk in enumerate(resource.chunks, 1):
             path, frontmatter = names.place(chunk)
+            self._renamed += chunk.path not in ("", path)
             reasons: list[str] = []
             try:
                 yield written(path, chunk.text, frontmatter, self._layout, reasons.append), chunk
@@ -559,6 +562,7 @@ class _Taking:
             resources=tuple(target.report for target in self._targets.values()),
             planned=self._wanted.plan,
             files=len(self._written) + len(self._removed),
+            renamed=self._renamed,
             vectors=self.vectors,
             compared=self.compared,
             no_vectors=self._no_vectors,

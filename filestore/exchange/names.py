@@ -17,6 +17,7 @@ from filestore.config.settings import LayoutName
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import CHUNKS, ChunkPath, inside
 from filestore.exchange.base import Chunk, Resource
+from filestore.fs.scan import MAX_DEPTH
 from filestore.history.batch import is_truth
 from filestore.ingest.sources import check_name
 from filestore.verify.names import why_unportable
@@ -24,7 +25,10 @@ from filestore.verify.names import why_unportable
 _MOST_BYTES: Final = 200
 """Of a name that is made up of a stranger's: room is left for a tag."""
 _MOST_PATH_BYTES: Final = 1_000
-_UNSAFE: Final = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"|?*\\/\u200b-\u200f\u2028-\u202e\ufeff]+')
+_TURNING: Final = "\u202a-\u202e\u2066-\u2069"
+"""Signs that turn the direction of writing: a name with them looks like another."""
+_TURNS: Final = re.compile(f"[{_TURNING}]")
+_UNSAFE: Final = re.compile(rf'[\x00-\x1f\x7f-\x9f<>:"|?*\\/\u2028\u2029\ufeff{_TURNING}]+')
 _CHANGED: Final = "-"
 
 
@@ -32,7 +36,9 @@ def is_usable(path: str) -> bool:
     """Whether a path below `chunked/` may be written: each part a name that all systems hold."""
     parts = path.split("/")
     return (
-        len(path.encode("utf-8", "replace")) <= _MOST_PATH_BYTES
+        len(parts) <= MAX_DEPTH
+        and len(path.encode("utf-8", "replace")) <= _MOST_PATH_BYTES
+        and not _TURNS.search(path)
         and not any(part.startswith(".") or why_unportable(part) for part in parts)
         and is_truth(CHUNKS.store_path(ChunkPath(path)))
     )

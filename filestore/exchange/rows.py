@@ -117,10 +117,14 @@ class RowReader:
             return self._resource(where, row, {}), record, None
         text = self._typed(where, row, _TEXT, str, "text")
         if text is None:
-            if not any(row.get(key) is not None for key in _TEXT):
+            if not any(row.get(key) is not None for key in ("record", *_TEXT)):
                 self.left_out.add(f"{where}: it has no text")
             return None
         metadata = dict(self._typed(where, row, ("metadata",), Mapping, "an object") or {})
+        if not self.ours:
+            # What it has besides is not ours to judge.
+            others = {key: value for key, value in row.items() if key not in COLUMNS}
+            metadata = {key: one for key, one in others.items() if one is not None} | metadata
         resource = self._resource(where, row, metadata)
         path = self._path(where, row, metadata)
         return (

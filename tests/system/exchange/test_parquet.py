@@ -128,6 +128,25 @@ def test_bits_that_flipped(workspace):
         assert done.code in (0, 1, 3, 5)
 
 
+def test_damage_behind_sound_rows(workspace):
+    """What was read before is in the store, whole; what takes it back is named."""
+    path = workspace.folder / "torn.parquet"
+    texts = [f"Text {n} of many, all of them different." for n in range(6_000)]
+    names = [f"r{n // 100}" for n in range(6_000)]
+    pq.write_table(pa.table({"document": names, "text": texts}), path, row_group_size=3_000)
+    data = bytearray(path.read_bytes())
+    page = pq.ParquetFile(path).metadata.row_group(1).column(1).data_page_offset
+    data[page : page + 2_000] = b"\xff" * 2_000
+    path.write_bytes(data)
+    done = workspace.json("import", "parquet", "torn.parquet", "--no-embed", code=3)
+    assert "torn.parquet" in done["error"]
+    assert "filestore undo" in done["remedy"]
+    assert len(workspace.truth()) > 2_000
+    assert not {"untracked", "missing"} & workspace.drift().keys()
+    workspace("undo")
+    assert workspace.truth() == {}
+
+
 def test_a_text_that_is_repeated_is_held_once(workspace):
     """A small file whose texts would fill the memory: they are too long, each is named."""
     large = pa.array(["x" * (65 * 1024 * 1024)])
