@@ -6,6 +6,7 @@ list, the map and the vectors are counted against each other before anything is 
 
 from __future__ import annotations
 
+import errno
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -128,6 +129,13 @@ def read_bytes(path: str, *, most: int = MOST_BYTES, follow_links: bool = False)
         )
     except disk.NotAFileError as error:
         refuse(f"it is no regular file: {error.message}", "put the file itself in its place")
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        disk.pass_limits(error)
+        is_link = error.errno == errno.ELOOP
+        reason = "it is a symbolic link" if is_link else error.strerror or str(error)
+        refuse(f"it cannot be read: {reason}", "put a file that can be read in its place")
 
 
 def read_json(data: bytes, what: str, block: tuple[int, int] | None = None) -> Any:

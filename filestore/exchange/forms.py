@@ -11,6 +11,7 @@ from filestore.core.spelling import did_you_mean
 from filestore.exchange.base import Form
 
 FORMS: Final = {
+    "faiss-json": "_faiss_json:FaissJson",
     "jsonl": "_jsonl:JsonLines",
     "parquet": "_parquet:ParquetForm",
     "ragmd": "_ragmd:RagMd",

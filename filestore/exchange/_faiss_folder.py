@@ -1,0 +1,277 @@
+"""FAISS + JSON as a folder of four files, of which row i belongs together.
+
+`index.faiss`, `embeddings.npy`, `corpus.json` with the texts, `metadata.json`. FORMAT.md says what
+we put where. One rule: the files are counted against each other, and neither FAISS nor pickle sees
+any of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.core.safe_text import brief, shown_path
+from filestore.exchange import _faiss_bytes, _npy
+from filestore.exchange._document_map import (
+    MOST_JSON_BYTES,
+    OURS,
+    UNKNOWN_MODEL,
+    UNKNOWN_TIME,
+    DocumentMap,
+    check_count,
+    check_map,
+    check_time,
+    naming,
+    read_bytes,
+    read_json,
+    refuse,
+    too_large,
+    write_json,
+)
+from filestore.exchange.base import FormDamaged, TargetRefused
+from filestore.fs import disk
+from filestore.fs.staged_folder import staged_folder
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+INDEX: Final = "index.faiss"
+CORPUS: Final = "corpus.json"
+EMBEDDINGS: Final = "embeddings.npy"
+METADATA: Final = "metadata.json"
+FILES: Final = (INDEX, CORPUS, EMBEDDINGS, METADATA)
+_MODEL_KEYS: Final = ("model_name", "model", "embedding_model")
+_LEAST_COSINE: Final = 0.999
+"""Of row i of the index and row i of the embeddings, which may differ in their lengths alone."""
+_COMPARED_AT_ONCE: Final = 4_096
+_LONGEST_NAME: Final = 1_000
+_GAP: Final = "\n\n"
+_AGAIN: Final = "have the documents indexed again by the program that it comes from"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Files:
+    """What the files hold, row by row."""
+
+    about: Mapping[str, Any]
+    texts: Sequence[str]
+    rows: NDArray[float32]
+    kind: str
+    flat: str
+    note: str
+    """What of them was not taken; "" for nothing."""
+
+
+def read(folder: str) -> tuple[DocumentMap, Sequence[str]]:
+    """Read a folder, whoever wrote it; with what of it was not taken.
+
+    Raises:
+        FormDamaged: A file is missing, or they disagree.
+    """
+    lacking = [name for name in FILES if not os.path.lexists(os.path.join(folder, name))]
+    if lacking:
+        what = "there is no index" if len(lacking) == len(FILES) else "the index is not whole"
+        refuse(
+            f"{what}: it has no {', '.join(lacking)}",
+            f"name a folder with {', '.join(FILES)}, or a file called vectors-NAME.faiss",
+        )
+    found = _files(folder)
+    made, note = _own_map(found)
+    return made, [one for one in (found.note, note) if one]
+
+
+def _files(folder: str) -> _Files:
+    """The four files, of which every row must be there in each."""
+    texts = _texts(_json(folder, CORPUS))
+    with naming(EMBEDDINGS):
+        rows = _npy.parse(read_bytes(os.path.join(folder, EMBEDDINGS)))
+    about = _json(folder, METADATA)
+    if type(about) is not dict:
+        refuse(f"{METADATA} must be an object, found {brief(about)}")
+    with naming(INDEX):
+        data = read_bytes(os.path.join(folder, INDEX))
+        kind, dimension, count = _faiss_bytes.head_of(data)
+    counts = {CORPUS: len(texts), EMBEDDINGS: len(rows), INDEX: count}
+    if len(set(counts.values())) > 1:
+        stated = ", ".join(f"{name} has {number:,}" for name, number in counts.items())
+        refuse(f"its files have different numbers of rows: {stated}", _AGAIN)
+    if dimension != rows.shape[1]:
+        stated = f"{INDEX} has vectors of {dimension:,} numbers, {EMBEDDINGS} of {rows.shape[1]:,}"
+        refuse(stated, _AGAIN)
+    for key, number, what in (
+        ("document_count", count, f"rows in {INDEX}"),
+        ("embedding_dimension", dimension, f"numbers in a row of {EMBEDDINGS}"),
+    ):
+        if about.get(key) is not None:
+            check_count(about[key], number, f"{key} of {METADATA}", what)
+    flat, note = _faiss_bytes.L2, ""
+    try:
+        with naming(INDEX):
+            found = _faiss_bytes.parse(data)
+        flat = found.flat
+        _compare(found.rows, rows)
+    except _faiss_bytes.NotRead:
+        # The vectors are there all the same; of such an index only the head is believed.
+        note = f"{INDEX} is an {kind}, which is not read: the vectors are those of {EMBEDDINGS}"
+    return _Files(about=about, texts=texts, rows=rows, kind=kind, flat=flat, note=note)
+
+
+def _json(folder: str, name: str) -> Any:
+    with naming(name):
+        return read_json(read_bytes(os.path.join(folder, name), most=MOST_JSON_BYTES), "file")
+
+
+def _texts(corpus: Any) -> Sequence[str]:
+    if type(corpus) is not dict or type(corpus.get("documents")) is not list:
+        refuse(f"{CORPUS} must be an object with the list 'documents'")
+    texts: list[str] = corpus["documents"]
+    if corpus.get("count") is not None:
+        check_count(corpus["count"], len(texts), f"count of {CORPUS}", "documents in it")
+    for at, text in enumerate(texts):
+        if type(text) is not str:
+            refuse(f"{CORPUS}: document {at:,} must be text, found {brief(text)}")
+    return texts
+
+
+def _compare(index: NDArray[float32], rows: NDArray[float32]) -> None:
+    """See that row i of the index is row i of the embeddings, at whatever length."""
+    import numpy
+
+    for start in range(0, len(rows), _COMPARED_AT_ONCE):
+        some = slice(start, start + _COMPARED_AT_ONCE)
+        if numpy.array_equal(index[some], rows[some]):
+            continue
+        one, other = index[some].astype(numpy.float64), rows[some].astype(numpy.float64)
+        lengths = numpy.linalg.norm(one, axis=1) * numpy.linalg.norm(other, axis=1)
+        near = (one * other).sum(axis=1) >= _LEAST_COSINE * lengths
+        if not near.all():
+            row = f"row {start + int(numpy.argmin(near)):,}"
+            refuse(f"{row} of {INDEX} is another vector than {row} of {EMBEDDINGS}", _AGAIN)
+
+
+def _own_map(found: _Files) -> tuple[DocumentMap, str]:
+    """The map of documents: the one that we wrote where it is of these texts; and why it is not."""
+    foreign = _foreign_map(found)
+    info = found.about.get("dataset_info")
+    ours = info.get(OURS) if type(info) is dict else None
+    if type(ours) is not dict:
+        return foreign, ""
+    note = (
+        f"the names and metadata that {METADATA} has under {OURS!r}: they are not of the texts that"
+        f" {CORPUS} has"
+    )
+    try:
+        places = check_map(ours.get("chunks"), ours.get("documents"), len(found.rows))
+    except FormDamaged as error:
+        return foreign, f"{note}: {error.message}"
+    made = replace(foreign, places=places, documents=ours["documents"])
+    pairs = zip(made.texts(), found.texts, strict=True)
+    return (made, "") if all(own in (None, text) for own, text in pairs) else (foreign, note)
+
+
+def _foreign_map(found: _Files) -> DocumentMap:
+    """One document of all texts: another program tells only one name for them."""
+    about, texts = found.about, found.texts
+    info = about.get("dataset_info")
+    said = dict(info) if type(info) is dict else {}
+    said.pop(OURS, None)
+    stated = [said.pop(key, None) for key in _MODEL_KEYS]
+    model = next((one for one in stated if isinstance(one, str) and one.strip()), UNKNOWN_MODEL)
+    name = about.get("rag_name")
+    name = name[:_LONGEST_NAME] if isinstance(name, str) and name.strip() else "index"
+    chunks: dict[str, dict[str, int]] = {}
+    start = 0
+    for row, text in enumerate(texts):
+        end = start + len(text)
+        chunks[f"chunk{row + 1}"] = {"i_start": start, "i_end": end, "faiss_id": row}
+        start = end + len(_GAP)
+    document = {
+        "id": name,
+        "source": "",
+        "full_text": _GAP.join(texts),
+        "content": said,
+        "chunks": chunks,
+    }
+    return DocumentMap(
+        model=model,
+        dimension=int(found.rows.shape[1]),
+        flat=found.flat,
+        kind=found.kind,
+        created_at=_time(about, "created_at"),
+        updated_at=_time(about, "updated_at"),
+        places=[(name, key) for key in chunks],
+        documents={name: document},
+        rows=found.rows,
+    )
+
+
+def _time(about: Mapping[str, Any], key: str) -> str:
+    value = about.get(key)
+    return UNKNOWN_TIME if value is None else check_time(value, f"{key} of {METADATA}")
+
+
+def check_target(target: str) -> None:
+    """Let no folder be replaced that holds anything else.
+
+    Raises:
+        TargetRefused: It does.
+        OSError: It cannot be listed.
+    """
+    try:
+        others = sorted(set(os.listdir(target)) - {*FILES})
+    except FileNotFoundError:
+        return
+    if others:
+        raise TargetRefused(
+            f"{shown_path(target)} is not replaced: {shown_path(others[0])} in it is no file of an"
+            " index",
+            remedy="name another folder, or an empty one",
+        )
+
+
+def write(target: str, made: DocumentMap) -> tuple[str, ...]:
+    """Write a folder in place of what is there; returns the paths of its files.
+
+    Raises:
+        TargetRefused: A file would be larger than is read.
+        WriteFailedError: The disk refused; what was there is untouched.
+    """
+    texts = [text or "" for text in made.texts()]
+    corpus = write_json({"documents": texts, "count": len(texts)})
+    count, dimension = made.rows.shape
+    numbers = _faiss_bytes.bytes_of(made.rows)
+    contents = {
+        CORPUS: (corpus,),
+        INDEX: (_faiss_bytes.head(made.flat, count, dimension), numbers),
+        EMBEDDINGS: (_npy.head(count, dimension), numbers),
+    }
+    sizes = {name: sum(len(one) for one in pieces) for name, pieces in contents.items()}
+    metadata = write_json(_about(os.path.basename(target), made, sizes))
+    if max(len(corpus), len(metadata)) > MOST_JSON_BYTES:
+        raise too_large(target, max(len(corpus), len(metadata)))
+    with disk.disk_errors(target):
+        disk.make_folders(os.path.dirname(target))
+    with staged_folder(target, FILES) as folder:
+        for name, pieces in (contents | {METADATA: (metadata,)}).items():
+            with open(os.path.join(folder, name), "xb", buffering=0) as file:
+                for piece in pieces:
+                    disk.write_all(file.fileno(), piece)
+    return tuple(os.path.join(target, name) for name in FILES)
+
+
+def _about(name: str, made: DocumentMap, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """What `metadata.json` says."""
+    own = {"chunks": made.chunk_list(), "documents": made.documents}
+    return {
+        "rag_name": name,
+        "document_count": len(made.rows),
+        "embedding_dimension": made.dimension,
+        "index_type": made.flat,
+        "created_at": made.created_at,
+        "updated_at": made.updated_at,
+        "file_sizes": sizes,
+        "dataset_info": {"model_name": made.model, OURS: own},
+    }

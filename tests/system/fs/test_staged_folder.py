@@ -1,0 +1,125 @@
+"""A folder replaced whole: what goes wrong leaves the old one, and nothing beside it."""
+
+import os
+
+import pytest
+
+from filestore.fs import staged_folder as module
+from filestore.fs.disk import WriteFailedError
+from filestore.fs.staged_file import AlreadyWrittenError
+from filestore.fs.staged_folder import staged_folder
+
+NAMES = ("one", "two")
+
+
+def contents(folder):
+    """What is in a folder, by name."""
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def write(folder, text, names=NAMES):
+    """Replace the folder by one of these files."""
+    with staged_folder(str(folder), NAMES) as staging:
+        for name in names:
+            with open(os.path.join(staging, name), "w", encoding="utf-8") as file:
+                file.write(text)
+
+
+def fail(folder):
+    """Write some of the files, and raise."""
+    with staged_folder(str(folder), NAMES) as staging:
+        with open(os.path.join(staging, "one"), "w", encoding="utf-8") as file:
+            file.write("new")
+        raise ZeroDivisionError
+
+
+@pytest.fixture(params=["in one call", "in steps"])
+def way(request, monkeypatch):
+    """With and without a system that exchanges two names."""
+    if request.param == "in steps":
+        monkeypatch.setattr(module, "_exchanged", lambda one, other: False)
+
+
+def test_the_new_files_take_the_place_of_the_old(way, tmp_path):
+    """All of them; what was not written again is gone; the mode stays."""
+    target = tmp_path / "index"
+    write(target, "old")
+    target.chmod(0o700)
+    write(target, "new", names=["two"])
+    assert contents(target) == {"two": "new"}
+    assert target.stat().st_mode & 0o777 == 0o700
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def test_a_failure_leaves_the_old_files(tmp_path):
+    """Whatever was written of the new ones."""
+    target = tmp_path / "index"
+    write(target, "old")
+    with pytest.raises(ZeroDivisionError):
+        fail(target)
+    assert contents(target) == {"one": "old", "two": "old"}
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def test_a_full_disk_leaves_the_old_files(small_disk):
+    """And says so."""
+    target = small_disk / "index"
+    write(target, "old")
+    with pytest.raises(WriteFailedError, match="No space left"):
+        write(target, "x" * 10_000_000)
+    assert contents(target) == {"one": "old", "two": "old"}
+    assert [path.name for path in small_disk.iterdir() if path.name != "lost+found"] == ["index"]
+
+
+def test_what_a_killed_writer_left_is_used_again(tmp_path):
+    """Its half-written files do not come along."""
+    target = tmp_path / "index"
+    left = tmp_path / os.path.basename(staging_of(target))
+    left.mkdir()
+    (left / "one").write_text("half")
+    write(target, "new", names=["two"])
+    assert contents(target) == {"two": "new"}
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def staging_of(target):
+    """Where a folder is made before it takes its name."""
+    with staged_folder(str(target), NAMES) as staging:
+        return staging
+
+
+def test_two_writers_do_not_mix(tmp_path):
+    """The second is told of the first."""
+    target = str(tmp_path / "index")
+    with (
+        staged_folder(target, NAMES),
+        pytest.raises(AlreadyWrittenError),
+        staged_folder(target, NAMES),
+    ):
+        pass
+
+
+def test_a_file_of_another_name_is_never_deleted(tmp_path):
+    """Even where one came after the caller had looked: it stays, beside the new folder."""
+    target = tmp_path / "index"
+    write(target, "old")
+    (target / "mine").write_text("a person's own")
+    write(target, "new")
+    assert contents(target) == {"one": "new", "two": "new"}
+    (kept,) = tmp_path.glob(".filestore-tmp-*/mine")
+    assert kept.read_text() == "a person's own"
+    write(target, "newer")
+    assert contents(target) == {"one": "newer", "two": "newer"}
+    assert kept.read_text() == "a person's own"
+
+
+def test_a_writer_killed_between_two_steps_is_made_good(tmp_path):
+    """Where two names cannot be exchanged, the next writer puts the old folder back first."""
+    target = tmp_path / "index"
+    aside = tmp_path / f"{os.path.basename(staging_of(target))}-old"
+    write(target, "old")
+    target.rename(aside)
+    with pytest.raises(ZeroDivisionError):
+        fail(target)
+    assert contents(target) == {"one": "old", "two": "old"}
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
