@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "embeddings": "carry embeddings from one store to another in a file",
     "export": "write the store in a form of other programs",
     "import": "take in what a store or another program wrote",
+    "convert": "turn an index in a .ragmd file into FAISS + JSON, or back",
     "enrich": "make questions and summaries, kept as files",
     "trust": "allow the service that the settings name",
     "reconstruct": "rebuild texts from chunks, also from those that others made",

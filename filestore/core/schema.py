@@ -139,6 +139,8 @@ SHAPES: Final[dict[str, str]] = {
     " milliseconds:number tokens:number",
     "QuestionResult": "id=question.id:text|null line=question.line:number"
     " query=question.query:text modes=scores:{Scores}",
+    "Converted": "source:text read_as:text target:text written_as:text model:text"
+    " documents:number vectors:number files:[text] bytes=size_bytes:number notes:[text]",
     "init": "root:text layout:text embedder:text reason:text sync:SyncReport|null",
     "open": "root:text document:text line:number|null page:number|null command:[text]",
     "rm": "removed:[Removed]",

@@ -12,6 +12,7 @@ may come out as it was planted.
 """
 
 import argparse
+import base64
 import contextlib
 import fcntl
 import os
@@ -180,6 +181,8 @@ class Planted:
             )
             + b"\x1b]0;torn\x07\n"
         )
+        (self.work / "strange.ragmd").write_bytes(self._index(self.text))
+        (self.work / "torn.ragmd").write_bytes(self._index(self.text, known=False))
         hook = self.work / ".git" / "hooks" / "post-merge"
         hook.parent.mkdir(exist_ok=True)
         hook.write_bytes(b"#!/bin/sh\n# " + self.mixed.encode() + b"\n")
@@ -194,6 +197,38 @@ class Planted:
             _become_command(self.work, [os.fsdecode(word) for word in words])
         _, status = os.waitpid(child, 0)
         return os.waitstatus_to_exitcode(status)
+
+    def _index(self, names: Sequence[str], *, known: bool = True) -> bytes:
+        """A `.ragmd` whose documents and chunks are called so; or are said to be of others."""
+        chunks = [
+            {"faiss_id": at, "document_id": one, "chunk_key": one if known else self.mixed}
+            for at, one in enumerate(names)
+        ]
+        documents = {
+            one: {
+                "id": one,
+                "source": one,
+                "full_text": None,
+                "content": {"title": one},
+                "chunks": {one: {"i_start": 0, "i_end": 0, "faiss_id": at}},
+            }
+            for at, one in enumerate(names)
+        }
+        count = len(names)
+        head = struct.pack("<4siqqq?iQ", b"IxFI", 1, count, 0, 0, True, 0, count)
+        stated = (
+            '---\nformat_version: "1.0"\nmodel_name: "m"\nembedding_dim: 1\n'
+            f'vector_count: {count}\ndocument_count: {count}\nindex_type: "IndexFlatIP"\n'
+            'created_at: "2026-01-31T12:00:00Z"\nupdated_at: "2026-01-31T12:00:00Z"\n---\n'
+        )
+        return b"".join(
+            (
+                stated.encode(),
+                b"## Chunks\n```json\n" + orjson.dumps(chunks) + b"\n```\n",
+                b"## Document Metadata\n```json\n" + orjson.dumps(documents) + b"\n```\n",
+                b"## Vectors\n```base64\n" + base64.b64encode(head + bytes(4 * count)) + b"\n```\n",
+            )
+        )
 
     def _sources(self) -> None:
         """Originals whose names, titles and texts are payloads; half of them are added."""
@@ -433,6 +468,13 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("import", "jsonl", "strange.jsonl"),
             ("import", "jsonl", mixed[:200]),
             ("import", mixed, "some.jsonl"),
+        ],
+        "convert": [
+            ("convert", "strange.ragmd", "strange"),
+            ("convert", "strange.ragmd", f"vectors-{some[2]}.faiss"),
+            ("convert", "torn.ragmd", "torn"),
+            ("convert", mixed[:200], "torn"),
+            ("convert", "strange.ragmd", f"{some[3]}.npy"),
         ],
         "trust": [("trust", "--list"), ("trust", "--yes"), ("trust", "--revoke"), ("trust", mixed)],
         "reconstruct": [

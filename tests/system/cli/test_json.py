@@ -128,6 +128,8 @@ def test_search_and_models(filled, says):
     assert says("PackInfo", "embeddings", "info", "notes.fspack")["digest"] == pack["digest"]
     assert "unchecked" not in says("ImportedEmbeddings", "embeddings", "import", "notes.fspack")
     assert says("Exported", "export", "jsonl", "all.jsonl")["chunks"] == 1
+    says("Exported", "export", "ragmd", "all.ragmd")
+    assert says("Converted", "convert", "all.ragmd", "index")["vectors"] == 1
     assert says("Imported", "import", "jsonl", "all.jsonl")["undo"] is None
     (filled.chunked / "notes.md" / "chunk1.md").write_text("The cellar is mine.\n")
     assert says("Imported", "import", "jsonl", "all.jsonl", code=4)["resources"][0]["reason"]

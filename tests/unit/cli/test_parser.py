@@ -74,6 +74,7 @@ LISTED: Final = [(command, name, many) for command, name, many in options() if n
 
 NEEDED: Final = {
     "add": ["a"],
+    "convert": ["a", "b"],
     "embeddings export": ["a"],
     "evaluate": ["a"],
     "export": ["jsonl", "a"],

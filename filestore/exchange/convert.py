@@ -1,0 +1,154 @@
+"""`.ragmd` into FAISS + JSON, and back, without a store: the vectors stay as they are.
+
+Says which form is meant, and what of it the other cannot hold. One rule: what is read is checked as
+for a store, so that what is written is sound.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.safe_text import shown_path
+from filestore.core.schema import JsonObject
+from filestore.exchange import _faiss_folder, _faiss_json, _ragmd
+from filestore.exchange._document_map import DocumentMap
+from filestore.fs import disk
+
+RAGMD: Final = ".ragmd file"
+FOLDER: Final = "FAISS + JSON folder"
+PAIR: Final = "FAISS + JSON pair"
+_NAMES: Final = {
+    RAGMD: "a file KB.ragmd",
+    FOLDER: f"a folder with {', '.join(_faiss_folder.FILES)}",
+    PAIR: "a file vectors-NAME.faiss, beside which metadata-NAME.json stands",
+}
+_ANY: Final = f"name {_NAMES[RAGMD]}; {_NAMES[FOLDER]}; or {_NAMES[PAIR]}"
+_PARTS: Final = (".faiss", ".json", ".npy")
+"""How a name ends that is more likely meant for a file than for a folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converted(JsonObject):
+    """What was converted."""
+
+    source: str
+    read_as: str
+    target: str
+    written_as: str
+    model: str
+    documents: int
+    vectors: int
+    files: tuple[str, ...]
+    size_bytes: int
+    notes: tuple[str, ...]
+    """What is not as it was, a sentence each."""
+
+
+class NothingThere(FilestoreError, FileNotFoundError):
+    """There is nothing to be converted."""
+
+
+def convert(source: str, target: str) -> Converted:
+    """Write what is in one form in the other one.
+
+    Args:
+        source: A `.ragmd` file, a folder of FAISS + JSON, or one of its two files.
+        target: Of another kind than the source; an index that is there is replaced.
+
+    Raises:
+        UsageError: Both are of one kind, or it is not to be seen which one is meant.
+        NothingThere: There is no source.
+        FormDamaged: The source is of none of the forms, or disagrees with itself.
+        TargetRefused: Something else has its place at the target.
+        WriteFailedError: The disk refused; what was there is untouched.
+    """
+    source, target = os.path.abspath(source), os.path.abspath(target)
+    read_as, written_as = _kind_of_source(source), _kind_of_target(target)
+    if read_as == written_as:
+        others = " or ".join(_NAMES[kind] for kind in _NAMES if kind != read_as)
+        raise UsageError(
+            f"{shown_path(source)} is a {read_as}, and {shown_path(target)} would be one, too",
+            remedy=f"name {others} as the target",
+        )
+    if written_as == RAGMD:
+        _ragmd.check_target(target)
+    else:
+        _faiss_json.check_target(target)
+    notes: Sequence[str] = ()
+    if read_as == RAGMD:
+        found = _ragmd.read_map(source)
+    else:
+        found, notes = _faiss_json.read_map(source)
+    if written_as == RAGMD:
+        files: tuple[str, ...] = (target,)
+        _ragmd.write_map(target, found)
+    else:
+        files = _faiss_json.write_map(target, found)
+    return Converted(
+        source=source,
+        read_as=read_as,
+        target=target,
+        written_as=written_as,
+        model=found.model,
+        documents=len(found.documents),
+        vectors=len(found.rows),
+        files=files,
+        size_bytes=sum(os.path.getsize(one) for one in files),
+        notes=(*notes, *_lost(found, written_as)),
+    )
+
+
+def _lost(found: DocumentMap, written_as: str) -> list[str]:
+    lost = []
+    if found.kind != found.flat:
+        lost.append(
+            f"the {found.kind} was written as {found.flat}: the same vectors, each compared with"
+            " the query"
+        )
+    lacking = sum(one.get("full_text") is None for one in found.documents.values())
+    if lacking and written_as == FOLDER:
+        lost.append(
+            f"{lacking:,} of {len(found.documents):,} documents have no full_text: the texts of"
+            f" their rows in {_faiss_folder.CORPUS} are empty"
+        )
+    return lost
+
+
+def _kind_of_source(path: str) -> str:
+    if not os.path.lexists(path):
+        raise NothingThere(f"there is no {shown_path(path)}", remedy=_ANY)
+    try:
+        if os.path.isdir(path):
+            return _kind_of_folder(path)
+        if _faiss_json.is_pair(path):
+            return PAIR
+        if path.endswith(_ragmd.SUFFIX) or _ragmd.is_ragmd(path):
+            return RAGMD
+    except OSError as error:
+        disk.pass_limits(error)
+        reason = error.strerror or str(error)
+        raise FilestoreError(f"cannot read {shown_path(path)}: {reason}", remedy=_ANY) from error
+    raise UsageError(
+        f"{shown_path(path)} has neither the name nor the frontmatter of a .ragmd file", remedy=_ANY
+    )
+
+
+def _kind_of_folder(path: str) -> str:
+    inside = set(os.listdir(path))
+    if inside.intersection(_faiss_folder.FILES):
+        return FOLDER
+    if any(map(_faiss_json.is_pair, inside)):
+        return PAIR
+    raise UsageError(f"there is no index in the folder {shown_path(path)}", remedy=_ANY)
+
+
+def _kind_of_target(path: str) -> str:
+    if path.endswith((_ragmd.SUFFIX, ".md")):
+        return RAGMD
+    if _faiss_json.is_pair(path):
+        return PAIR
+    if path.endswith(_PARTS) and not os.path.isdir(path):
+        raise UsageError(f"{shown_path(path)} is no name for an index", remedy=_ANY)
+    return FOLDER
