@@ -24,6 +24,13 @@ class FileNames:
     unsafe: re.Pattern[str] = _UNSAFE
     """What no name holds."""
     _taken: set[str] = field(default_factory=set)
+    _folders: dict[str, str] = field(default_factory=dict)
+
+    def folder(self, name: str) -> str:
+        """The name of a folder: the same for the same."""
+        if name not in self._folders:
+            self._folders[name] = self.take(name, "")
+        return self._folders[name]
 
     def take(self, name: str, ending: str) -> str:
         """A name as near to what it was called as can be, with an ending."""

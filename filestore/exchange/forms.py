@@ -13,6 +13,8 @@ from filestore.exchange.base import Form
 FORMS: Final = {
     "faiss-json": "_faiss_json:FaissJson",
     "jsonl": "_jsonl:JsonLines",
+    "markdown": "_markdown:Markdown",
+    "obsidian": "_obsidian:Obsidian",
     "parquet": "_parquet:ParquetForm",
     "ragmd": "_ragmd:RagMd",
 }

@@ -1,0 +1,194 @@
+"""A document as one page of Markdown, with hidden marks between its chunks; and back. Pure.
+
+One rule: a page is a person's. What stands between two marks is the chunk, as it is now, and a line
+that only looks like a mark is text.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from filestore.core.hashing import content_hash
+from filestore.exchange.base import Chunk, Resource
+
+_WORD = "chunk"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """How a mark is hidden from a reader."""
+
+    before: str
+    after: str
+
+    def start(self, word: str, number: int) -> str:
+        """The line before a chunk."""
+        return f"{self.before}{word} {number}{self.after}\n"
+
+    def end(self, word: str) -> str:
+        """The line behind a chunk that something else follows."""
+        return f"{self.before}/{word}{self.after}\n"
+
+    def word(self, texts: Iterable[str]) -> str:
+        """A word for the marks of a page that none of its texts has in one."""
+        word, texts = _WORD, list(texts)
+        while any(f"{self.before}{sign}{word}" in text for text in texts for sign in ("", "/")):
+            word += "~"
+        return word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What comes on one page: the chunks of one document, or the summaries of one resource."""
+
+    key: str
+    """Tells the pages of a resource apart."""
+    source: str
+    """The document; "" for none."""
+    title: str
+    chunks: tuple[int, ...]
+    """Places in the resource, in order."""
+    is_summaries: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """A page that was read."""
+
+    head: str
+    """What stands before the first chunk."""
+    texts: Mapping[int, str]
+    """By number; with a line end behind what has none."""
+    others: tuple[str, ...]
+    """What stands behind chunks that end."""
+
+
+def pages_of(resource: Resource) -> list[Page]:
+    """The pages of a resource: one a document, in order, then one of its summaries."""
+    groups: dict[tuple[bool, str], list[int]] = {}
+    for place, chunk in enumerate(resource.chunks):
+        is_summary = chunk.frontmatter.get("kind") == "summary" or (
+            "kind" not in chunk.frontmatter and chunk.path.rpartition("/")[2].startswith("summary")
+        )
+        # Files of no resource have nothing in common.
+        key = "" if is_summary else chunk.source or ("" if resource.name else chunk.path)
+        groups.setdefault((is_summary, key), []).append(place)
+    known = _sources(resource)
+    found = []
+    for (is_summary, key), places in sorted(groups.items(), key=lambda one: one[0][0]):
+        source = key if key in known else known[0] if len(known) == 1 and not key else key
+        source = "" if is_summary or not resource.name else source
+        title = _title(resource, source, resource.chunks[places[0]])
+        found.append(
+            Page(
+                key=key,
+                source=source,
+                title=f"Summaries of {resource.name or 'all'}" if is_summary else title,
+                chunks=tuple(places),
+                is_summaries=is_summary,
+            )
+        )
+    return found
+
+
+def metadata_of(record: Mapping[str, object] | None, source: str) -> Mapping[str, object]:
+    """What a document says about itself, as the record of its resource has it."""
+    for one in _documents(record):
+        if one.get("source") == source and isinstance(one.get("metadata"), Mapping):
+            return one["metadata"]  # type: ignore[return-value]
+    return {}
+
+
+def _documents(record: Mapping[str, object] | None) -> list[Mapping[str, object]]:
+    found = record.get("documents") if record is not None else None
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def _sources(resource: Resource) -> list[str]:
+    return [str(one.get("source")) for one in _documents(resource.record)]
+
+
+def _title(resource: Resource, source: str, first: Chunk) -> str:
+    """On one line: as the document says, its first heading, or its name."""
+    own = next(
+        (
+            value
+            for key, value in metadata_of(resource.record, source).items()
+            if key.casefold() == "title" and isinstance(value, str)
+        ),
+        "",
+    )
+    headings = first.frontmatter.get("headings")
+    heading = headings[0] if isinstance(headings, list) and headings else ""
+    name = source or resource.name or first.path
+    return " ".join((own or str(heading) or name.rpartition("/")[2]).split()) or "Untitled"
+
+
+def render(
+    style: Style,
+    head: str,
+    texts: Sequence[str],
+    around: Sequence[tuple[str, str]] | None = None,
+) -> tuple[str, str]:
+    """A page, and the word of its marks.
+
+    Args:
+        style: Of the marks.
+        head: What stands before the chunks, with a line end.
+        texts: Of the chunks.
+        around: What stands before and behind each, with line ends; None for nothing.
+    """
+    word = style.word([*texts, head])
+    parts = [head]
+    for number, text in enumerate(texts, start=1):
+        before, behind = around[number - 1] if around is not None else ("", "")
+        parts += [before, style.start(word, number), text]
+        if not text.endswith("\n"):
+            parts.append("\n")
+        if around is not None:
+            parts += [style.end(word), behind]
+    return "".join(parts), word
+
+
+def split(page: str, style: Style, word: str, count: int) -> Split:
+    """Take a page apart; a mark with a number that is none, or was there before, is text."""
+    before, after = re.escape(style.before), re.escape(style.after.rstrip())
+    mark = re.compile(
+        rf"^{before}(?:{re.escape(word)} (\d{{1,9}})|(/){re.escape(word)}){after}[ \t\r]*(?:\n|\Z)",
+        re.MULTILINE,
+    )
+    texts: dict[int, str] = {}
+    others: list[str] = []
+    head, number, start = "", 0, 0
+
+    def close(end: int) -> None:
+        nonlocal head
+        if number:
+            texts[number] = page[start:end]
+        elif texts:
+            others.append(page[start:end])
+        else:
+            head = page[start:end]
+
+    for found in mark.finditer(page):
+        following = 0 if found[2] else int(found[1])
+        is_end = bool(found[2]) and number > 0
+        if not is_end and (not 0 < following <= count or following in texts or following == number):
+            continue
+        close(found.start())
+        number, start = following, found.end()
+    close(len(page))
+    return Split(head=head, texts=texts, others=tuple(others))
+
+
+def text_hash(text: str) -> str:
+    """Of a text as it is in the store."""
+    return content_hash(text.encode("utf-8", "surrogatepass")).hex()
+
+
+def as_stored(text: str, digest: str) -> tuple[str, bool]:
+    """The text of a chunk on a page, and whether it is as it was when the page was written."""
+    for candidate in (text, text.removesuffix("\n")):
+        if text_hash(candidate) == digest:
+            return candidate, True
+    return text, False
