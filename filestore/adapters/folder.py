@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from urllib.parse import unquote
 from uuid import UUID
 
-from filestore import Hit, Store, UsageError
+from filestore import Hit, RefusedError, Store, UsageError
 from filestore.adapters.threads import MOST_THREADS, StoreThreads
 
 Mode = Literal["hybrid", "vector", "keyword"]
@@ -170,9 +170,19 @@ class ChunkFolder:
         return self._threads.call(lambda store: len(self._paths(store)))
 
     def clear(self) -> int:
-        """Remove all chunks of this folder, in one change that can be undone; how many."""
+        """Remove all chunks of this folder, in one change that can be undone; how many.
+
+        Raises:
+            RefusedError: They were made from a source that was added.
+        """
 
         def job(store: Store) -> int:
+            made = [one for one in store.resources() if one["resource"] == self.into]
+            if any(one["source"] for one in made):
+                raise RefusedError(
+                    f"the chunk files of {self.into!r} are made from {made[0]['source']}",
+                    remedy=f"'filestore rm {self.into}' removes them with their record",
+                )
             return len(store.remove_chunks(*self._paths(store), missing_ok=True).paths)
 
         return self._threads.call(job)

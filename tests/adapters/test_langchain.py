@@ -187,6 +187,18 @@ def test_an_id_of_another_file_is_not_written_to(
     assert len(vectors.get_by_ids(["chunked/notes/rent.md"])) == 1
 
 
+def test_only_what_was_put_is_cleared(place: Path) -> None:
+    """Not the chunks of a document, in whichever folder somebody lets a framework write."""
+    Path(place, "lease.md").write_text(HANDBOOK)
+    with filestore.open(place) as store:
+        store.add(place / "lease.md")
+    with FilestoreVectorStore(place, into="lease.md") as vectors:
+        for change in (vectors.delete, lambda: vectors.add_texts(["Gas."])):
+            with pytest.raises(RefusedError, match="made from"):
+                change()
+        assert len(vectors.similarity_search("rent")) == 1
+
+
 def test_filters_narrow_by_values_or_by_a_function(vectors: FilestoreVectorStore) -> None:
     """Also by keys that a store has a meaning for; as many are found as are wanted."""
     texts = [f"Rent of year {year}." for year in range(2000, 2030)]
