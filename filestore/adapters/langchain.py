@@ -246,6 +246,17 @@ class FilestoreVectorStore(VectorStore):
         )
         return [(FilestoreDocument.of(one), one.score) for one in found]
 
+    def max_marginal_relevance_search(self, query: str, *args: Any, **kwargs: Any) -> Any:
+        """Refused: it takes the vectors of hits, which a store keeps to itself.
+
+        Raises:
+            UsageError: Always.
+        """
+        raise UsageError(
+            "a store has no search by marginal relevance (mmr)",
+            remedy='search_type="similarity", with rerank= in search_kwargs for a better order',
+        )
+
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         if self.mode != "vector":
             raise UsageError(

@@ -220,6 +220,8 @@ def test_filters_narrow_by_values_or_by_a_function(vectors: FilestoreVectorStore
     assert [one.metadata["year"] for one in retriever.invoke("rent")] == [2007]
     with pytest.raises(TypeError, match="unknown option"):
         vectors.similarity_search("rent", filters={"year": 1})
+    with pytest.raises(UsageError, match="no search by marginal relevance"):
+        vectors.as_retriever(search_type="mmr").invoke("rent")
 
 
 def test_scores_are_cosines_and_may_have_a_threshold(vectors: FilestoreVectorStore) -> None:
