@@ -7,7 +7,7 @@ that was read just now and could be indexed as it is.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -30,6 +30,34 @@ _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _UNREADABLE: Final = "unreadable"
 MISMATCH: Final = "map-mismatch"
 """Of a file whose row in the catalog is damaged: its path may be another file's."""
+
+
+class UserKeys(Mapping[str, Value]):
+    """The keys of a chunk file that are not ours, parsed when they are asked for."""
+
+    __slots__ = ("_head", "_keys")
+
+    def __init__(self, head: bytes) -> None:
+        """Take what stands above the body, which was parsed without an error before."""
+        self._head = head
+        self._keys: Mapping[str, Value] | None = None
+
+    def _parsed(self) -> Mapping[str, Value]:
+        if self._keys is None:
+            self._keys = chunk_file.parse(self._head).user
+        return self._keys
+
+    def __getitem__(self, key: str) -> Value:
+        return self._parsed()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parsed())
+
+    def __len__(self) -> int:
+        return len(self._parsed())
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +85,8 @@ class Look:
 
     @property
     def metadata(self) -> Mapping[str, Value]:
-        """The keys that are not ours; of a chunk file parsed now."""
-        return chunk_file.parse(self.data).user if self.data else self.document_keys
+        """The keys that are not ours."""
+        return UserKeys(frontmatter.split(self.data).head) if self.data else self.document_keys
 
     @property
     def questions(self) -> tuple[str, ...]:

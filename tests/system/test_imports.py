@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from tests.test_architecture import all_modules
+
 HEAVY = frozenset(
     {
         "bs4",
@@ -49,13 +51,11 @@ before = set(sys.modules)
 import filestore
 print(*sorted(set(sys.modules) - before))
 """
-EVERY_MODULE = """
-import importlib, pkgutil, sys
-import filestore
-for module in pkgutil.walk_packages(filestore.__path__, "filestore."):
-    if not module.name.endswith("__main__"):
-        importlib.import_module(module.name)
-print(*sorted({name.partition(".")[0] for name in sys.modules}))
+EVERY_MODULE = f"""
+import importlib, sys
+for name in {all_modules()}:
+    importlib.import_module(name)
+print(*sorted({{name.partition(".")[0] for name in sys.modules}}))
 """
 
 

@@ -1,23 +1,16 @@
 """What must hold of every error a user may see: an exit code of the contract, words, a remedy."""
 
 import importlib
-import pkgutil
 
 import pytest
 
-import filestore
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
-
-MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(filestore.__path__, "filestore.")
-    if not module.name.endswith("__main__")
-]
+from tests.test_architecture import all_modules
 
 
 def every_error():
     """All error classes of the package."""
-    for module in MODULES:
+    for module in all_modules():
         importlib.import_module(module)
     found, rest = [], [FilestoreError]
     while rest:

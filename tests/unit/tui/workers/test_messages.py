@@ -2,14 +2,13 @@
 
 import importlib
 import inspect
-import pkgutil
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import filestore
 from filestore import FilestoreError, Finding, Progress
+from tests.test_architecture import all_modules
 from tui.workers.messages import (
     Done,
     End,
@@ -25,8 +24,7 @@ from tui.workers.worker_main import MOST_AT_ONCE, merged
 
 def error_classes() -> list[type[FilestoreError]]:
     """Every error that filestore defines."""
-    names = [one.name for one in pkgutil.walk_packages(filestore.__path__, "filestore.")]
-    modules = [importlib.import_module(name) for name in names if not name.endswith("__main__")]
+    modules = [importlib.import_module(name) for name in all_modules()]
     found = {
         value
         for module in modules
