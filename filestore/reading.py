@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from filestore.exchange.from_store import Exported
     from filestore.fulltext import Syntax
     from filestore.history.batch import Group
+    from filestore.past.compare import Gate, StoreComparison
     from filestore.past.store import PastStore
     from filestore.search.answer import Mode
     from filestore.search.compare_models import ModelComparison
@@ -119,6 +120,24 @@ class ReadableStore(OpenStore, Searchable):
         from filestore.past.store import PastStore
 
         return PastStore(self._parts, revision, embed=embed, on_progress=on_progress)
+
+    def compare(
+        self,
+        questions: "Sequence[Question]",
+        first: str,
+        second: str | None = None,
+        *,
+        k: int = 10,
+        mode: "Mode" = "hybrid",
+        gate: "Gate | None" = None,
+        embed: bool = False,
+        on_progress: OnProgress = ignore,
+    ) -> "StoreComparison":
+        """Ask the same at two commits, or at one and today; see `past.compare.compare`."""
+        from filestore.past import compare
+
+        options: Any = {"mode": mode, "gate": gate, "embed": embed, "on_progress": on_progress}
+        return compare.compare(self._parts, questions, first, second, count=k, **options)
 
     def similar(self, path: StrPath, *, k: int = 10) -> "Similar":
         """At most `k` files, most similar first, to a chunk file or original: PATH or PATH:LINE."""

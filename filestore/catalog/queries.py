@@ -376,6 +376,12 @@ def sound_files(catalog: Catalog) -> Iterator[tuple[ChunkPath, bytes]]:
         yield decode_path(path), file_hash
 
 
+def texts_of_paths(catalog: Catalog) -> dict[ChunkPath, bytes]:
+    """Every file that can be found to one hash over its texts."""
+    statement = "SELECT path, text_key FROM files WHERE state = ''"
+    return {decode_path(path): key for path, key in catalog.connection.execute(statement)}
+
+
 def kept_bytes(catalog: Catalog) -> Iterator[tuple[bytes, bytes]]:
     """Content hash and bytes of every chunk file and record that is kept as it lies on the disk."""
     chunks = (

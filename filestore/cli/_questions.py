@@ -1,4 +1,4 @@
-"""A file of questions with known answers, as commands take it."""
+"""A file of questions, as commands take it."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     from filestore.search.metrics import Question
 
 
-def read_questions(path: str) -> "list[Question]":
+def read_questions(path: str, *, known: bool = True) -> "list[Question]":
     """The questions of a file, or of standard input where it is called "-".
+
+    Args:
+        path: Of the file.
+        known: Whether each must say what answers it.
 
     Raises:
         QueriesInvalid: It cannot be read, or holds something else.
@@ -19,9 +23,9 @@ def read_questions(path: str) -> "list[Question]":
     try:
         if path == "-":
             data = read_given(sys.stdin.buffer, "standard input")
-            return parse_queries(data, name="standard input")
+            return parse_queries(data, name="standard input", known=known)
         with open(path, "rb") as file:
-            return parse_queries(read_given(file, path), name=path)
+            return parse_queries(read_given(file, path), name=path, known=known)
     except FileTooLargeError:
         raise
     except OSError as error:

@@ -155,6 +155,15 @@ SHAPES: Final[dict[str, str]] = {
     " per_query?:[QueryOverlap] notes:[text]",
     "ModelScores": "model:text name:text scores:Scores|null",
     "QueryOverlap": "query:text overlap:number own:[text] beside:[text]",
+    "StoreComparison": "queries:number k=count:number mode:text questions:number old:ComparedTime"
+    " new:ComparedTime gained:number lost:number overlap:number difference:number|null"
+    " interval_95:[number]|null changed:[ComparedQuery] failed:[text] notes:[text]",
+    "ComparedTime": "name:text commit=commit.commit:text|null"
+    " committed=commit.committed:number|null files:number not_embedded:number scores:Scores|null",
+    "ComparedQuery": "id=question.id:text line=question.line:number query=question.query:text"
+    " overlap:number answers:[ComparedAnswer] old?=scores.0:Scores new?=scores.1:Scores",
+    "ComparedAnswer": "path=found.path:text was?=found.was:text old=found.old:number|null"
+    " new=found.new:number|null edited=found.edited:flag there=found.there:flag",
     "embedder use": "name:text folder:text",
     "embedder fetch": "name:text folder:text",
     "embedder export": "folder:text int8:flag",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from filestore.core.errors import FilestoreError
+from filestore.core.paths import StorePath
 from filestore.core.safe_text import brief
 from filestore.core.schema import JsonObject
 from filestore.git import process
@@ -144,6 +145,43 @@ def files_at(folder: str, commit: str, below: str = "") -> FilesAt | None:
 def blob_at(folder: str, name: str) -> str | None:
     """The name of a blob that is known as ``commit:path``; None where there is none."""
     return _parsed(folder, name) or None
+
+
+def renames(folder: str, before: str, after: str | None) -> dict[StorePath, StorePath]:
+    """What git recognises as renamed between two commits: the new path to the old one.
+
+    Each step between the two is looked at, and then both: a file may change little at a time, and
+    be another in the end.
+
+    Args:
+        folder: Of the work tree; what lies elsewhere is left out.
+        before: A commit.
+        after: A later one; None for the files of the work tree that git tracks.
+
+    Raises:
+        NoAnswerError: Git does not answer.
+    """
+    range_ = f"{before}..{after or 'HEAD'}"
+    steps = answered(process.ask(folder, "rev-list", "--first-parent", "--parents", range_))
+    # Of a merge only the branch that it was made on.
+    pairs = (line.split()[:2] for line in reversed(steps.splitlines()))
+    given = b"".join(b" ".join(pair) + b"\n" for pair in pairs)
+    words = ("-r", "-M", "--diff-filter=R", "--raw", "-z", "--relative")
+    each = process.ask(folder, "diff-tree", "--stdin", "--no-commit-id", *words, given=given)
+    found: dict[StorePath, StorePath] = {}
+    for new, old in _renamed(each):
+        found[new] = found.pop(old, old)
+    if after is None:
+        whole = process.ask(folder, "diff-index", *words, before, "--", ".")
+    else:
+        whole = process.ask(folder, "diff-tree", *words, before, after, "--", ".")
+    return found | dict(_renamed(whole))
+
+
+def _renamed(answer: Answer) -> Iterator[tuple[StorePath, StorePath]]:
+    fields = iter(answered(answer).decode("utf-8", "surrogateescape").split("\0")[:-1])
+    for _, old, new in zip(fields, fields, fields, strict=False):
+        yield StorePath(new), StorePath(old)
 
 
 def first_with(folder: str, paths: Iterable[str]) -> Commit | None:

@@ -75,9 +75,10 @@ class PastStore(Searchable):
             committed=self.commit.committed,
             not_embedded=self.not_embedded,
         )
-        return replace(answer, root=self._root, at=at, notes=(*self._notes(), *answer.notes))
+        return replace(answer, root=self._root, at=at, notes=(*self.notes(), *answer.notes))
 
-    def _notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known of whatever it answers."""
         away = [one.path for one in self._view.parts.submodules if not one.is_here]
         told = tuple(f"the submodule {path} is not here, and not searched" for path in away)
         return (*told, *self._not_embedded_note())

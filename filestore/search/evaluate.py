@@ -4,7 +4,6 @@ Reads; changes nothing. One rule: a mode that cannot answer has no figures, and 
 mode's answers never stand in its column.
 """
 
-import os
 import re
 import time
 from collections import Counter
@@ -16,15 +15,15 @@ from typing import Any, Final, Literal, Protocol
 from filestore.catalog import Catalog
 from filestore.chunks import chunk_file
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES
-from filestore.chunks.observation import INDEXED
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.paths import StorePath, Tree
+from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
 from filestore.fulltext import Syntax
 from filestore.search.answer import Answer, Mode
+from filestore.search.goals import Chunk, Goal, Key, chunks_of, goals_of
 from filestore.search.metrics import Difference, Question, Scores, mean, paired_difference, score
 
 Column = Literal["grep", "keyword", "vector", "hybrid"]
@@ -38,17 +37,7 @@ COLUMNS: Final[tuple[Column, ...]] = ("grep", *MODES)
 
 GREP_LETTERS: Final = 4
 """Shorter words are not looked for where a question has longer ones."""
-_SHOWN: Final = 5
 _WORD: Final = re.compile(r"\w+")
-_Kind = Literal["path", "source", "resource"]
-_Key = tuple[_Kind, str]
-
-
-class UnknownRelevantError(FilestoreError, KeyError):
-    """What is said to answer a question is not in the store."""
-
-    def __str__(self) -> str:
-        return self.message
 
 
 class Searching(Protocol):
@@ -56,22 +45,6 @@ class Searching(Protocol):
 
     def search(self, query: str, *, k: int, mode: Mode, syntax: Syntax) -> Answer:
         """Unique files, best first."""
-
-
-class Located(Protocol):
-    """A chunk file, as a hit or as the catalog tells it."""
-
-    @property
-    def path(self) -> str:
-        """Relative to the store root."""
-
-    @property
-    def resource(self) -> str:
-        """Its resource."""
-
-    @property
-    def source(self) -> str | None:
-        """Its document, as recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,8 +164,8 @@ def evaluate(
     """
     if count < 1:
         raise UsageError(f"-k must be at least 1, found {count}")
-    chunks = _chunks(places.tree, catalog)
-    goals = _goals(places.tree, chunks, catalog.sources_of_resources(), questions)
+    chunks = chunks_of(places.tree, catalog)
+    goals = goals_of(places.tree, chunks, catalog.sources_of_resources(), questions)
     notes: list[str] = []
     asked: dict[Column, list[Scores] | None] = {}
     for column in columns:
@@ -231,120 +204,6 @@ def _compared(answered: Mapping[Column, Sequence[Scores]]) -> Comparison | None:
     return Comparison(against=better, difference=paired_difference(ndcg["hybrid"], ndcg[better]))
 
 
-# What answers a question
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Chunk:
-    path: StorePath
-    resource: str
-    source: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Goal:
-    """A question with its answers found in the store."""
-
-    query: str
-    grades: Mapping[_Key, float]
-    unit: _Kind
-    """What is ranked beside the right answers: the widest that these name."""
-
-    def ranking(self, found: Iterable[Located]) -> list[_Key]:
-        """Chunks, best first, as the things that are ranked: each where it stands first."""
-        return list(dict.fromkeys(self._key(one) for one in found))
-
-    def _key(self, one: Located) -> _Key:
-        source = one.source or one.path
-        keys: dict[_Kind, _Key] = {
-            "path": ("path", one.path),
-            "source": ("source", source),
-            "resource": ("resource", one.resource or source),
-        }
-        right = (key for key in keys.values() if key in self.grades)
-        return next(right, keys[self.unit])
-
-
-def _chunks(tree: Tree, catalog: Catalog) -> list[_Chunk]:
-    """Every chunk that can be found, by path."""
-    sources = {resource: source for source, resource in catalog.sources_of_resources().items()}
-    return [
-        _Chunk(
-            path=tree.store_path(row.path),
-            resource=row.resource,
-            source=row.source or sources.get(row.resource),
-        )
-        for row in catalog.all_files()
-        if row.state == INDEXED
-    ]
-
-
-def _goals(
-    tree: Tree, chunks: Sequence[_Chunk], owners: Mapping[str, str], questions: Sequence[Question]
-) -> list[_Goal]:
-    names = _Names(tree, chunks, owners)
-    goals: list[_Goal] = []
-    problems: list[str] = []
-    for question in questions:
-        grades: dict[_Key, float] = {}
-        for entry, grade in question.relevant.items():
-            meant = names.meant_by(entry)
-            if len(meant) == 1:
-                grades[meant[0]] = max(grade, grades.get(meant[0], 0.0))
-                continue
-            fitting = f"it could be {', '.join(value for _, value in meant[:_SHOWN])}"
-            reason = fitting if meant else "nothing in the store has this name"
-            problems.append(f"line {question.line}: {entry!r}: {reason}")
-        kinds = {kind for kind, _ in grades}
-        unit: _Kind = "resource" if "resource" in kinds else "path"
-        goals.append(_Goal(question.query, grades, "source" if "source" in kinds else unit))
-    if problems:
-        raise _unknown(problems)
-    return goals
-
-
-def _unknown(problems: Sequence[str]) -> UnknownRelevantError:
-    entries = "one entry names" if len(problems) == 1 else f"{len(problems):,} entries name"
-    more = f"; and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
-    return UnknownRelevantError(
-        f"{entries} nothing, or several things: {'; '.join(problems[:_SHOWN])}{more}",
-        remedy="name a chunk, a source or a resource: 'filestore ls --json' lists them",
-        detail="\n".join(problems),
-    )
-
-
-class _Names:
-    """What a person may call the things of a store."""
-
-    def __init__(self, tree: Tree, chunks: Iterable[_Chunk], owners: Mapping[str, str]) -> None:
-        self._exact: dict[str, _Key] = {}
-        self._ends: dict[str, set[_Key]] = {}
-        for chunk in chunks:
-            self._exact.setdefault(chunk.path, ("path", chunk.path))
-            self._exact.setdefault(tree.chunk_path(chunk.path), ("path", chunk.path))
-            if chunk.resource:
-                self._exact.setdefault(chunk.resource, ("resource", chunk.resource))
-            if chunk.source is not None and chunk.source not in self._exact:
-                self._add(chunk.source, ("source", chunk.source))
-        for source, resource in owners.items():
-            # A folder that is one resource has sources below it, and is none itself.
-            if source not in self._exact and resource in self._exact:
-                self._add(source, ("resource", resource))
-
-    def _add(self, name: str, key: _Key) -> None:
-        self._exact[name] = key
-        parts = name.split("/")
-        for start in range(len(parts)):
-            self._ends.setdefault("/".join(parts[start:]), set()).add(key)
-
-    def meant_by(self, entry: str) -> list[_Key]:
-        """What has this name, or, where nothing has, what ends with it."""
-        name = os.path.normpath(entry.strip())
-        if name in self._exact:
-            return [self._exact[name]]
-        return sorted(self._ends.get(name, ()))
-
-
 # Asking
 
 
@@ -357,8 +216,8 @@ class _CannotAnswerError(Exception):
 
 
 def _scored(
-    rankings: Iterator[list[_Key]],
-    goals: Sequence[_Goal],
+    rankings: Iterator[list[Key]],
+    goals: Sequence[Goal],
     count: int,
     stage: str,
     on_progress: OnProgress,
@@ -377,8 +236,8 @@ def _scored(
 
 
 def _by_mode(
-    ask: _Ask, mode: Mode, goals: Iterable[_Goal], count: int, notes: list[str]
-) -> Iterator[list[_Key]]:
+    ask: _Ask, mode: Mode, goals: Iterable[Goal], count: int, notes: list[str]
+) -> Iterator[list[Key]]:
     for goal in goals:
         try:
             yield _answer(ask, mode, goal, count, notes)
@@ -388,7 +247,7 @@ def _by_mode(
             raise _CannotAnswerError(f"{mode}: not measured: {error.message}") from error
 
 
-def _answer(ask: _Ask, mode: Mode, goal: _Goal, count: int, notes: list[str]) -> list[_Key]:
+def _answer(ask: _Ask, mode: Mode, goal: Goal, count: int, notes: list[str]) -> list[Key]:
     """As many unique things as are looked at, or all there are."""
     wanted = count
     while True:
@@ -429,7 +288,7 @@ class _Timed:
 def _variants(
     ask: _Ask,
     compared: Compared | None,
-    goals: Sequence[_Goal],
+    goals: Sequence[Goal],
     count: int,
     on_progress: OnProgress,
     notes: list[str],
@@ -474,8 +333,8 @@ def _variants(
 
 
 def _by_grep(
-    places: Places, chunks: Sequence[_Chunk], goals: Iterable[_Goal], notes: list[str]
-) -> Iterator[list[_Key]]:
+    places: Places, chunks: Sequence[Chunk], goals: Iterable[Goal], notes: list[str]
+) -> Iterator[list[Key]]:
     """What a person has without an index: ``grep -i`` for each word, the files laid together.
 
     A file stands before another if it has more of the words, then if it has them more often, then
@@ -492,7 +351,7 @@ def _by_grep(
         yield goal.ranking(by_path[path] for path in grep.search(goal.query))
 
 
-def _bodies(places: Places, chunks: Iterable[_Chunk]) -> dict[StorePath, str]:
+def _bodies(places: Places, chunks: Iterable[Chunk]) -> dict[StorePath, str]:
     texts: dict[StorePath, str] = {}
     with disk.folder_at(places.chunked) as handle:
         for chunk in chunks:

@@ -4,9 +4,11 @@ Pure; asks nothing of a store. One rule: the measures are those of trec_eval, cu
 that figures can be laid beside published ones.
 """
 
+import contextlib
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -34,7 +36,8 @@ class Question:
     """Where it stands, from 1."""
     query: str
     relevant: Mapping[str, float]
-    """What answers it, as the file names it, to a grade: how well. At least one is above 0."""
+    """What answers it, as the file names it, to a grade: how well. At least one is above 0; empty
+    where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,21 +60,27 @@ class Difference:
     """In 95 of 100 samples of as many questions it lies between the two."""
 
 
-def parse_queries(data: bytes, *, name: str) -> list[Question]:
+def parse_queries(data: bytes, *, name: str, known: bool = True) -> list[Question]:
     """The questions of a JSON-lines file; empty lines are passed over.
 
     Args:
         data: One object a line: ``query``, ``relevant`` (a list of names, or an object of name to
             grade) and, if wanted, ``id``. Other keys are left alone.
         name: What to call the file in errors.
+        known: Whether each must say what answers it. If not, ``relevant`` may be left out, and a
+            file that does not begin with ``{`` holds a question a line as it is typed.
 
     Raises:
         QueriesInvalid: A line is no such object, or there is none.
     """
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    is_typed = not known and not data.lstrip().startswith(b"{")
+    if is_typed and data.lstrip().startswith(b"["):
+        _refuse_list(data, name)
+    read = _typed if is_typed else partial(_question, known=known)
     found = [
-        _question(line, number, f"{name}, line {number}")
-        for number, line in enumerate(lines, start=1)
+        read(line, number, f"{name}, line {number}")
+        for number, line in enumerate(data.split(b"\n"), start=1)
         if line.strip()
     ]
     if not found:
@@ -79,7 +88,23 @@ def parse_queries(data: bytes, *, name: str) -> list[Question]:
     return found
 
 
-def _question(line: bytes, number: int, where: str) -> Question:
+def _refuse_list(data: bytes, name: str) -> None:
+    with contextlib.suppress(orjson.JSONDecodeError):
+        orjson.loads(data)
+        raise _invalid(f"{name} is one JSON list")
+
+
+def _typed(line: bytes, number: int, where: str) -> Question:
+    try:
+        query = line.decode("utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise _invalid(f"{where}: not UTF-8") from error
+    if "\0" in query:
+        raise _invalid(f"{where}: no text")
+    return Question(id=str(number), line=number, query=query, relevant={})
+
+
+def _question(line: bytes, number: int, where: str, *, known: bool) -> Question:
     try:
         values = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -92,7 +117,8 @@ def _question(line: bytes, number: int, where: str) -> Question:
     identifier = values.get("id", number)
     if not isinstance(identifier, str | int) or isinstance(identifier, bool):
         raise _invalid(f"{where}: 'id' must be a text or a number, found {_shown(identifier)}")
-    relevant = _relevant(values.get("relevant"), where)
+    answers = values.get("relevant")
+    relevant = _relevant(answers, where) if known or answers else {}
     return Question(id=str(identifier), line=number, query=query, relevant=relevant)
 
 

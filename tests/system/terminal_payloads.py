@@ -429,6 +429,12 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("evaluate", mixed[:200]),
             ("evaluate", "questions.jsonl", "--json"),
         ],
+        "compare": [
+            ("compare", "HEAD", "--queries", "questions.jsonl"),
+            ("compare", "HEAD", "--queries", "questions.jsonl", "--json"),
+            ("compare", "HEAD", "HEAD", "--queries", mixed[:200]),
+            ("compare", mixed, "--queries", "questions.jsonl"),
+        ],
         "embedder": [
             ("embedder",),
             ("embedder", "set", mixed),

@@ -46,7 +46,7 @@ OPTIONS: Final[dict[str, frozenset[str]]] = {
 """What the screen does itself, and the options that it takes there."""
 ELSEWHERE: Final = frozenset(
     [
-        "about", "backend", "convert", "demo", "duplicates", "embedder", "embeddings", "enrich",
+        "about", "backend", "compare", "convert", "demo", "duplicates", "embedder", "embeddings", "enrich",
         "evaluate", "export", "git", "import", "init", "links", "open", "reconstruct", "rm",
         "similar", "trust", "tui", "update", "watch",
     ]

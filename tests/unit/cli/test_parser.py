@@ -30,10 +30,14 @@ ONCE: Final = frozenset(
         "--into",
         "--layout",
         "--level",
+        "--max-loss",
+        "--min-ndcg",
+        "--min-overlap",
         "--mode",
         "--overlap",
         "--page",
         "--port",
+        "--queries",
         "--rerank",
         "--sample",
         "--select",
@@ -74,6 +78,7 @@ LISTED: Final = [(command, name, many) for command, name, many in options() if n
 
 NEEDED: Final = {
     "add": ["a"],
+    "compare": ["a", "--queries", "q"],
     "convert": ["a", "b"],
     "embeddings export": ["a"],
     "evaluate": ["a"],

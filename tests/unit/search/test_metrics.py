@@ -178,3 +178,36 @@ def test_grep_leaves_short_words_out_where_there_are_longer() -> None:
     """Words like "the" are not looked for beside others; a question of short words is asked."""
     assert Grep({"a": "the the", "b": "anchor"}).search("the anchor") == ["b"]
     assert Grep({"a": "git rm", "b": "git"}).search("git rm") == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("data", "queries"),
+    [
+        (b"how long is leave?\n\n  anchors \r\n", ["how long is leave?", "anchors"]),
+        (b'{"query": "one"}\n{"query": "two", "relevant": ["a.md"]}\n', ["one", "two"]),
+        (b'\xef\xbb\xbf\n{"query": "one", "relevant": []}', ["one"]),
+        (b"[link] in brackets\n", ["[link] in brackets"]),
+        ("grün\n".encode(), ["grün"]),
+    ],
+)
+def test_questions_whose_answers_nobody_knows(data, queries):
+    """They are typed a line each, or are JSON lines that leave the answers out."""
+    assert [one.query for one in parse_queries(data, name="q", known=False)] == queries
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "holds no question"),
+        (b"\n \n", "holds no question"),
+        (b'["one", "two"]', "is one JSON list"),
+        (b"caf\xe9\n", "line 1: not UTF-8"),
+        (b"one\nt\0wo\n", "line 2: no text"),
+        (b'{"query": "one"}\ntwo\n', "line 2: not JSON"),
+        (b'{"query": "one", "relevant": "a.md"}\n', "'relevant' must be a list"),
+    ],
+)
+def test_what_is_no_file_of_questions(data, said):
+    """It is refused with the line that is wrong."""
+    with pytest.raises(QueriesInvalid, match=said):
+        parse_queries(data, name="q", known=False)

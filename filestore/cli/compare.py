@@ -1,0 +1,179 @@
+"""Ask the same questions at two commits: which answers changed, which were lost, which are new.
+
+A file that was renamed is the same answer. With a bound, such as --max-loss, the exit code is 1
+where the answers got worse than that: a check for changes of knowledge, as tests are for code.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.cli import _context, _diagnostics, _output
+from filestore.cli._questions import read_questions
+from filestore.core.safe_text import shown_path
+from filestore.past.compare import Gate
+from filestore.search.answer import MODES
+
+if TYPE_CHECKING:
+    from filestore.past.compare import ComparedQuery, ComparedTime, StoreComparison
+    from filestore.past.pairs import Matched
+
+EXAMPLE = "filestore compare main HEAD --queries questions.jsonl --max-loss 0.02"
+WORKFLOW: Final = os.path.join(os.path.dirname(__file__), "compare.yml")
+"""The example that users of GitHub copy."""
+_SHOWN: Final = 20
+"""So many queries are listed; the rest is counted."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument("first", metavar="REV1", help="a commit: HEAD~3, a tag, a branch, a hash")
+    parser.add_argument(
+        "second", metavar="REV2", nargs="?", help="a later one; else today's files, as indexed"
+    )
+    parser.add_argument(
+        "--queries",
+        required=True,
+        metavar="FILE",
+        help='a question a line, "-" for standard input; or JSON lines as for \'filestore '
+        "evaluate', where relevant may be left out",
+    )
+    parser.add_argument(
+        "-k", type=int, default=10, metavar="N", help="look at the first N results (default: 10)"
+    )
+    parser.add_argument("--mode", choices=MODES, default="hybrid", help="default: hybrid")
+    parser.add_argument(
+        "--min-ndcg", type=float, metavar="X", help="1 if the mean nDCG at REV2 is less"
+    )
+    parser.add_argument("--max-loss", type=float, metavar="D", help="1 if it fell by more")
+    parser.add_argument(
+        "--min-overlap",
+        type=float,
+        metavar="O",
+        help="1 if less of the answers is the same, 0 to 1; needs no known answers",
+    )
+    parser.add_argument(
+        "--embed", action="store_true", help="embed the texts of both that never were"
+    )
+    parser.add_argument(
+        "--workflow",
+        action=_Workflow,
+        nargs=0,
+        help="print a GitHub Action that does this, and end",
+    )
+
+
+class _Workflow(argparse.Action):
+    """Prints at once, as ``--help`` does: nothing else need be given."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print, and end."""
+        with open(WORKFLOW, encoding="utf-8") as file:
+            sys.stdout.write(file.read())
+        parser.exit()
+
+
+def run(options: Any) -> int:
+    """Compare; 1 where the later time falls below a bound."""
+    questions = read_questions(options.queries, known=False)
+    gate = Gate(
+        min_ndcg=options.min_ndcg, max_loss=options.max_loss, min_overlap=options.min_overlap
+    )
+    with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
+        found = store.compare(
+            questions,
+            options.first,
+            options.second,
+            k=options.k,
+            mode=options.mode,
+            gate=gate,
+            embed=options.embed,
+            on_progress=on_progress,
+        )
+    if options.json:
+        _output.write_json(found.to_dict())
+    else:
+        _words(found)
+    return 1 if found.failed else 0
+
+
+def _words(found: "StoreComparison") -> None:
+    for note in found.notes:
+        _diagnostics.say(note)
+    for each in found.changed[:_SHOWN]:
+        _query(each, found.count)
+    if len(found.changed) > _SHOWN:
+        _output.line(f"… and {_output.count(len(found.changed) - _SHOWN, 'query', 'queries')} more")
+        _output.line("--json has all")
+    if found.changed:
+        _output.line()
+    for time in (found.old, found.new):
+        _output.line(_named(time))
+    queries = _output.count(found.queries, "query", "queries")
+    if found.changed:
+        _output.line(
+            f"{len(found.changed):,} of {queries} answered otherwise: {found.gained:,} gained,"
+            f" {found.lost:,} lost; overlap {found.overlap:.2f}"
+        )
+    else:
+        _output.line(f"{queries}: no answer changed")
+    _figures(found)
+    for failure in found.failed:
+        _output.line(f"failed: {failure}", style="31")
+
+
+def _named(time: "ComparedTime") -> str:
+    files = _output.count(time.files, "file")
+    if time.commit is None:
+        return f"{time.name}: {files} as indexed"
+    what = f"{time.commit.commit[:12]} {time.commit.subject}"
+    return _output.clipped(f"{time.name}: {files}, commit {what}", _output.WIDTH)
+
+
+def _query(each: "ComparedQuery", count: int) -> None:
+    """A question, with a line for each answer that is another."""
+    tail = ""
+    if each.scores is not None:
+        old, new = each.scores
+        tail = f", nDCG@{count} {old.ndcg:.2f} → {new.ndcg:.2f}"
+    query = _output.clipped(" ".join(each.question.query.split()), _output.WIDTH - 16 - len(tail))
+    _output.line(f"{query}  overlap {each.overlap:.2f}{tail}", style="1")
+    for line in _answers([one.found for one in each.answers]):
+        _output.line(line)
+
+
+def _answers(answers: "Sequence[Matched]") -> Iterator[str]:
+    for one in answers:
+        name = shown_path(one.path)
+        if one.was is not None:
+            name += f" (was {shown_path(one.was)})"
+        edited = ", edited" if one.edited else ""
+        if one.old is None:
+            how = f"#{one.new}, new file" if not one.there else f"#{one.new}{edited}"
+            yield f"  + {name}  {how}"
+        elif one.new is None:
+            how = f"was #{one.old}, file gone" if not one.there else f"was #{one.old}{edited}"
+            yield f"  - {name}  {how}"
+        elif one.old != one.new or one.edited:
+            place = f"#{one.new}" if one.old == one.new else f"#{one.old} → #{one.new}"
+            yield f"  ~ {name}  {place}{edited}"
+
+
+def _figures(found: "StoreComparison") -> None:
+    if found.against_old is None:
+        return
+    measures = (f"nDCG@{found.count}", f"recall@{found.count}", f"MRR@{found.count}")
+    _output.line(f"{'':16}" + "".join(f"{name:>12}" for name in measures), style="1")
+    for time in (found.old, found.new):
+        scores = asdict(time.scores).values() if time.scores else ()
+        figures = "".join(f"{one:>12.4f}" for one in scores)
+        _output.line(f"{_output.clipped(time.name, 16):16}{figures}")
+    difference = found.against_old
+    _output.line(
+        f"nDCG {difference.mean:+.4f}, 95 % interval {difference.low:+.4f} to"
+        f" {difference.high:+.4f}, over"
+        f" {_output.count(found.questions, 'question')} with known answers"
+    )

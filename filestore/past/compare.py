@@ -1,0 +1,307 @@
+"""A store at two times over the same questions: which answers are others, and how good both are.
+
+Reads; changes nothing but the sidecar. One rule: both times are asked the same in the same way, and
+where one of them cannot be, that is said.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from filestore.core.errors import UsageError
+from filestore.core.progress import OnProgress, Progress, ignore
+from filestore.core.schema import JsonObject
+from filestore.git.revisions import Commit
+from filestore.past import relevance
+from filestore.past.moment import Moment, at_commit, pairs_of, today
+from filestore.past.pairs import Matched, Pairs, matched
+from filestore.search.answer import Hit, Mode
+from filestore.search.goals import Goal
+from filestore.search.metrics import Difference, Question, Scores, mean, paired_difference, score
+from filestore.sidecar.session import Parts
+
+_TINY: Final = 1e-9
+"""Sums of fractions differ by less where they are equal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """What a comparison must not fall below; None for what does not matter."""
+
+    min_ndcg: float | None = None
+    """Of the later time, on average."""
+    max_loss: float | None = None
+    """How far the mean nDCG may fall."""
+    min_overlap: float | None = None
+    """The share of answers that both times give, on average."""
+
+    def require_sound(self, *, known: bool) -> None:
+        """Refuse what nothing could be held against.
+
+        Args:
+            known: Whether it is known what answers any of the questions.
+
+        Raises:
+            UsageError: A bound is no share, or takes answers that nobody knows.
+        """
+        of_answers = {"--min-ndcg": self.min_ndcg, "--max-loss": self.max_loss}
+        for name, bound in (of_answers | {"--min-overlap": self.min_overlap}).items():
+            if bound is not None and not 0 <= bound <= 1:
+                raise UsageError(f"{name} must be from 0 to 1, found {bound}")
+        wanted = [name for name, bound in of_answers.items() if bound is not None]
+        if wanted and not known:
+            raise UsageError(
+                f"{wanted[0]} takes questions of which it is known what answers them",
+                remedy='write {"query": "…", "relevant": ["handbook/leave.md"]}, a line each;'
+                " or use --min-overlap",
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedAnswer(JsonObject):
+    """One answer to a question, at two times."""
+
+    found: Matched
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedQuery(JsonObject):
+    """A question whose answers are not the same."""
+
+    question: Question
+    overlap: float
+    """The share of the answers that both times give, 0 to 1."""
+    answers: tuple[ComparedAnswer, ...]
+    """Those of the later time as they rank, then those that were lost."""
+    scores: tuple[Scores, Scores] | None
+    """Of both times; None where nobody knows what answers it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedTime(JsonObject):
+    """One of the two times."""
+
+    name: str
+    commit: Commit | None
+    """None for today."""
+    files: int
+    """How many can be found."""
+    not_embedded: int
+    scores: Scores | None
+    """Means over the questions of which it is known what answers them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreComparison(JsonObject):
+    """What a store makes of the same questions at two times."""
+
+    count: int
+    """How many places were looked at."""
+    mode: Mode
+    queries: int
+    questions: int
+    """Those of which it is known what answers them."""
+    old: ComparedTime
+    new: ComparedTime
+    changed: tuple[ComparedQuery, ...]
+    """Those that are answered otherwise, most different first."""
+    overlap: float
+    """The mean over all queries."""
+    against_old: Difference | None
+    """Of the later time, by nDCG."""
+    failed: tuple[str, ...]
+    """The bounds that it falls below."""
+    notes: tuple[str, ...]
+
+    @property
+    def gained(self) -> int:
+        """Answers that the earlier time does not give."""
+        return sum(one.found.old is None for each in self.changed for one in each.answers)
+
+    @property
+    def lost(self) -> int:
+        """Answers that the later time does not give."""
+        return sum(one.found.new is None for each in self.changed for one in each.answers)
+
+    @property
+    def difference(self) -> float | None:
+        """How much better the later time is, by nDCG."""
+        return self.against_old.mean if self.against_old else None
+
+    @property
+    def interval_95(self) -> tuple[float, float] | None:
+        """In 95 of 100 samples of as many questions the difference lies between the two."""
+        one = self.against_old
+        return (one.low, one.high) if one else None
+
+
+def compare(
+    home: Parts,
+    questions: Sequence[Question],
+    first: str,
+    second: str | None = None,
+    *,
+    count: int = 10,
+    mode: Mode = "hybrid",
+    gate: Gate | None = None,
+    embed: bool = False,
+    on_progress: OnProgress = ignore,
+) -> StoreComparison:
+    """Ask a store the same at two times.
+
+    Args:
+        home: The store's own parts.
+        questions: At least one; `relevant` is empty where nobody knows what answers it.
+        first: Names the earlier commit.
+        second: Names the later one; None for the files of today, as they are indexed.
+        count: How many places are looked at.
+        mode: ``hybrid``, ``vector`` or ``keyword``.
+        gate: What the later time must not fall below.
+        embed: Whether texts that were never embedded are embedded now.
+        on_progress: Called with the progress.
+
+    Raises:
+        UsageError: The count is not positive, or a bound cannot be held.
+        NoRevisionError: There is no such commit here.
+        UnknownRelevantError: The name of an answer means several things.
+    """
+    if count < 1:
+        raise UsageError(f"-k must be at least 1, found {count}")
+    gate = gate or Gate()
+    gate.require_sound(known=any(one.relevant for one in questions))
+    with contextlib.ExitStack() as stack:
+        opened = partial(at_commit, home, embed=embed, on_progress=on_progress)
+        old = stack.enter_context(opened(first))
+        new = stack.enter_context(today(home) if second is None else opened(second))
+        asked = _Asked(home, old, new, questions, count, mode)
+        results = []
+        for done, one in enumerate(asked.results(), start=1):
+            results.append(one)
+            on_progress(Progress(stage="asking both times", done=done, total=len(questions)))
+        return _summed(asked, results, gate)
+
+
+class _Asked:
+    """Two times that are asked the same."""
+
+    def __init__(
+        self,
+        home: Parts,
+        old: Moment,
+        new: Moment,
+        questions: Sequence[Question],
+        count: int,
+        mode: Mode,
+    ) -> None:
+        self.old, self.new = old, new
+        self.count, self.mode = count, mode
+        self._questions = questions
+        self._pairs: Pairs = pairs_of(home, old, new)
+        known = [one for one in questions if one.relevant]
+        found = relevance.goals(old, new, self._pairs, known) if known else None
+        self.notes = found.notes if found else ()
+        both = zip(found.first, found.second, strict=True) if found else ()
+        self._goals = {one.line: goals for one, goals in zip(known, both, strict=True)}
+
+    def results(self) -> Iterator[ComparedQuery]:
+        """Every query in its turn."""
+        for question in self._questions:
+            goals = self._goals.get(question.line, (None, None))
+            before, old_scores = self._ask(self.old, question.query, goals[0])
+            if self.old.commit is not None and self.old.commit == self.new.commit:
+                after, new_scores = before, old_scores
+            else:
+                after, new_scores = self._ask(self.new, question.query, goals[1])
+            answers = matched(
+                [hit.path for hit in before],
+                [hit.path for hit in after],
+                self._pairs,
+                self.old.texts,
+                self.new.texts,
+            )
+            shared = sum(one.old is not None and one.new is not None for one in answers)
+            most = max(len(before), len(after))
+            yield ComparedQuery(
+                question=question,
+                overlap=shared / most if most else 1.0,
+                answers=tuple(ComparedAnswer(found=one) for one in answers),
+                scores=(old_scores, new_scores) if old_scores and new_scores else None,
+            )
+
+    def _ask(
+        self, moment: Moment, query: str, goal: Goal | None
+    ) -> tuple[Sequence[Hit], Scores | None]:
+        """The first answers, and how good they are; more are asked for where these are of few."""
+        ask: Callable[..., Sequence[Hit]] = partial(moment.hits, query, mode=self.mode)
+        first = hits = ask(k=self.count)
+        if goal is None:
+            return first, None
+        wanted = self.count
+        while len(ranking := goal.ranking(hits)) < self.count and len(hits) >= wanted:
+            wanted *= 4
+            hits = ask(k=wanted)
+        return first, score(ranking, goal.grades, self.count)
+
+
+def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> StoreComparison:
+    scored = [one.scores for one in results if one.scores is not None]
+    before, after = [old for old, _ in scored], [new for _, new in scored]
+    difference = None
+    if scored:
+        difference = paired_difference([one.ndcg for one in after], [one.ndcg for one in before])
+    overlap = sum(one.overlap for one in results) / len(results)
+    times = tuple(
+        ComparedTime(
+            name=moment.name,
+            commit=moment.commit,
+            files=len(moment.texts),
+            not_embedded=moment.not_embedded,
+            scores=mean(scores) if scores else None,
+        )
+        for moment, scores in ((asked.old, before), (asked.new, after))
+    )
+    changed = [one for one in results if any(map(_is_other, one.answers))]
+    return StoreComparison(
+        count=asked.count,
+        mode=asked.mode,
+        queries=len(results),
+        questions=len(scored),
+        old=times[0],
+        new=times[1],
+        changed=tuple(sorted(changed, key=lambda one: one.overlap)),
+        overlap=overlap,
+        against_old=difference,
+        failed=tuple(_failed(gate, times[1].scores, difference, overlap)),
+        notes=tuple(_notes(asked)),
+    )
+
+
+def _is_other(answer: ComparedAnswer) -> bool:
+    found = answer.found
+    # Its name is no part of what it says.
+    return found.old != found.new or found.edited
+
+
+def _failed(
+    gate: Gate, scores: Scores | None, difference: Difference | None, overlap: float
+) -> Iterator[str]:
+    if gate.min_ndcg is not None and scores and scores.ndcg < gate.min_ndcg - _TINY:
+        yield f"nDCG is {scores.ndcg:.4f}, less than {gate.min_ndcg:g}"
+    if gate.max_loss is not None and difference and -difference.mean > gate.max_loss + _TINY:
+        yield f"nDCG fell by {-difference.mean:.4f}, more than {gate.max_loss:g}"
+    if gate.min_overlap is not None and overlap < gate.min_overlap - _TINY:
+        yield f"overlap is {overlap:.4f}, less than {gate.min_overlap:g}"
+
+
+def _notes(asked: _Asked) -> Iterator[str]:
+    old, new = asked.old, asked.new
+    for moment in (old, new):
+        yield from moment.notes
+        if moment.parts is not None and not moment.texts:
+            yield f"{moment.name}: no file that can be found: it answers nothing"
+    yield from asked.notes
+    if old.modes and new.modes and old.modes != new.modes:
+        by = [" and ".join(sorted(one.modes)) for one in (old, new)]
+        yield f"not asked alike: {old.name} answers by {by[0]}, {new.name} by {by[1]}"

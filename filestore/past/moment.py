@@ -1,0 +1,155 @@
+"""A store at one time, to be asked beside another: at a commit, as it is indexed today, or not yet.
+
+One rule: what a time cannot answer is said once, and its answers are no others' then.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from filestore.catalog import Catalog, queries
+from filestore.core.paths import StorePath
+from filestore.core.progress import OnProgress, ignore
+from filestore.git.revisions import Commit, renames, resolve
+from filestore.past.pairs import Pairs, paired
+from filestore.past.store import PastStore
+from filestore.past.view import NoStoreThenError
+from filestore.search.answer import Hit, Mode
+from filestore.search.session import SearchSession
+from filestore.sidecar.session import Parts
+from filestore.verify import run
+
+TODAY: Final = "today"
+_SHORT: Final = 12
+"""So many digits of a commit are shown."""
+_NOTES: Final = 20
+"""So many different ones are kept: some name what no other query has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """A store at one time, open."""
+
+    name: str
+    """As whoever asks called it."""
+    commit: Commit | None
+    """None for today."""
+    parts: Parts | None
+    """None where the commit has nothing of the store."""
+    session: SearchSession | None
+    not_embedded: int = 0
+    """How many of its texts have no vector."""
+    notes: dict[str, None] = field(default_factory=dict)
+    """What is to be known of its answers."""
+    modes: set[Mode] = field(default_factory=set)
+    """What answered so far."""
+
+    @cached_property
+    def texts(self) -> Mapping[StorePath, bytes]:
+        """The files that can be found, each with a hash of its texts."""
+        if self.parts is None:
+            return {}
+        tree = self.parts.places.tree
+        with self.reading() as catalog:
+            found = queries.texts_of_paths(catalog)
+        return {tree.store_path(path): key for path, key in found.items()}
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Catalog]:
+        """Its catalog, of one generation throughout."""
+        assert self.parts is not None
+        catalog = self.parts.catalog()
+        with catalog.snapshot():
+            yield catalog
+
+    def hits(self, query: str, *, k: int, mode: Mode) -> Sequence[Hit]:
+        """The files that answer, best first; of today's, those that are gone are none."""
+        if self.session is None:
+            return ()
+        query = query.encode("utf-8", "replace").decode()
+        answer = self.session.search(query, k=k, mode=mode, syntax="auto")
+        self.modes.add(answer.mode)
+        for note in answer.notes:
+            if note not in answer.on_spelling and len(self.notes) < _NOTES:
+                self.notes[f"{self.name}: {note}"] = None
+        return [hit for hit in answer.hits if hit.freshness != "gone"]
+
+
+@contextlib.contextmanager
+def at_commit(
+    home: Parts,
+    revision: str,
+    *,
+    name: str = "",
+    embed: bool = False,
+    on_progress: OnProgress = ignore,
+) -> Iterator[Moment]:
+    """The store at a commit; one that has nothing of it answers nothing.
+
+    Args:
+        home: The store's own parts.
+        revision: Names the commit.
+        name: What to call it; the revision if nothing is given.
+        embed: Whether texts of it that were never embedded are embedded now.
+        on_progress: Called with the progress.
+
+    Raises:
+        NoRevisionError: There is no such commit here.
+        FilestoreError: What it has cannot be read.
+    """
+    commit = resolve(home.places.root, revision)
+    name = name or (revision[:_SHORT] if revision == commit.commit else revision)
+    with contextlib.ExitStack() as stack:
+        try:
+            past = PastStore(home, commit.commit, embed=embed, on_progress=on_progress)
+        except NoStoreThenError as error:
+            told = {f"{name}: {error.message}: it answers nothing": None}
+            yield Moment(name=name, commit=commit, parts=None, session=None, notes=told)
+            return
+        parts = stack.enter_context(past).parts
+        session = stack.enter_context(contextlib.closing(SearchSession(lambda: parts)))
+        found = Moment(
+            name=name,
+            commit=commit,
+            parts=parts,
+            session=session,
+            not_embedded=past.not_embedded,
+        )
+        found.notes.update((f"{name}: {note}", None) for note in past.notes())
+        yield found
+
+
+@contextlib.contextmanager
+def today(home: Parts) -> Iterator[Moment]:
+    """The store as it is indexed now."""
+    session = SearchSession(lambda: home)
+    try:
+        found = Moment(name=TODAY, commit=None, parts=home, session=session)
+        count = _not_followed(home)
+        if count:
+            files = "1 file differs" if count == 1 else f"{count:,} files differ"
+            found.notes[f"{TODAY}: {files} from the index: run 'filestore sync'"] = None
+        yield found
+    finally:
+        session.close()
+
+
+def _not_followed(home: Parts) -> int:
+    """How many files are not as they are indexed."""
+    found = (one for one in run.status(home).findings if one.severity != "I" and one.safe)
+    return len({one.path for one in found if one.meaning.about == "file"})
+
+
+def pairs_of(home: Parts, first: Moment, second: Moment) -> Pairs:
+    """Which files of two times are the same.
+
+    Raises:
+        NoAnswerError: Git does not answer.
+    """
+    moved: Mapping[StorePath, StorePath] = {}
+    if first.commit is not None and first.texts.keys() - second.texts.keys():
+        later = second.commit.commit if second.commit else None
+        moved = renames(home.places.root, first.commit.commit, later)
+    return paired(first.texts, second.texts, moved)

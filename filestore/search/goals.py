@@ -1,0 +1,173 @@
+"""What answers a question: what its author calls right, found among the things of a store. Pure."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+from filestore.catalog import Catalog
+from filestore.chunks.observation import INDEXED
+from filestore.core.errors import FilestoreError
+from filestore.core.paths import StorePath, Tree
+from filestore.search.metrics import Question
+
+_SHOWN: Final = 5
+Kind = Literal["path", "source", "resource"]
+Key = tuple[Kind, str]
+
+
+class UnknownRelevantError(FilestoreError, KeyError):
+    """What is said to answer a question is not in the store."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class Located(Protocol):
+    """A chunk file, as a hit or as the catalog tells it."""
+
+    @property
+    def path(self) -> str:
+        """Relative to the store root."""
+
+    @property
+    def resource(self) -> str:
+        """Its resource."""
+
+    @property
+    def source(self) -> str | None:
+        """Its document, as recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A chunk that can be found."""
+
+    path: StorePath
+    resource: str
+    source: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A question with its answers found in the store."""
+
+    query: str
+    grades: Mapping[Key, float]
+    unit: Kind
+    """What is ranked beside the right answers: the widest that these name."""
+
+    def ranking(self, found: Iterable[Located]) -> list[Key]:
+        """Chunks, best first, as the things that are ranked: each where it stands first."""
+        return list(dict.fromkeys(self._key(one) for one in found))
+
+    def _key(self, one: Located) -> Key:
+        keys = keys_of(one)
+        right = (key for key in keys.values() if key in self.grades)
+        return next(right, keys[self.unit])
+
+
+def keys_of(one: Located) -> dict[Kind, Key]:
+    """What a chunk is, and what it is of."""
+    source = one.source or one.path
+    return {
+        "path": ("path", one.path),
+        "source": ("source", source),
+        "resource": ("resource", one.resource or source),
+    }
+
+
+def goal_of(query: str, grades: Mapping[Key, float]) -> Goal:
+    """A question whose answers were found."""
+    kinds = {kind for kind, _ in grades}
+    unit: Kind = "resource" if "resource" in kinds else "path"
+    return Goal(query, grades, "source" if "source" in kinds else unit)
+
+
+def chunks_of(tree: Tree, catalog: Catalog) -> list[Chunk]:
+    """Every chunk that can be found, by path."""
+    sources = {resource: source for source, resource in catalog.sources_of_resources().items()}
+    return [
+        Chunk(
+            path=tree.store_path(row.path),
+            resource=row.resource,
+            source=row.source or sources.get(row.resource),
+        )
+        for row in catalog.all_files()
+        if row.state == INDEXED
+    ]
+
+
+def goals_of(
+    tree: Tree, chunks: Sequence[Chunk], owners: Mapping[str, str], questions: Sequence[Question]
+) -> list[Goal]:
+    """Questions with their answers found.
+
+    Raises:
+        UnknownRelevantError: One names nothing, or several things.
+    """
+    names = Names(tree, chunks, owners)
+    goals: list[Goal] = []
+    problems: list[str] = []
+    for question in questions:
+        grades: dict[Key, float] = {}
+        for entry, grade in question.relevant.items():
+            meant = names.meant_by(entry)
+            if len(meant) == 1:
+                grades[meant[0]] = max(grade, grades.get(meant[0], 0.0))
+                continue
+            problems.append(problem_of(question, entry, meant))
+        goals.append(goal_of(question.query, grades))
+    if problems:
+        raise unknown(problems)
+    return goals
+
+
+def problem_of(question: Question, entry: str, meant: Sequence[Key]) -> str:
+    """What is wrong with the name of an answer that means not just one thing."""
+    fitting = f"it could be {', '.join(value for _, value in meant[:_SHOWN])}"
+    reason = fitting if meant else "nothing in the store has this name"
+    return f"line {question.line}: {entry!r}: {reason}"
+
+
+def unknown(problems: Sequence[str]) -> UnknownRelevantError:
+    """What to raise of names that mean not just one thing."""
+    entries = "one entry names" if len(problems) == 1 else f"{len(problems):,} entries name"
+    more = f"; and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
+    return UnknownRelevantError(
+        f"{entries} nothing, or several things: {'; '.join(problems[:_SHOWN])}{more}",
+        remedy="name a chunk, a source or a resource: 'filestore ls --json' lists them",
+        detail="\n".join(problems),
+    )
+
+
+class Names:
+    """What a person may call the things of a store."""
+
+    def __init__(self, tree: Tree, chunks: Iterable[Chunk], owners: Mapping[str, str]) -> None:
+        self._exact: dict[str, Key] = {}
+        self._ends: dict[str, set[Key]] = {}
+        for chunk in chunks:
+            self._exact.setdefault(chunk.path, ("path", chunk.path))
+            self._exact.setdefault(tree.chunk_path(chunk.path), ("path", chunk.path))
+            if chunk.resource:
+                self._exact.setdefault(chunk.resource, ("resource", chunk.resource))
+            if chunk.source is not None and chunk.source not in self._exact:
+                self._add(chunk.source, ("source", chunk.source))
+        for source, resource in owners.items():
+            # A folder that is one resource has sources below it, and is none itself.
+            if source not in self._exact and resource in self._exact:
+                self._add(source, ("resource", resource))
+
+    def _add(self, name: str, key: Key) -> None:
+        self._exact[name] = key
+        parts = name.split("/")
+        for start in range(len(parts)):
+            self._ends.setdefault("/".join(parts[start:]), set()).add(key)
+
+    def meant_by(self, entry: str) -> list[Key]:
+        """What has this name, or, where nothing has, what ends with it."""
+        name = os.path.normpath(entry.strip())
+        if name in self._exact:
+            return [self._exact[name]]
+        return sorted(self._ends.get(name, ()))
