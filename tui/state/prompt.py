@@ -46,9 +46,9 @@ OPTIONS: Final[dict[str, frozenset[str]]] = {
 """What the screen does itself, and the options that it takes there."""
 ELSEWHERE: Final = frozenset(
     [
-        "about", "backend", "compare", "convert", "demo", "duplicates", "embedder", "embeddings", "enrich",
-        "evaluate", "export", "git", "import", "init", "links", "open", "reconstruct", "rm",
-        "similar", "trust", "tui", "update", "watch",
+        "about", "backend", "compare", "convert", "demo", "duplicates", "embedder", "embeddings",
+        "enrich", "evaluate", "export", "git", "import", "init", "links", "open",
+        "reconstruct", "rm", "similar", "trust", "tui", "update", "watch",
     ]
 )  # fmt: skip
 """Commands of the program that need a terminal of their own."""
