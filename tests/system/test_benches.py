@@ -23,6 +23,7 @@ SMALL: Final = {
     "duplicates": STORE,
     "enriched_search": STORE,
     "enriching": ("--files", "40", "--folders", "4"),
+    "exchange": ("jsonl", "--files", "40", "--folders", "2", "--runs", "1"),
     "first_index": STORE,
     "fusion": ("--xquad", "{data}", "--only", "XQuAD en"),
     "headings": (str(BENCH.parents[1] / "example_index" / "source"),),
