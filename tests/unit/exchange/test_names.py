@@ -1,0 +1,84 @@
+"""Names of resources and chunk files, made of whatever a stranger wrote."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filestore.chunks import order_key
+from filestore.config.layout import folded_path
+from filestore.core.paths import has_plain_names
+from filestore.exchange.base import Chunk, Resource
+from filestore.exchange.names import Names, folder_name, is_usable
+from filestore.history.batch import is_truth
+from filestore.verify.names import why_unportable
+
+NAMES = st.one_of(
+    st.text(max_size=40),
+    st.text(alphabet="./\\~ ab\0\n:-", max_size=20),
+    st.sampled_from(["..", ".git", "con", "NUL.md", "a/../b", "GIT~1", "", " ", "x" * 300]),
+)
+PATHS = st.one_of(NAMES, NAMES.map("r/{}".format), NAMES.map("r/{}.md".format))
+
+
+@given(name=NAMES)
+def test_every_name_becomes_one_that_all_systems_hold(name):
+    """It is one folder's name, and the same the next time."""
+    made = folder_name(name)
+    assert "/" not in made
+    assert why_unportable(made) == ""
+    assert is_usable(f"{made}/chunk1.md")
+    assert folder_name(made) == made
+
+
+@pytest.mark.parametrize("name", ["notes.md", "Übung 2", "a-b_c", "日本語", "emoji 🜁", "a.b.c"])
+def test_names_that_can_be_used_stay(name):
+    """Nothing is changed without need."""
+    assert folder_name(name) == name
+
+
+@pytest.mark.parametrize("layout", ["tree", "flat"])
+@given(paths=st.lists(st.tuples(st.sampled_from(["r", "R", "s/t", ""]), PATHS), max_size=12))
+def test_no_two_chunks_share_a_path(layout, paths):
+    """Whatever they are called, each gets one of its own, inside the tree."""
+    names = Names(layout)
+    made = []
+    for number, (resource, path) in enumerate(paths):
+        chunk = Chunk(path=path, text=f"Text {number}.")
+        one = names.of(Resource(name=resource, chunks=(chunk,)))
+        made.append(one.place(chunk)[0])
+    assert len({folded_path(path) for path in made}) == len(made)
+    for path in made:
+        assert has_plain_names(path)
+        assert path.endswith(".md")
+        assert is_truth(f"chunked/{path}")
+        assert layout == "tree" or "/" not in path
+
+
+def test_a_chunk_keeps_its_path_in_its_layout():
+    """What a store wrote comes back where it was, below folders as well."""
+    names = Names("tree").of(Resource(name="r", chunks=()))
+    for path in ("r/chunk1.md", "r/deep/er/summary2.md", "r/own name.md"):
+        assert names.place(Chunk(path=path, text="x"))[0] == path
+
+
+def test_in_one_folder_a_chunk_says_where_it_belongs():
+    """Without folders the source tells the resource, and the order key the place."""
+    record = {"source": "docs/r.md"}
+    names = Names("flat").of(Resource(name="r", chunks=(), record=record))
+    path, frontmatter = names.place(Chunk(path="r/chunk7.md", text="x", frontmatter={"a": 1}))
+    assert len(path) == len("abcdefghijklm.md")
+    assert frontmatter == {"a": 1, "source": "docs/r.md", "order": order_key.number_key(1)}
+
+
+def test_a_record_names_its_resource_in_one_folder_only():
+    """A tree tells it by the folder."""
+    record = {"format": 1, "resource": "old", "source": "r.md"}
+    resource = Resource(name="r", chunks=(), record=record)
+    assert Names("tree").of(resource).record(record) == {"format": 1, "source": "r.md"}
+    flat = Names("flat").of(resource)
+    assert list(flat.record(record).items()) == [
+        ("format", 1),
+        ("resource", "r"),
+        ("source", "r.md"),
+    ]
+    assert flat.record_path.endswith(".json")
