@@ -7,6 +7,8 @@ list, the map and the vectors are counted against each other before anything is 
 from __future__ import annotations
 
 import errno
+import io
+import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -112,7 +114,7 @@ def naming(path: str) -> Iterator[None]:
         ) from error
 
 
-def read_bytes(path: str, *, most: int = MOST_BYTES, follow_links: bool = False) -> bytes:
+def read_bytes(path: str, *, most: int = MOST_BYTES, follow_links: bool = False) -> bytearray:
     """A file whole.
 
     Raises:
@@ -120,13 +122,9 @@ def read_bytes(path: str, *, most: int = MOST_BYTES, follow_links: bool = False)
         FileNotFoundError: There is nothing.
     """
     try:
-        return disk.read_path(path, limit=most, follow_links=follow_links)
-    except disk.FileTooLargeError as error:
-        refuse(
-            f"it has more than {most:,} bytes, which is the most that is read of such a file;"
-            f" {error.message}",
-            "have it exported in parts, or as jsonl or parquet, which are read piece by piece",
-        )
+        descriptor = disk.open_regular(path, follow_links=follow_links)
+        with open(descriptor, "rb", buffering=0) as file:
+            return _read(file, os.fstat(descriptor).st_size, most)
     except disk.NotAFileError as error:
         refuse(f"it is no regular file: {error.message}", "put the file itself in its place")
     except FileNotFoundError:
@@ -138,7 +136,24 @@ def read_bytes(path: str, *, most: int = MOST_BYTES, follow_links: bool = False)
         refuse(f"it cannot be read: {reason}", "put a file that can be read in its place")
 
 
-def read_json(data: bytes, what: str, block: tuple[int, int] | None = None) -> Any:
+def _read(file: io.FileIO, size: int, most: int) -> bytearray:
+    """So many bytes, and no more, of a file that somebody may be writing."""
+    if size > most:
+        refuse(
+            f"it has {size:,} bytes, at most {most:,} are read of such a file",
+            "have it exported in parts, or as jsonl or parquet, which are read piece by piece",
+        )
+    # Into one place: blocks that are joined later cost their memory twice.
+    data = bytearray(size)
+    view, at = memoryview(data), 0
+    while at < size and (count := file.readinto(view[at:])):
+        at += count
+    if at < size or file.read(1):
+        refuse("it changed while it was read", "try again when it is quiet")
+    return data
+
+
+def read_json(data: bytes | bytearray, what: str, block: tuple[int, int] | None = None) -> Any:
     """The value of some JSON, if it is of a size that its text can need.
 
     Args:

@@ -48,6 +48,8 @@ _OTHERS: Final = {
     b"IHNp": "IndexHNSWPQ",
 }
 """Classes that keep no whole vectors, or keep them in ways of their own: named, not read."""
+FLAT_HEAD_BYTES: Final = 4 + _HEAD.size + 8
+"""What stands before the vectors of a flat index."""
 _MOST_LISTS: Final = 1_000_000
 """Each costs an object in memory, and an index of many vectors has some thousands."""
 _METRICS: Final = {0: INNER_PRODUCT, 1: L2}
@@ -74,26 +76,30 @@ class NotRead(FormDamaged):
     """An index of a class whose vectors are not read."""
 
 
-def head_of(data: bytes) -> tuple[str, int, int]:
+def head_of(data: bytes | bytearray) -> tuple[str, int, int]:
     """What every index says of itself first: its class, the length of its vectors, how many.
 
     Raises:
         FormDamaged: There is no such head.
     """
-    reader = _Reader(memoryview(data))
+    reader = _Reader(data)
     code = bytes(reader.take(4))
     dimension, count, *_ = reader.unpack(_HEAD)
     return _name(code), dimension, count
 
 
-def parse(data: bytes | memoryview) -> Vectors:
+def parse(*pieces: bytes | bytearray | memoryview) -> Vectors:
     """Read an index, whoever made it.
+
+    Args:
+        pieces: Its bytes. Where the first is `FLAT_HEAD_BYTES` long, the vectors of a flat index
+            begin with the second, where numbers may lie, and are not copied.
 
     Raises:
         NotRead: It is of a class that keeps no whole vectors.
         FormDamaged: It is not as FAISS writes it, or its numbers disagree.
     """
-    reader = _Reader(memoryview(data))
+    reader = _Reader(*pieces)
     found = _index(reader, depth=0)
     if reader.left:
         _refuse(f"{reader.left:,} bytes follow the end of the index")
@@ -157,21 +163,26 @@ def _name(code: bytes) -> str:
 class _Reader:
     """Bytes, taken one piece after the other."""
 
-    def __init__(self, data: memoryview) -> None:
-        self._data = data
+    def __init__(self, *pieces: bytes | bytearray | memoryview) -> None:
+        self._pieces = [memoryview(one) for one in pieces]
         self._at = 0
-
-    @property
-    def left(self) -> int:
+        self.left = sum(map(len, self._pieces))
         """How many bytes were not taken."""
-        return len(self._data) - self._at
 
     def take(self, size: int) -> memoryview:
         """So many bytes."""
         if not 0 <= size <= self.left:
-            _refuse(f"it states {size:,} more bytes at byte {self._at:,}, there are {self.left:,}")
+            _refuse(f"it states {size:,} bytes where there are {self.left:,}")
+        rest = self._pieces[0][self._at :] if self._pieces else memoryview(b"")
+        if len(rest) < size:
+            others = self._pieces[1:]
+            rest = (
+                memoryview(b"".join((rest, *others))) if len(rest) or len(others) > 1 else others[0]
+            )
+            self._pieces, self._at = [rest], 0
         self._at += size
-        return self._data[self._at - size : self._at]
+        self.left -= size
+        return rest[:size]
 
     def unpack(self, form: struct.Struct) -> tuple[int, ...]:
         """Numbers."""

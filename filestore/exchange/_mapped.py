@@ -95,16 +95,23 @@ class _Rows:
     def __init__(self, dimension: int) -> None:
         import numpy
 
+        self._shape = (dimension,)
         self._rows = numpy.empty((_FIRST_ROWS, dimension), numpy.float32)
         self.count = 0
 
     def add(self, vector: NDArray[float32]) -> int:
-        """Take one; returns its number."""
+        """Take one; returns its number.
+
+        Raises:
+            ValueError: It is of another length than the first.
+        """
         number = self.count
+        if vector.shape != self._shape:
+            raise ValueError(f"a vector of {vector.shape} among those of {self._shape}")
         if number == len(self._rows):
-            self._rows.resize((2 * number, self._rows.shape[1]), refcheck=False)
-        # Of another length it is an error here, and no vector of others.
-        self._rows[number : number + 1] = vector.reshape(1, self._rows.shape[1])
+            # By a part only, since what is added is filled with zeros first.
+            self._rows.resize((number + number // 4, *self._shape), refcheck=False)
+        self._rows[number] = vector
         self.count = number + 1
         return number
 

@@ -28,7 +28,7 @@ _LARGEST_HEADER: Final = 1_000
 _ALIGNMENT: Final = 64
 
 
-def parse(data: bytes) -> NDArray[float32]:
+def parse(data: bytes | bytearray) -> NDArray[float32]:
     """The table in the bytes of a file: (n, dimension) float32, every number finite.
 
     Raises:
@@ -36,7 +36,7 @@ def parse(data: bytes) -> NDArray[float32]:
     """
     import numpy
 
-    start = _VERSIONS.get(data[6:8], 0)
+    start = _VERSIONS.get(bytes(data[6:8]), 0)
     if not data.startswith(_MAGIC) or not start:
         refuse("it is no .npy file of a version that is known")
     size = int.from_bytes(data[8:start], "little")

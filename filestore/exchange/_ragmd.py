@@ -54,6 +54,7 @@ _HEAD_BYTES: Final = 65 * 1024
 """No frontmatter is longer."""
 _ENCODED_AT_ONCE: Final = 3 * 256 * 1024
 """Bytes; a multiple of three, so that the pieces of Base64 join."""
+_HEAD_LETTERS: Final = 4 * _faiss_bytes.FLAT_HEAD_BYTES // 3
 _LONGEST_TITLE: Final = 200
 _MARK: Final = re.compile(rb"^(?:(`{3,}|~{3,})|## )([^\n]*)", re.MULTILINE)
 """A line that opens a fence, or a heading; and the rest of the line."""
@@ -136,7 +137,7 @@ def is_ragmd(path: str) -> bool:
     return values.keys() >= {"format_version", "vector_count", "index_type"}
 
 
-def parse(data: bytes) -> DocumentMap:
+def parse(data: bytes | bytearray) -> DocumentMap:
     """The index in the bytes of a file.
 
     Raises:
@@ -146,7 +147,7 @@ def parse(data: bytes) -> DocumentMap:
     blocks = _blocks(data, start)
     chunks = read_json(data, "list of chunks", blocks[b"Chunks"])
     documents = read_json(data, "document metadata", blocks[b"Document Metadata"])
-    found = _faiss_bytes.parse(_decoded(data, blocks[b"Vectors"]))
+    found = _faiss_bytes.parse(*_decoded(data, blocks[b"Vectors"]))
     rows = found.rows
     check_index(values["index_type"], found)
     check_count(values["vector_count"], len(rows), "vector_count", "vectors in the index")
@@ -166,10 +167,10 @@ def parse(data: bytes) -> DocumentMap:
     )
 
 
-def _stated(data: bytes) -> tuple[Mapping[str, Any], int]:
+def _stated(data: bytes | bytearray) -> tuple[Mapping[str, Any], int]:
     """The frontmatter, and where it ends."""
     try:
-        head = frontmatter.split(data[:_HEAD_BYTES])
+        head = frontmatter.split(bytes(data[:_HEAD_BYTES]))
         values = frontmatter.parse_block(head.block, head.block_line)
     except MalformedFrontmatter as error:
         refuse(error.message, error.remedy)
@@ -192,7 +193,7 @@ def _stated(data: bytes) -> tuple[Mapping[str, Any], int]:
     return values, len(head.head)
 
 
-def _blocks(data: bytes, start: int) -> dict[bytes, tuple[int, int]]:
+def _blocks(data: bytes | bytearray, start: int) -> dict[bytes, tuple[int, int]]:
     """Where the fenced block of each section begins and ends."""
     found: dict[bytes, tuple[int, int]] = {}
     for heading, kind, first, last in _fenced(data, start):
@@ -211,7 +212,7 @@ def _blocks(data: bytes, start: int) -> dict[bytes, tuple[int, int]]:
     return found
 
 
-def _fenced(data: bytes, start: int) -> Iterator[tuple[bytes, bytes, int, int]]:
+def _fenced(data: bytes | bytearray, start: int) -> Iterator[tuple[bytes, bytes, int, int]]:
     """Each fenced block: the heading above it, what it is of, its first byte and its end."""
     heading, at = b"", start
     while (mark := _MARK.search(data, at)) is not None:
@@ -228,7 +229,7 @@ def _fenced(data: bytes, start: int) -> Iterator[tuple[bytes, bytes, int, int]]:
             at = data.find(b"\n", at) + 1 or len(data)
 
 
-def _closing(data: bytes, fence: bytes, at: int) -> int | None:
+def _closing(data: bytes | bytearray, fence: bytes, at: int) -> int | None:
     """Where the line end before the fence is that closes a block; None where there is none."""
     # A block is one line as we write it: its end is found by the fastest search there is.
     at = data.find(b"\n", at + 1)
@@ -242,19 +243,23 @@ def _closing(data: bytes, fence: bytes, at: int) -> int | None:
     return None
 
 
-def _decoded(data: bytes, block: tuple[int, int]) -> bytes:
-    """The bytes that Base64 stands for, whatever lines it is broken into."""
+def _decoded(data: bytes | bytearray, block: tuple[int, int]) -> tuple[bytes, bytes]:
+    """The bytes that Base64 stands for, whatever lines it is broken into: the head, and the rest.
+
+    In two pieces, so that the vectors of a flat index begin where numbers may lie.
+    """
     first, last = block
     raw: bytes | memoryview = memoryview(data)[first:last]
     if data.find(b"\n", first, last) >= 0 or bytes(raw[-1:]).isspace():
         raw = bytes(raw).translate(None, b" \t\r\n")
     try:
-        found = binascii.a2b_base64(raw, strict_mode=True)
+        start = binascii.a2b_base64(raw[:_HEAD_LETTERS], strict_mode=True)
+        rest = binascii.a2b_base64(raw[_HEAD_LETTERS:], strict_mode=True)
     except ValueError as error:
         refuse(f"its vectors are no whole Base64: {error} ({len(raw):,} characters)")
-    if len(raw) != 4 * -(-len(found) // 3):
+    if len(raw) != 4 * -(-(len(start) + len(rest)) // 3):
         refuse(f"its vectors are no whole Base64: wrong padding ({len(raw):,} characters)")
-    return found
+    return start, rest
 
 
 def serialize(made: DocumentMap) -> Iterator[bytes]:

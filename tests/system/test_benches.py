@@ -40,6 +40,7 @@ SMALL: Final = {
     "query_syntax": ("--xquad", "{data}"),
     "questions": ("--xquad", "{data}", "--only", "XQuAD en"),
     "reconstruct": ("--megabytes", "0.2", "--naive", "400", "800"),
+    "ragmd": ("--files", "20", "--folders", "3", "--runs", "1"),
     "renames": ("--files", "200", "--folders", "2"),
     "start": STORE,
     "status": STORE,

@@ -88,7 +88,9 @@ def test_a_file_of_ten_gigabytes_is_not_read(tmp_path):
     path = tmp_path / "kb.ragmd"
     RagMd().write(str(path), collection())
     os.truncate(path, 10 * 1024**3)
-    with pytest.raises(FormDamaged, match="more than 1,073,741,824 bytes") as caught:
+    with pytest.raises(
+        FormDamaged, match="10,737,418,240 bytes, at most 1,073,741,824 are read"
+    ) as caught:
         RagMd().read(str(path))
     assert "jsonl or parquet" in caught.value.remedy
 

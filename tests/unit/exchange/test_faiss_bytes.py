@@ -163,7 +163,7 @@ HOSTILE = {
     "the metric of another class": (damaged(33, "<i", 1), "compares by metric 1"),
     "a class that is not known": (damaged(0, "<4s", b"EVIL"), "not known"),
     "trailing bytes": (serialized(flat()) + b"\0", "1 bytes follow"),
-    "nothing": (b"", "4 more bytes"),
+    "nothing": (b"", "states 4 bytes where there are 0"),
     "half": (serialized(flat())[:700], "it states"),
     "a number that is none": (damaged(-4, "<f", float("nan")), "vector 39 has nan at place 7"),
     "an infinite number": (damaged(HEAD_BYTES + 8, "<f", float("inf")), "vector 0 has inf"),

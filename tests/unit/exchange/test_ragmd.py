@@ -324,7 +324,7 @@ DISAGREE = {
     ),
     "a cut index": (lambda one: setattr(one, "index", one.index[:-5]), "it states"),
     "a long index": (lambda one: setattr(one, "index", one.index + b"x"), "1 bytes follow"),
-    "no index": (lambda one: setattr(one, "index", b""), "4 more bytes"),
+    "no index": (lambda one: setattr(one, "index", b""), "states 4 bytes where there are 0"),
     "a section less": (
         lambda one: one.order.remove("Chunks"),
         "no section '## Chunks'|before '## Chunks'",
