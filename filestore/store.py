@@ -269,11 +269,11 @@ class Store(ReadableStore):
 
     def put(
         self,
-        texts: Sequence[str],
+        texts: str | Sequence[str],
         *,
         into: str,
-        names: Sequence[str | None] | None = None,
-        metadata: Sequence[Mapping[str, Any] | None] | None = None,
+        names: str | Sequence[str | None] | None = None,
+        metadata: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None = None,
         replace: bool = False,
         wait_s: float = DEFAULT_WAIT_S,
         on_progress: OnProgress = ignore,
@@ -281,7 +281,7 @@ class Store(ReadableStore):
         """Write texts as chunk files of one folder, all or none; see `put.put` for what is raised.
 
         Args:
-            texts: Each becomes one chunk file, whole; documents are cut by `add`.
+            texts: One or several. Each becomes one chunk file, whole; `add` cuts documents.
             into: The folder; it is made where there is none.
             names: Of the files, without `.md`: a text of a name that is there takes its place. None
                 for names that are made of text and metadata.

@@ -70,31 +70,56 @@ class Put(JsonObject):
 
 
 def new_chunks(
-    texts: Sequence[str],
-    names: Sequence[str | None] | None,
-    metadata: Sequence[Mapping[str, Any] | None] | None,
+    texts: str | Sequence[str],
+    names: str | Sequence[str | None] | None,
+    metadata: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None,
 ) -> list[NewChunk]:
-    """Texts with what is given beside them.
+    """Texts with what is given beside them; one of each may stand for a list of one.
 
     Raises:
-        UsageError: There are not as many names or metadata as texts, or a text is empty.
+        UsageError: There are not as many names or metadata as texts, or one is none.
     """
-    for what, given in (("names", names), ("metadata", metadata)):
-        if given is not None and len(given) != len(texts):
-            raise UsageError(f"{len(texts)} texts with {len(given)} {what}: give one for each text")
-    for number, text in enumerate(texts, 1):
-        if not text.strip():
-            raise UsageError(f"text {number} of {len(texts)} is empty: nothing could find it")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise UsageError(f"text {number} of {len(texts)} is not valid UTF-8") from error
+    every = [texts] if isinstance(texts, str) else list(texts)
+    named = _each("names", [names] if isinstance(names, str) else names, every)
+    keys = _each("metadata", [metadata] if isinstance(metadata, Mapping) else metadata, every)
     return [
-        NewChunk(text=text, name=name or "", metadata=dict(keys or {}))
-        for text, name, keys in zip(
-            texts, names or [None] * len(texts), metadata or [None] * len(texts), strict=True
-        )
+        _new_chunk(f"text {number} of {len(every)}", *one)
+        for number, one in enumerate(zip(every, named, keys, strict=True), 1)
     ]
+
+
+def _each(what: str, given: Sequence[Any] | None, texts: Sequence[str]) -> Sequence[Any]:
+    if given is not None and len(given) != len(texts):
+        raise UsageError(f"{len(texts)} texts with {len(given)} {what}: give one for each text")
+    return [None] * len(texts) if given is None else given
+
+
+def _new_chunk(shown: str, text: str, name: str | None, metadata: Any) -> NewChunk:
+    """One text, where it can be found, and all is of the type that it has to be."""
+    wrong = [
+        f"its {what} is to be {expected}, not {type(found).__name__}"
+        for what, found, expected, is_right in (
+            ("text", text, "a str", isinstance(text, str)),
+            ("name", name, "a str", isinstance(name, str | None)),
+            ("metadata", metadata, "a mapping of names", _is_table(metadata)),
+        )
+        if not is_right
+    ]
+    if wrong:
+        raise UsageError(f"{shown}: {wrong[0]}")
+    if not text.strip():
+        raise UsageError(f"{shown} is empty: nothing could find it")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{shown} is not valid UTF-8") from error
+    return NewChunk(text=text, name=name or "", metadata=dict(metadata or {}))
+
+
+def _is_table(metadata: Any) -> bool:
+    return metadata is None or (
+        isinstance(metadata, Mapping) and all(isinstance(key, str) for key in metadata)
+    )
 
 
 def put(
@@ -180,7 +205,13 @@ def _check_folder(snapshot: "StoreSnapshot", folder: str) -> None:
             remedy="write them as files into chunked/, then run: filestore sync",
         )
     check_name(folder)
-    if os.path.lexists(os.path.join(snapshot.places.chunked, folder, RECORD_NAME)):
+    place = os.path.join(snapshot.places.chunked, folder)
+    if os.path.lexists(place) and (os.path.islink(place) or not os.path.isdir(place)):
+        raise RefusedError(
+            f"{shown_path(CHUNKS.store_path(ChunkPath(folder)))} is there, and is no folder",
+            remedy="put the texts into another folder",
+        )
+    if os.path.lexists(os.path.join(place, RECORD_NAME)):
         raise RefusedError(
             f"the chunk files of {folder!r} are made from its source, which would take yours away",
             remedy="put the texts into another folder",

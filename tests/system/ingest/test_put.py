@@ -55,6 +55,25 @@ def test_texts_are_files_that_are_found_with_their_metadata(store: Store) -> Non
     assert findings(store) == []
 
 
+def test_one_text_is_put_as_it_is_typed(store: Store) -> None:
+    """A str is one text, and not as many as it has letters."""
+    done = store.put(RENT, into="notes", names="rent", metadata={"by": "Ada"})
+    assert done.paths == ("chunked/notes/rent.md",)
+    assert store.show("notes/rent.md").metadata == {"by": "Ada"}
+
+
+def test_what_is_no_folder_is_not_written_to(store: Store, tmp_path: Path) -> None:
+    """Neither a file of that name, nor wherever a link leads."""
+    (tmp_path / "elsewhere").mkdir()
+    Path(store.root, "chunked").mkdir(exist_ok=True)
+    Path(store.root, "chunked", "file").write_text("")
+    Path(store.root, "chunked", "link").symlink_to(tmp_path / "elsewhere")
+    for folder in ("file", "link"):
+        with pytest.raises(RefusedError, match="is there, and is no folder"):
+            store.put(RENT, into=folder)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_the_same_texts_again_change_nothing(store: Store) -> None:
     """A text without a name has one made of text and metadata: the second time it is there."""
     first = store.put([RENT, GAS, RENT], into="notes", metadata=[{}, {}, {"page": 2}])
@@ -165,6 +184,11 @@ def test_names_that_some_systems_cannot_tell_apart_are_refused(store: Store) -> 
         ([" \n"], {}, "text 1 of 1 is empty"),
         ([RENT], {"names": ["a", "b"]}, "1 texts with 2 names"),
         ([RENT], {"metadata": []}, "1 texts with 0 metadata"),
+        ([RENT, GAS], {"metadata": {"a": 1}}, "2 texts with 1 metadata"),
+        ([RENT, b"gas"], {}, "text 2 of 2: its text is to be a str, not bytes"),
+        ([RENT], {"names": [3]}, "its name is to be a str, not int"),
+        ([RENT], {"metadata": ["a"]}, "its metadata is to be a mapping of names, not str"),
+        ([RENT], {"metadata": [{3: 1}]}, "its metadata is to be a mapping of names, not dict"),
     ],
 )
 def test_what_cannot_be_a_chunk_file_is_refused(
