@@ -37,6 +37,8 @@ _CONFIG: Final = """\
 """
 _LINKED: Final = ("refs", "packed-refs", "shallow", "reftable", "logs")
 """What git reads from the folder of a repository, besides its objects and its index."""
+_OF_ITS_OWN: Final = ("reftable", "logs")
+"""Those that each linked work tree has."""
 _HEAD: Final = re.compile(rb"ref: refs/[^\x00-\x20\x7f]+|[0-9a-f]{40}|[0-9a-f]{64}")
 _EXTENSIONS: Final = {
     rb"(?im)^[^#;\n]*\bobjectformat\s*=\s*\"?sha256": "objectFormat = sha256",
@@ -257,7 +259,7 @@ def _furnish(place: str, state: str) -> str:
         # A named pipe, say: git would wait for it.
         raise ValueError("HEAD names no reference")
     for name in _LINKED:
-        found = os.path.join(common if name != "reftable" else state, name)
+        found = os.path.join(state if name in _OF_ITS_OWN else common, name)
         if os.path.isdir(found) or os.path.isfile(found):
             os.symlink(found, os.path.join(place, name))
     for name in os.listdir(state):
