@@ -231,10 +231,9 @@ class ReadableStore(OpenStore, Searchable):
 
         with self._reading() as catalog:
             names = [file.resource_named(catalog, name, self.places) for name in resources]
-            embeddings = self._parts.embeddings() if vectors else None
             place = os.path.abspath(os.fsdecode(target))
-            options: Any = {"resources": names, "on_progress": on_progress}
-            return from_store.export(self._parts, catalog, embeddings, form, place, **options)
+            options: Any = {"resources": names, "vectors": vectors, "on_progress": on_progress}
+            return from_store.export(self._parts, catalog, form, place, **options)
 
     def compare_models(
         self,

@@ -20,7 +20,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "target", metavar="TARGET", help="the file or folder; an earlier export there is replaced"
     )
     parser.add_argument(
-        "resources", nargs="*", metavar="RESOURCE", help="only these (default: the whole store)"
+        "resources",
+        nargs="*",
+        default=[],
+        metavar="RESOURCE",
+        help="only these (default: the whole store)",
     )
     parser.add_argument(
         "--no-vectors", action="store_true", help="texts and metadata alone, not their vectors"

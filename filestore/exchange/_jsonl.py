@@ -38,6 +38,7 @@ class JsonLines(Form):
     """The form `jsonl`."""
 
     name: ClassVar[str] = "jsonl"
+    takes_parts: ClassVar[bool] = True
 
     def write(self, target: str, collection: Collection) -> Written:
         """See `Form.write`."""

@@ -49,6 +49,7 @@ class ParquetForm(Form):
     """The form `parquet`."""
 
     name: ClassVar[str] = "parquet"
+    takes_parts: ClassVar[bool] = True
 
     def write(self, target: str, collection: Collection) -> Written:
         """See `Form.write`."""

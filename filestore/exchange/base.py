@@ -100,6 +100,8 @@ class Form(ABC):
 
     name: ClassVar[str]
     """As it is typed."""
+    takes_parts: ClassVar[bool] = False
+    """Whether what is written may have a resource in several parts, one after the other."""
 
     @abstractmethod
     def write(self, target: str, collection: Collection) -> Written:

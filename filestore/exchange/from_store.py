@@ -20,6 +20,7 @@ from filestore.chunks.observation import INDEXED, RECORD, Observation, why_exclu
 from filestore.chunks.observe import look_at
 from filestore.config.layout import RECORD_NAME, Places
 from filestore.core.codes import CODES
+from filestore.core.errors import FilestoreError
 from filestore.core.hashing import embedding_key, source_hash
 from filestore.core.paths import ChunkPath, inside, is_below, is_made
 from filestore.core.progress import OnProgress, Progress, ignore
@@ -29,6 +30,7 @@ from filestore.exchange.forms import open_form
 from filestore.fs import disk
 from filestore.sidecar.file_rows import owner
 from filestore.sidecar.losses import walk
+from filestore.sidecar.refusals import own_folder_of
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 2_000
 """So many chunks have their vectors looked up together."""
+
+
+class NoFolderError(FilestoreError, FileNotFoundError):
+    """The folder in which something is to be written is not there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +63,11 @@ class Exported(JsonObject):
 def export(
     parts: Parts,
     catalog: Catalog,
-    embeddings: EmbeddingCache | None,
     form: str,
     target: str,
     *,
     resources: Sequence[str] = (),
+    vectors: bool = True,
     on_progress: OnProgress = ignore,
 ) -> Exported:
     """Write a store in a form of other programs.
@@ -69,10 +75,10 @@ def export(
     Args:
         parts: The store's.
         catalog: In a snapshot.
-        embeddings: Where vectors come from; None for none.
         form: The name of the form.
         target: Absolute path of the file or folder.
         resources: Their exact names; none for all.
+        vectors: Whether their vectors go with the texts.
         on_progress: Called with the progress.
 
     Raises:
@@ -82,7 +88,10 @@ def export(
     """
     chosen = open_form(form)
     check_target(parts.places, target)
-    collection = collection_of(parts, catalog, embeddings, resources)
+    embeddings = parts.embeddings() if vectors else None
+    collection = collection_of(parts, catalog, embeddings, resources, in_parts=chosen.takes_parts)
+    if vectors and not collection.model and catalog.indexed_count():
+        collection.left_out.add("the vectors: no text was embedded yet; 'filestore sync' does it")
     total = catalog.indexed_count() if not resources else None
     counted = replace(collection, resources=_counting(collection, total, on_progress))
     done = chosen.write(target, counted)
@@ -102,19 +111,19 @@ def check_target(places: Places, target: str) -> None:
     """Refuse a target that belongs to the store, or holds it.
 
     Raises:
+        NoFolderError: There is no folder for it.
         TargetRefused: It does.
     """
-    place = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
-    root = os.path.realpath(places.root)
-    if is_below(root, place):
+    parent = os.path.realpath(os.path.dirname(target))
+    if not os.path.isdir(parent):
+        raise NoFolderError(f"there is no folder {parent}", remedy=f"make it: mkdir -p {parent}")
+    if is_below(os.path.realpath(places.root), os.path.join(parent, os.path.basename(target))):
         raise TargetRefused(f"{target} holds the store itself", remedy="name another place")
-    own = (places.chunked, places.sidecar, places.undo, places.source)
-    for folder in own if not places.is_in_place else (places.root,):
-        if is_below(place, os.path.realpath(folder)):
-            raise TargetRefused(
-                f"{target} lies in {folder}, which holds files of the store",
-                remedy="name a place outside it",
-            )
+    if folder := own_folder_of(places, target):
+        raise TargetRefused(
+            f"{target} lies in {folder}, which holds files of the store",
+            remedy="name a place outside it",
+        )
 
 
 def _counting(
@@ -132,6 +141,8 @@ def collection_of(
     catalog: Catalog,
     embeddings: EmbeddingCache | None,
     resources: Sequence[str] = (),
+    *,
+    in_parts: bool = False,
 ) -> Collection:
     """The collection of a store.
 
@@ -140,6 +151,7 @@ def collection_of(
         catalog: In a snapshot that lasts until all was passed through.
         embeddings: Where vectors come from; None for none.
         resources: Their exact names; none for all.
+        in_parts: Whether a large resource may come in several parts, in order.
     """
     model = catalog.meta("fingerprint") if embeddings is not None else None
     dimension = embeddings.fingerprints().get(model or "", 0) if embeddings is not None else 0
@@ -148,7 +160,7 @@ def collection_of(
     left_out = LeftOut()
     work = _Reading(parts, catalog, embeddings, model or "", left_out)
     return Collection(
-        resources=work.resources(frozenset(resources)),
+        resources=work.resources(frozenset(resources), in_parts=in_parts),
         model=model or "",
         dimension=dimension,
         left_out=left_out,
@@ -194,26 +206,55 @@ class _Reading:
         self._left_out = left_out
         self._lacking = 0
 
-    def resources(self, wanted: frozenset[str]) -> Iterator[Resource]:
+    def resources(self, wanted: frozenset[str], *, in_parts: bool) -> Iterator[Resource]:
         """The resources by name; a file of none comes in the one without a name."""
         for name, paths in sorted(self._grouped().items()):
             if wanted and name not in wanted:
                 continue
-            read = _Read()
             # Questions are given to the sections that they were made for.
             paths.sort(key=is_made)
-            for look in look_at(self._places, paths, self._layout):
-                if isinstance(look, Observation):
-                    self._take(name, look, read)
-                elif not isinstance(look[1], FileNotFoundError):
-                    self._leave(look[0], look[1].strerror or str(look[1]))
-            if read.made or read.record is not None:
-                yield Resource(name=name, chunks=self._chunks(read), record=read.record)
+            if in_parts and len(paths) > _AT_ONCE and not self._places.is_in_place:
+                yield from self._in_parts(name, paths)
+            elif (resource := self._whole(name, paths)) is not None:
+                yield resource
         if self._lacking:
             self._left_out.add(
                 f"{self._lacking:,} of the vectors: their texts have none yet; 'filestore sync'"
                 " embeds them"
             )
+
+    def _whole(self, name: str, paths: Sequence[ChunkPath]) -> Resource | None:
+        """A resource; None where there is nothing of it."""
+        read = _Read()
+        for look in self._looks(paths):
+            self._take(name, look, read)
+        if not read.made and read.record is None:
+            return None
+        return Resource(name=name, chunks=self._chunks(read), record=read.record)
+
+    def _looks(self, paths: Sequence[ChunkPath]) -> Iterator[Observation]:
+        for look in look_at(self._places, paths, self._layout):
+            if isinstance(look, Observation):
+                yield look
+            elif not isinstance(look[1], FileNotFoundError):
+                self._leave(look[0], look[1].strerror or str(look[1]))
+
+    def _in_parts(self, name: str, paths: Sequence[ChunkPath]) -> Iterator[Resource]:
+        """A large resource: its files are read once for their order, and once more part by part."""
+        order = []
+        for look in self._looks(paths):
+            read = _Read()
+            self._take(name, look, read)
+            if read.record is not None:
+                yield Resource(name=name, chunks=(), record=read.record)
+            order += [
+                (chunk_file.sort_key(one.chunk.order, one.path), look.path) for one in read.made
+            ]
+        order.sort()
+        for start in range(0, len(order), _AT_ONCE):
+            part = self._whole(name, [path for _, path in order[start : start + _AT_ONCE]])
+            if part is not None:
+                yield part
 
     def _grouped(self) -> dict[str, list[ChunkPath]]:
         """The files of the tree by resource."""

@@ -46,8 +46,10 @@ class Counted:
 
 def rows_of(collection: Collection, counted: Counted) -> Iterator[dict[str, Any]]:
     """The rows of a collection; vectors are arrays, or None where there is none."""
+    last = None
     for resource in collection:
-        counted.resources += 1
+        counted.resources += resource.name != last
+        last = resource.name
         if resource.record is not None:
             yield {"resource": resource.name, "record": resource.record}
         for chunk in resource.chunks:
@@ -61,9 +63,9 @@ def rows_of(collection: Collection, counted: Counted) -> Iterator[dict[str, Any]
             }
             if 0 in chunk.vectors:
                 row["vector"] = chunk.vectors[0]
-            last = max(chunk.vectors, default=0)
-            if last:
-                row["question_vectors"] = [chunk.vectors.get(n) for n in range(1, last + 1)]
+            questions = max(chunk.vectors, default=0)
+            if questions:
+                row["question_vectors"] = [chunk.vectors.get(n) for n in range(1, questions + 1)]
             yield row
 
 

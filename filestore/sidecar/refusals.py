@@ -12,7 +12,7 @@ from filestore.config.layout import CATALOG, EMBEDDINGS, SETTINGS, Places
 from filestore.config.settings import NewerFormatError
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import Finding
-from filestore.core.paths import CHUNKS, SIDECAR, StorePath, Tree
+from filestore.core.paths import CHUNKS, SIDECAR, StorePath, Tree, is_below
 
 NAME_SIDECAR: Final = (
     "name a sidecar of your own for this store under [sidecar] in filestore/settings.toml of your"
@@ -107,6 +107,16 @@ def in_place_error(command: str) -> InPlaceError:
     """Why a command has no meaning where documents are indexed in place, and what to do instead."""
     reason, remedy = _IN_PLACE[command]
     return InPlaceError(f"{_DOCUMENTS}, {reason}", remedy=remedy)
+
+
+def own_folder_of(places: Places, path: str) -> str:
+    """The folder with files of the store that a path lies in, wherever links lead; "" for none."""
+    place = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(path))), "")
+    place += os.path.basename(path)
+    for folder in (places.chunked, places.sidecar, places.undo, places.source):
+        if is_below(place, os.path.realpath(folder)):
+            return folder
+    return ""
 
 
 def refusal(error: FilestoreError, tree: Tree = CHUNKS) -> Finding | None:

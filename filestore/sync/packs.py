@@ -20,7 +20,7 @@ from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import vector_id
-from filestore.core.paths import ChunkPath, inside, is_below
+from filestore.core.paths import ChunkPath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
@@ -32,6 +32,7 @@ from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.fs.staged_file import staged
 from filestore.sidecar.file_rows import texts_of
 from filestore.sidecar.losses import walk
+from filestore.sidecar.refusals import own_folder_of
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
@@ -148,14 +149,11 @@ def export_pack(
 
 def _check_place(places: Places, path: str) -> None:
     """Refuse a path that belongs to the store, or to something that is no pack."""
-    place = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(path))), "")
-    place += os.path.basename(path)
-    for folder in (places.chunked, places.sidecar, places.undo, places.source):
-        if is_below(place, os.path.realpath(folder)):
-            raise PlaceRefused(
-                f"{path} lies in {folder}, which holds files of the store",
-                remedy="name a file outside it",
-            )
+    if folder := own_folder_of(places, path):
+        raise PlaceRefused(
+            f"{path} lies in {folder}, which holds files of the store",
+            remedy="name a file outside it",
+        )
     if not os.path.basename(path):
         raise PlaceRefused(f"{path!r} names no file", remedy="name the file itself")
     try:

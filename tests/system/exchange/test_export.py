@@ -113,3 +113,13 @@ def test_names_that_are_not_utf_8(workspace):
     workspace("export", "jsonl", "all.jsonl")
     assert rows(workspace)[1]["id"] == "a\\xff/b\\xfe.md"
     assert workspace.json("import", "jsonl", "all.jsonl")["renamed"] == 1
+
+
+def test_a_large_resource_in_its_order(workspace):
+    """More chunks than are held at once: all of them, in the order in which they are read."""
+    text = "".join(f'{{"document": "a", "text": "Text {n}."}}\n' for n in range(4_500))
+    workspace.write("some.jsonl", text)
+    workspace("import", "jsonl", "some.jsonl", "--no-embed")
+    done = workspace.json("export", "jsonl", "all.jsonl", code=1)
+    assert (done["resources"], done["chunks"]) == (1, 4_500)
+    assert [row["text"] for row in rows(workspace)[1:]] == [f"Text {n}." for n in range(4_500)]
