@@ -291,7 +291,7 @@ def _lists(reader: _Reader, stated: _Head) -> Vectors:
     if lists > _MOST_LISTS:
         _refuse(f"{lists:,} lists; at most {_MOST_LISTS:,} are read")
     reader.take(8)  # in how many lists a search looks
-    if reader.take(4) in _FLAT:
+    if bytes(reader.take(4)) in _FLAT:
         centres = _head(reader)
         reader.counted(4)
     else:

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
+import orjson
+
 from filestore.chunks.chunk_file import OUR_KEYS
 from filestore.core.safe_text import brief
 from filestore.exchange._document_map import OURS, DocumentMap, Place, refuse
@@ -31,7 +33,8 @@ _PART: Final = re.compile("[1-9][0-9]{0,5}", re.ASCII)
 _GAP: Final = "\n\n"
 """Between two chunks in the text of a document; some Markdown needs it to stay two blocks."""
 _MOST_METADATA: Final = 4_096
-"""Characters of a value that is taken over into the frontmatter of every chunk of a document."""
+"""Bytes that are taken over from a document into the frontmatter of each of its chunks."""
+_DEEPEST: Final = 6
 
 
 Taken: TypeAlias = "tuple[str, str, Mapping[str, Any], dict[int, int]]"
@@ -300,24 +303,40 @@ def _metadata(name: str, document: Mapping[str, Any], left_out: LeftOut) -> dict
     metadata: dict[str, Any] = {}
     if document.get("source"):
         metadata["source"] = document["source"]
+    room = _MOST_METADATA
     for key, value in (document.get("content") or {}).items():
+        size = _size(key, value)
         if key in OUR_KEYS:
             reason = "the key means something else in a chunk file"
-        elif not _is_plain(value):
-            reason = f"more than {_MOST_METADATA:,} characters, or nested"
+        elif size > room:
+            reason = f"more than {_MOST_METADATA:,} bytes of metadata for each of its chunks"
+        elif _is_deep(value):
+            reason = f"nested more than {_DEEPEST} deep"
         else:
             metadata[key] = value
+            room -= size
             continue
         left_out.add(f"document {brief(name)}: {brief(key)} of its content: {reason}")
     return metadata
 
 
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(_is_plain(one) and not isinstance(one, list) for one in value) and (
-            sum(len(str(one)) for one in value) <= _MOST_METADATA
-        )
-    return not isinstance(value, dict) and len(str(value)) <= _MOST_METADATA
+def _size(key: str, value: Any) -> int:
+    """About how many bytes they take in a chunk file."""
+    try:
+        return len(key) + len(orjson.dumps(value))
+    except TypeError:
+        return _MOST_METADATA + 1
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether a value of few bytes is nested deeper than frontmatter may be."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(_DEEPEST):
+        inner = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [one for some in inner for one in some if isinstance(one, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 @dataclass(slots=True)

@@ -90,12 +90,20 @@ READ = {
 
 @pytest.mark.parametrize("case", READ)
 def test_what_faiss_wrote_is_read(case):
-    """Every class that keeps whole vectors gives them, by id and bit for bit."""
+    """Every class that keeps whole vectors gives them, by id and bit for bit; in pieces as well."""
     make, expected = READ[case]
-    found = _faiss_bytes.parse(serialized(make()))
-    assert found.rows.tobytes() == ROWS.tobytes()
-    assert found.flat == expected
-    assert found.kinds[0] == case.split()[0]
+    data = serialized(make())
+    at = _faiss_bytes.FLAT_HEAD_BYTES
+    for pieces in (
+        (data,),
+        (bytearray(data),),
+        (data[:at], data[at:]),
+        (data[:at], b"", data[at:]),
+    ):
+        found = _faiss_bytes.parse(*pieces)
+        assert found.rows.tobytes() == ROWS.tobytes()
+        assert found.flat == expected
+        assert found.kinds[0] == case.split()[0]
 
 
 def test_ids_in_another_order_put_the_vectors_in_theirs():

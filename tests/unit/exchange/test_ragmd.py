@@ -204,6 +204,34 @@ def test_a_document_without_its_text_is_named():
     ]
 
 
+def test_metadata_of_others_goes_along_as_far_as_it_fits():
+    """What is long, deep or means something else is named; the rest, nested as well, is kept."""
+    deep = {"a": [[[[[[[1]]]]]]]}
+    foreign = Foreign()
+    foreign.documents["a"]["content"] = {
+        "title": "T",
+        "venue": {"name": "V", "pages": [1, 2]},
+        "order": 7,
+        "abstract": "x" * 5_000,
+        "deep": deep,
+        "k" * 4_097: 1,
+        "year": 2020,
+    }
+    found = _mapped.to_collection(_ragmd.parse(foreign.data()))
+    assert dict(next(iter(found)).chunks[0].frontmatter) == {
+        "source": "papers/a.pdf",
+        "title": "T",
+        "venue": {"name": "V", "pages": [1, 2]},
+        "year": 2020,
+    }
+    assert [one.split("'")[3][:8] for one in found.left_out] == [
+        "order",
+        "abstract",
+        "deep",
+        "kkkkkkkk",
+    ]
+
+
 @pytest.mark.parametrize("description", ["IVF2,Flat", "HNSW4,Flat", "IDMap,Flat", "IDMap2,Flat"])
 def test_indexes_that_keep_whole_vectors_are_read(description):
     """By their vectors; FAISS is not asked."""
