@@ -219,7 +219,7 @@ class ChunkFolder:
             asked = k
             while True:
                 answer = store.search(query, k=asked, mode=mode, where=plain, rerank=rerank)
-                there = [self._found(hit) for hit in answer if hit.freshness != "gone"]
+                there = [self._found(store, hit) for hit in answer if hit.freshness != "gone"]
                 found = [one for one in there if is_wanted(one)]
                 if len(found) >= k or len(answer) < asked:
                     level = logging.INFO if answer.mode == mode else logging.WARNING
@@ -277,12 +277,19 @@ class ChunkFolder:
             },
         )
 
-    def _found(self, hit: Hit) -> Passage:
+    def _id_of_section(self, store: Store, hit: Hit) -> str:
+        """Where in its document a section begins; the line of a hit is that of its passage."""
+        for one in store.chunks(hit.path):
+            first, last = one.get("line"), one.get("end_line")
+            if first and last and hit.line and first <= hit.line <= last:
+                return f"{hit.path}:{first}"
+        return hit.path
+
+    def _found(self, store: Store, hit: Hit) -> Passage:
         place = {"path": hit.document or hit.path, "line": hit.line, "page": hit.page}
         known = {key: value for key, value in place.items() if value is not None}
-        in_place = hit.kind == "document" and hit.line is not None
         return Passage(
-            id=f"{hit.path}:{hit.line}" if in_place else self.id_of(hit.path),
+            id=self.id_of(hit.path) if self._tree.folder else self._id_of_section(store, hit),
             text=hit.text,
             own=read(hit.metadata, self._taken),
             evidence=known

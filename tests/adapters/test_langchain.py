@@ -268,3 +268,18 @@ async def test_many_calls_at_once_are_answered(vectors: FilestoreVectorStore) ->
     await asyncio.gather(*(vectors.aadd_texts([f"Rent {n}"], ids=[str(n)]) for n in range(12)))
     found = await asyncio.gather(*(vectors.asimilarity_search(f"Rent {n}", k=1) for n in range(12)))
     assert [hit.id for (hit,) in found] == [str(n) for n in range(12)]
+
+
+def test_a_store_in_place_is_searched_and_never_written(tmp_path: Path) -> None:
+    """A section is found by path and line, and by them it is had again."""
+    (tmp_path / "lease.md").write_text(f"---\nyear: 2024\n---\n{HANDBOOK}")
+    with filestore.create(tmp_path, embedder="builtin", layout="in-place") as store:
+        store.sync()
+    with FilestoreVectorStore(tmp_path) as vectors:
+        (hit,) = vectors.similarity_search("rent", filter={"year": 2024})
+        assert (hit.id, hit.metadata["path"]) == ("lease.md:4", "lease.md")
+        assert (hit.metadata["line"], hit.metadata["year"]) == (6, 2024)
+        assert vectors.get_by_ids([hit.id or ""]) == [hit]
+        for change in (vectors.delete, lambda: vectors.add_texts(["Gas."])):
+            with pytest.raises(filestore.FilestoreError, match="documents of this store"):
+                change()
