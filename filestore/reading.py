@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from filestore.fulltext import Syntax
     from filestore.history.batch import Group
     from filestore.past.compare import Gate, StoreComparison
+    from filestore.past.events import Log, OnEntry
+    from filestore.past.log import Meant
     from filestore.past.store import PastStore
     from filestore.search.answer import Mode
     from filestore.search.compare_models import ModelComparison
@@ -138,6 +140,26 @@ class ReadableStore(OpenStore, Searchable):
 
         options: Any = {"mode": mode, "gate": gate, "embed": embed, "on_progress": on_progress}
         return compare.compare(self._parts, questions, first, second, count=k, **options)
+
+    def log(
+        self,
+        asked: StrPath,
+        *,
+        meant_as: "Meant" = "either",
+        most: int = 100,
+        k: int = 10,
+        mode: "Mode" = "hybrid",
+        embed: bool = False,
+        on_progress: OnProgress = ignore,
+        on_entry: "OnEntry | None" = None,
+    ) -> "Log":
+        """When a file, PATH:LINE, or the answer to a question changed; see `past.log.log`."""
+        from filestore.past import log
+        from filestore.past.events import pass_over
+
+        options: Any = {"meant_as": meant_as, "most": most, "mode": mode, "embed": embed}
+        told: Any = {"on_progress": on_progress, "on_entry": on_entry or pass_over}
+        return log.log(self._parts, os.fsdecode(asked), count=k, **options, **told)
 
     def similar(self, path: StrPath, *, k: int = 10) -> "Similar":
         """At most `k` files, most similar first, to a chunk file or original: PATH or PATH:LINE."""

@@ -164,6 +164,12 @@ SHAPES: Final[dict[str, str]] = {
     " overlap:number answers:[ComparedAnswer] old?=scores.0:Scores new?=scores.1:Scores",
     "ComparedAnswer": "path=found.path:text was?=found.was:text old=found.old:number|null"
     " new=found.new:number|null edited=found.edited:flag there=found.there:flag",
+    "Log": "asked:text about:text entries:[LogEntry] notes:[text]",
+    "LogEntry": "commit=commit.commit:text|null committed=commit.committed:number|null"
+    " author=commit.author:text|null subject=commit.subject:text|null files?:[FileChange]"
+    " gained?:[AnswerChange] lost?:[AnswerChange] edited?:[AnswerChange] first?:text begins?:flag",
+    "FileChange": "path:text what:text was?:text",
+    "AnswerChange": "path:text rank:number was?:text",
     "embedder use": "name:text folder:text",
     "embedder fetch": "name:text folder:text",
     "embedder export": "folder:text int8:flag",

@@ -298,7 +298,7 @@ def _failed(
 def _notes(asked: _Asked) -> Iterator[str]:
     old, new = asked.old, asked.new
     for moment in (old, new):
-        yield from moment.notes
+        yield from moment.notes_on(asked.mode)
         if moment.parts is not None and not moment.texts:
             yield f"{moment.name}: no file that can be found: it answers nothing"
     yield from asked.notes

@@ -56,6 +56,15 @@ class Moment:
             found = queries.texts_of_paths(catalog)
         return {tree.store_path(path): key for path, key in found.items()}
 
+    def texts_of(self, paths: Sequence[StorePath]) -> list[bytes]:
+        """The same hash of some of its files alone."""
+        if self.parts is None or not paths:
+            return []
+        tree = self.parts.places.tree
+        with self.reading() as catalog:
+            rows = catalog.files([tree.chunk_path(path) for path in paths])
+        return [rows[tree.chunk_path(path)].text_key for path in paths]
+
     @contextlib.contextmanager
     def reading(self) -> Iterator[Catalog]:
         """Its catalog, of one generation throughout."""
@@ -63,6 +72,12 @@ class Moment:
         catalog = self.parts.catalog()
         with catalog.snapshot():
             yield catalog
+
+    def notes_on(self, mode: Mode) -> Iterator[str]:
+        """What is to be known of its answers in a mode."""
+        yield from self.notes
+        if self.not_embedded and mode != "keyword":
+            yield f"{self.name}: {lacking(self.not_embedded)}"
 
     def hits(self, query: str, *, k: int, mode: Mode) -> Sequence[Hit]:
         """The files that answer, best first; of today's, those that are gone are none."""
@@ -75,6 +90,12 @@ class Moment:
             if note not in answer.on_spelling and len(self.notes) < _NOTES:
                 self.notes[f"{self.name}: {note}"] = None
         return [hit for hit in answer.hits if hit.freshness != "gone"]
+
+
+def lacking(count: int) -> str:
+    """What to say of texts that have no vector."""
+    texts = "1 text was" if count == 1 else f"{count:,} texts were"
+    return f"{texts} never embedded, and found by keyword only: --embed embeds what is missing"
 
 
 @contextlib.contextmanager
@@ -117,7 +138,7 @@ def at_commit(
             session=session,
             not_embedded=past.not_embedded,
         )
-        found.notes.update((f"{name}: {note}", None) for note in past.notes())
+        found.notes.update((f"{name}: {note}", None) for note in past.notes_on_files())
         yield found
 
 

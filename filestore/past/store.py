@@ -75,13 +75,15 @@ class PastStore(Searchable):
             committed=self.commit.committed,
             not_embedded=self.not_embedded,
         )
-        return replace(answer, root=self._root, at=at, notes=(*self.notes(), *answer.notes))
+        return replace(answer, root=self._root, at=at, notes=(*self._notes(), *answer.notes))
 
-    def notes(self) -> tuple[str, ...]:
-        """What is to be known of whatever it answers."""
+    def notes_on_files(self) -> tuple[str, ...]:
+        """What of the commit is not searched."""
         away = [one.path for one in self._view.parts.submodules if not one.is_here]
-        told = tuple(f"the submodule {path} is not here, and not searched" for path in away)
-        return (*told, *self._not_embedded_note())
+        return tuple(f"the submodule {path} is not here, and not searched" for path in away)
+
+    def _notes(self) -> tuple[str, ...]:
+        return (*self.notes_on_files(), *self._not_embedded_note())
 
     def _not_embedded_note(self) -> tuple[str, ...]:
         count = self.not_embedded

@@ -435,6 +435,14 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("compare", "HEAD", "HEAD", "--queries", mixed[:200]),
             ("compare", mixed, "--queries", "questions.jsonl"),
         ],
+        "log": [
+            ("log", "chunked/many.md"),
+            ("log", f"chunked/c{some[1]}.md", "--path"),
+            ("log", "words", "--query", "--max", "3"),
+            ("log", mixed, "--max", "3"),
+            ("log", mixed, "--path"),
+            ("log", "words", "--json", "--max", "3"),
+        ],
         "embedder": [
             ("embedder",),
             ("embedder", "set", mixed),

@@ -47,7 +47,7 @@ OPTIONS: Final[dict[str, frozenset[str]]] = {
 ELSEWHERE: Final = frozenset(
     [
         "about", "backend", "compare", "convert", "demo", "duplicates", "embedder", "embeddings",
-        "enrich", "evaluate", "export", "git", "import", "init", "links", "open",
+        "enrich", "evaluate", "export", "git", "import", "init", "links", "log", "open",
         "reconstruct", "rm", "similar", "trust", "tui", "update", "watch",
     ]
 )  # fmt: skip
