@@ -125,8 +125,8 @@ def read_bytes(path: str, *, most: int = MOST_BYTES, follow_links: bool = False)
         descriptor = disk.open_regular(path, follow_links=follow_links)
         with open(descriptor, "rb", buffering=0) as file:
             return _read(file, os.fstat(descriptor).st_size, most)
-    except disk.NotAFileError as error:
-        refuse(f"it is no regular file: {error.message}", "put the file itself in its place")
+    except disk.NotAFileError:
+        refuse("it is no regular file", "name a file, or put one in its place")
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -224,6 +224,11 @@ def check_target(target: str) -> None:
         others = sorted(set(os.listdir(target)) - {*FILES})
     except FileNotFoundError:
         return
+    except NotADirectoryError as error:
+        raise TargetRefused(
+            f"{shown_path(target)} is not replaced: it is a file, not a folder",
+            remedy="name a folder, or a file called vectors-NAME.faiss",
+        ) from error
     if others:
         raise TargetRefused(
             f"{shown_path(target)} is not replaced: {shown_path(others[0])} in it is no file of an"

@@ -224,7 +224,7 @@ def _fenced(data: bytes | bytearray, start: int) -> Iterator[tuple[bytes, bytes,
             end = _closing(data, fence, mark.end())
             if end is None:
                 return
-            yield heading, rest.strip().lower(), min(at, end), end
+            yield heading, b"".join(rest.split()[:1]).lower(), min(at, end), end
             at = end + 1
             at = data.find(b"\n", at) + 1 or len(data)
 

@@ -25,6 +25,11 @@ _NAMES: Final = {
     PAIR: "a file vectors-NAME.faiss, beside which metadata-NAME.json stands",
 }
 _ANY: Final = f"name {_NAMES[RAGMD]}; {_NAMES[FOLDER]}; or {_NAMES[PAIR]}"
+_TARGETS: Final = {
+    RAGMD: "a file KB.ragmd",
+    FOLDER: "a folder",
+    PAIR: "a file vectors-NAME.faiss",
+}
 _PARTS: Final = (".faiss", ".json", ".npy")
 """How a name ends that is more likely meant for a file than for a folder."""
 
@@ -67,7 +72,7 @@ def convert(source: str, target: str) -> Converted:
     source, target = os.path.abspath(source), os.path.abspath(target)
     read_as, written_as = _kind_of_source(source), _kind_of_target(target)
     if read_as == written_as:
-        others = " or ".join(_NAMES[kind] for kind in _NAMES if kind != read_as)
+        others = " or ".join(name for kind, name in _TARGETS.items() if kind != read_as)
         raise UsageError(
             f"{shown_path(source)} is a {read_as}, and {shown_path(target)} would be one, too",
             remedy=f"name {others} as the target",

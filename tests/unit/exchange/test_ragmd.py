@@ -138,6 +138,7 @@ VARIANTS = {
     "CRLF": lambda text: text.replace("\n", "\r\n"),
     "a byte-order mark": lambda text: "\ufeff" + text,
     "trailing blanks": lambda text: re.sub(r"(?m)^(---|```.*|## .*)$", r"\1  \t", text),
+    "more words behind a fence": lambda text: text.replace("```json", "```json list"),
     "no last line end": lambda text: text.rstrip(),
     "text after the vectors": lambda text: text + "\n## Notes\n\nMine.\n\n```json\n[]\n```\n",
     "no table": lambda text: text.replace(Foreign().table, ""),
