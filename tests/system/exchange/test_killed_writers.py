@@ -67,17 +67,29 @@ def is_torn(target):
     return False
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_a_killed_writer_leaves_a_whole_index(name, tmp_path):
-    """Texts and vectors of one writing; two files that are not of one are never taken for one."""
-    form, target = FORMS[name], str(tmp_path / name)
+def kill_again_and_again(name, folder, times):
+    """Kill writers of an index, and look at what each left."""
+    form, target = FORMS[name], str(folder / name)
     chance = random.Random(name)
-    for _ in range(6):
+    for _ in range(times):
         kill_writer(form, target, chance.random() * 0.05)
         if name == "vectors-kb.faiss" and is_torn(target):
             continue
         texts, vectors = versions(form, target)
         assert texts == vectors
         assert len(texts) == 1
-    left = [path.name for path in tmp_path.iterdir() if path.name.startswith(".filestore-tmp-")]
+    left = [path.name for path in folder.iterdir() if path.name.startswith(".filestore-tmp-")]
     assert len(left) <= 2
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_killed_writer_leaves_a_whole_index(name, tmp_path):
+    """Texts and vectors of one writing; two files that are not of one are never taken for one."""
+    kill_again_and_again(name, tmp_path, 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FORMS)
+def test_no_moment_of_a_kill_leaves_half_an_index(name, tmp_path):
+    """Again and again, at moments by chance."""
+    kill_again_and_again(name, tmp_path, 25)
