@@ -60,6 +60,8 @@ _NUMBERED: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NUMBER_FIRST: Final = re.compile(r"(?P<number>\d+)[\s._#)-]+(?P<name>.+)", re.DOTALL)
+_FLAT_NAME: Final = re.compile(r"[a-z2-7]{13}\.md")
+_FLAT_RECORD: Final = re.compile(r"[a-z2-7]{13}\.json")
 _OTHER_FILES: Final = frozenset({".json", ".jsonl", ".csv", ".npy", ".pdf", ".png", ".jpg"})
 
 
@@ -90,10 +92,32 @@ def in_folder(folder: str, left_out: LeftOut) -> list[Document]:
         below = os.path.relpath(path, folder)
         top = os.path.basename(os.path.abspath(folder))
         name = top if below == "." else below.replace(os.sep, "/")
+        if RECORD_NAME in names:  # a resource of a store
+            paths = [os.path.join(path, member) for member in sorted(files)]
+            found.append(Document(name=name, read=partial(_texts, paths, left_out)))
+            continue
+        flat = {member: _flat_source(path, member) for member in files}
+        for source in sorted(set(filter(None, flat.values())), key=natural_key):
+            paths = [os.path.join(path, one) for one in files if flat[one] == source]
+            own = os.path.basename(source)
+            found.append(Document(name=own, read=partial(_texts, paths, left_out)))
+        files = [one for one in files if not flat[one]]
         for document, members in _grouped(name, files, is_top=below == "."):
             paths = [os.path.join(path, member) for member in members]
             found.append(Document(name=document, read=partial(_texts, paths, left_out)))
     return found
+
+
+def _flat_source(folder: str, name: str) -> str:
+    """The document that a chunk file of a store in the flat layout comes from; "" for others."""
+    if not _FLAT_NAME.fullmatch(name):
+        return ""
+    try:
+        chunk = chunk_file.parse(disk.read_path(os.path.join(folder, name)))
+    except (OSError, FilestoreError) as error:
+        disk.pass_limits(error)
+        return ""
+    return chunk.source if chunk.source and chunk.order else ""
 
 
 def _unread(left_out: LeftOut, error: OSError) -> None:
@@ -102,7 +126,7 @@ def _unread(left_out: LeftOut, error: OSError) -> None:
 
 def _is_chunk(name: str, folder: str, left_out: LeftOut) -> bool:
     """Whether a file may be a chunk by its name."""
-    if name.startswith(".") or name == RECORD_NAME:
+    if name.startswith(".") or name == RECORD_NAME or _FLAT_RECORD.fullmatch(name):
         return False
     if os.path.splitext(name)[1].lower() in _OTHER_FILES:
         left_out.add(f"{os.path.join(folder, name)}: no text file by its name")

@@ -31,7 +31,16 @@ from filestore.exchange.base import (
 )
 from filestore.exchange.file_names import FileNames
 from filestore.exchange.page_reading import PageReading
-from filestore.exchange.pages import Page, Style, pages_of, render, split, text_hash
+from filestore.exchange.pages import (
+    Page,
+    Style,
+    fence_of,
+    fenced,
+    pages_of,
+    render,
+    split,
+    text_hash,
+)
 from filestore.exchange.rows import LARGEST_DIMENSION, Counted, RowReader, encoded, rows_of
 from filestore.fs import disk
 from filestore.fs.staged_file import staged
@@ -340,22 +349,23 @@ class PageFolder(Form):
         )
         head = self.head(placed, summaries)
         texts = [chunks[place].text for place in page.chunks]
-        text, word = render(self.style, head, texts, around)
-        entry: dict[str, Any] = {
-            "mark": word,
-            "count": len(texts),
-            "resource": placed.resource.name,
-        }
+        entry: dict[str, Any] = {"count": len(texts), "resource": placed.resource.name}
         if page.source:
             entry["source"] = page.source
-        values, rest = self.read_head(head)
+        if page.language:
+            entry["fence"] = fence_of(texts, page.language)
+            texts = [fenced(text, entry["fence"]) for text in texts]
+        text, entry["mark"] = render(self.style, head, texts, around)
+        values, above = self.read_head(head)
         if values:
             entry["properties"] = values
-        others = split(text, self.style, word, len(texts)).others
-        # The last text before the first mark may be the title of the first summary.
-        above = rest + (around[0][0] if around else "")
-        entry |= {"above": above} if above else {}
-        entry |= {"others": text_hash("".join(others))} if around else {}
+        if around:
+            # What stands before the first mark, and behind each.
+            above += around[0][0]
+            others = split(text, self.style, entry["mark"], len(texts)).others
+            entry["others"] = text_hash("".join(others))
+        if above:
+            entry["above"] = above
         self._put(plan, placed.path, text, entry)
 
     def _put(self, plan: _Plan, path: str, text: str, entry: dict[str, Any]) -> None:

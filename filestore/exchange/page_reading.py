@@ -14,7 +14,7 @@ import orjson
 
 from filestore.core.safe_text import shown_path
 from filestore.exchange.base import FormDamaged, LeftOut, Resource
-from filestore.exchange.pages import Split, Style, as_stored, split, text_hash
+from filestore.exchange.pages import Split, Style, as_stored, split, text_hash, unfenced
 from filestore.exchange.rows import RowReader
 from filestore.fs import disk
 
@@ -99,6 +99,9 @@ class PageReading:
         if text is None:
             self.left_out.add(f"{shown_path(page)}: chunk {number!s:.10} was removed from it")
             return False
+        fence = self.pages[page].get("fence")
+        if isinstance(fence, str):
+            text = unfenced(text, fence)
         row["text"], is_same = as_stored(text, str(digest))
         if not is_same:
             row["text"] = text.removesuffix("\n") if is_open else text
@@ -137,7 +140,7 @@ class PageReading:
         if self._properties[path] is None:
             self._name(path, "its properties cannot be read, and are taken as they were")
         above = str(entry.get("above", "")).split("\n")
-        own = [line for line in rest.splitlines(keepends=True) if line.rstrip("\n") not in above]
+        own = [line for line in rest.splitlines(keepends=True) if line.rstrip("\r\n") not in above]
         text, texts = "".join(own), dict(found.texts)
         if text.strip():
             first = min(texts, default=1)

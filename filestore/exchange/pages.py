@@ -22,8 +22,8 @@ class Style:
     after: str
 
     def start(self, word: str, number: int) -> str:
-        """The line before a chunk."""
-        return f"{self.before}{word} {number}{self.after}\n"
+        """The line before a chunk, and an empty one, without which some show a table as text."""
+        return f"{self.before}{word} {number}{self.after}\n\n"
 
     def end(self, word: str) -> str:
         """The line behind a chunk that something else follows."""
@@ -49,6 +49,8 @@ class Page:
     chunks: tuple[int, ...]
     """Places in the resource, in order."""
     is_summaries: bool = False
+    language: str = ""
+    """Of source code; "" for other documents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,7 @@ def pages_of(resource: Resource) -> list[Page]:
                 title=f"Summaries of {resource.name or 'all'}" if is_summary else title,
                 chunks=tuple(places),
                 is_summaries=is_summary,
+                language=_language(resource.record, source),
             )
         )
     return found
@@ -97,6 +100,15 @@ def metadata_of(record: Mapping[str, object] | None, source: str) -> Mapping[str
         if one.get("source") == source and isinstance(one.get("metadata"), Mapping):
             return one["metadata"]  # type: ignore[return-value]
     return {}
+
+
+def _language(record: Mapping[str, object] | None, source: str) -> str:
+    """What a reader's program calls the language of source code; "" for other documents."""
+    for one in _documents(record):
+        if one.get("source") == source and str(one.get("extractor")).startswith("code/"):
+            found = re.search(r"\.([A-Za-z0-9+#-]+)$", source)
+            return found[1].lower() if found else "text"
+    return ""
 
 
 def _documents(record: Mapping[str, object] | None) -> list[Mapping[str, object]]:
@@ -154,7 +166,8 @@ def split(page: str, style: Style, word: str, count: int) -> Split:
     """Take a page apart; a mark with a number that is none, or was there before, is text."""
     before, after = re.escape(style.before), re.escape(style.after.rstrip())
     mark = re.compile(
-        rf"^{before}(?:{re.escape(word)} (\d{{1,9}})|(/){re.escape(word)}){after}[ \t\r]*(?:\n|\Z)",
+        rf"^{before}(?:{re.escape(word)} (\d{{1,9}}){after}[ \t\r]*(?:\n\r?\n?|\Z)"
+        rf"|(/){re.escape(word)}{after}[ \t\r]*(?:\n|\Z))",
         re.MULTILINE,
     )
     texts: dict[int, str] = {}
@@ -181,14 +194,41 @@ def split(page: str, style: Style, word: str, count: int) -> Split:
     return Split(head=head, texts=texts, others=tuple(others))
 
 
+def fence_of(texts: Sequence[str], language: str) -> str:
+    """The line that opens a block of code, and that no text has."""
+    signs = "```"
+    while any(signs in text for text in texts):
+        signs += "`"
+    return f"{signs}{language}"
+
+
+def fenced(text: str, fence: str) -> str:
+    """A text as a block of code."""
+    signs = fence[: len(fence) - len(fence.lstrip("`"))]
+    return f"{fence}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{signs}\n"
+
+
+def unfenced(text: str, fence: str) -> str:
+    """The text of a block of code; what is no such block as it is."""
+    signs = fence[: len(fence) - len(fence.lstrip("`"))]
+    body = text.rstrip()
+    if not (text.startswith(f"{fence}\n") and body.endswith(f"\n{signs}")):
+        return text
+    return body[len(fence) + 1 : -len(signs)]
+
+
 def text_hash(text: str) -> str:
     """Of a text as it is in the store."""
     return content_hash(text.encode("utf-8", "surrogatepass")).hex()
 
 
 def as_stored(text: str, digest: str) -> tuple[str, bool]:
-    """The text of a chunk on a page, and whether it is as it was when the page was written."""
-    for candidate in (text, text.removesuffix("\n")):
+    """The text of a chunk on a page, and whether it is as it was when the page was written.
+
+    A program that only writes other line ends edited nothing.
+    """
+    plain = text.replace("\r\n", "\n")
+    for candidate in (text, text.removesuffix("\n"), plain, plain.removesuffix("\n")):
         if text_hash(candidate) == digest:
             return candidate, True
     return text, False

@@ -12,7 +12,7 @@ import pytest
 
 from filestore.exchange.page_folder import CHUNKS, MANIFEST
 
-MARK = {"obsidian": "%% chunk {} %%\n", "markdown": "<!-- chunk {} -->\n"}
+MARK = {"obsidian": "%% chunk {} %%\n\n", "markdown": "<!-- chunk {} -->\n\n"}
 
 
 @pytest.fixture(params=MARK)
@@ -71,6 +71,23 @@ def test_the_index_leads_to_every_page(filled: Any, new_workspace: Any) -> None:
     assert (filled.folder / "out/a [b] (c) é#.md").is_file()
 
 
+def test_source_code_is_shown_as_code(filled: Any, form: str, new_workspace: Any) -> None:
+    """In fences that the code does not have; and it comes back, also where it was edited."""
+    code = "\n\n".join(f'def f{n}():\n    """Says ``` {n}."""\n    return {n}' for n in range(60))
+    filled.write("tool.py", code)
+    filled("add", "tool.py")
+    filled("export", form, "out")
+    page = filled.folder / "out/tool.py.md"
+    text = page.read_text()
+    assert text.count("\n````py\n") == text.count("\n````\n") == len(filled.chunks("tool.py")) > 1
+    other, report = taken(new_workspace, form, filled.folder / "out")
+    assert report["embedded"] == 0
+    assert bodies(other, "tool.py") == bodies(filled, "tool.py")
+    page.write_text(text.replace("return 7\n", "return 77\n"))
+    other("import", form, filled.folder / "out", "--replace")
+    assert "".join(bodies(other, "tool.py")).strip() == code.replace("return 7\n", "return 77\n")
+
+
 def test_properties_of_a_note(filled: Any) -> None:
     """What a document says of itself, its title first; names that wikilinks cannot hold are not."""
     filled.write("a [b] #c.md", "# Odd\n\nText.\n")
@@ -122,6 +139,17 @@ def test_an_edit_comes_back(filled: Any, exported: Path, form: str, new_workspac
     assert "anchors" in bodies(other, "handbook")[changed[0]]
     assert report["vectors"] == before - len(changed)
     assert report["embedded"] == len(changed)
+
+
+def test_other_line_ends_are_no_edit(
+    filled: Any, exported: Path, form: str, new_workspace: Any
+) -> None:
+    """As git makes them on some machines: all comes back, and nothing is embedded."""
+    for page in exported.rglob("*.md"):
+        page.write_bytes(page.read_bytes().replace(b"\n", b"\r\n"))
+    other, report = taken(new_workspace, form, exported)
+    assert (report["left_out"], report["embedded"]) == ([], 0)
+    assert other.truth() == filled.truth()
 
 
 @pytest.mark.parametrize("place", ["above", "below"])

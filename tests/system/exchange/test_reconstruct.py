@@ -97,15 +97,18 @@ def test_any_text_comes_back(workspace: Any, tmp_path_factory: Any, text: str, d
         assert text_of(folder / "out", name) == text
 
 
-def test_our_own_chunk_files(workspace: Any, manual: Any) -> None:
-    """A resource of a store comes back exactly, by what its chunk files record."""
-    source = workspace.write("note.md", manual(["preface", "pears", "plums"]))
-    workspace("add", "note.md")
-    chunked = workspace.chunked / "note.md"
-    report = workspace.json("reconstruct", chunked, "--from", "folder", "-o", "out")
-    (file,) = report["files"]
-    assert text_of(workspace.folder / "out", file["name"]) == source.read_text()
-    assert {one["method"] for one in file["overlaps"]} == {"recorded"}
+@pytest.mark.parametrize("layout", ["tree", "flat"])
+def test_our_own_chunk_files(layout: str, new_workspace: Any, manual: Any) -> None:
+    """The resources of a store come back exactly, by what their chunk files record."""
+    made = new_workspace(layout=layout)
+    note = made.write("note.md", manual(["preface", "pears", "plums"]))
+    other = made.write("other.md", manual(["ships", "sails"]))
+    made("add", "note.md", "other.md")
+    report = made.json("reconstruct", made.chunked, "--from", "folder", "-o", "out")
+    for source, file in zip((note, other), report["files"], strict=True):
+        assert file["name"] == source.name
+        assert text_of(made.folder / "out", file["name"]) == source.read_text()
+        assert {one["method"] for one in file["overlaps"]} == {"recorded"}
 
 
 def test_json_lines(workspace: Any) -> None:
