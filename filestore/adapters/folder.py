@@ -25,6 +25,8 @@ StrPath = str | os.PathLike[str]
 EVIDENCE: Final = ("path", "line", "page", "title", "freshness", "chunk", "source")
 """What the metadata of a hit says of where it stands, beside what is the document's own."""
 _LOG: Final = logging.getLogger(__name__)
+_WAIT_S: Final = 60.0
+"""So long a writer waits for another: nobody sits before a program, and several threads write."""
 _NESTED: Final = "metadata"
 """The key of a chunk file with those that are called as keys of ours."""
 _OWN_TO_NAME: Final = frozenset(("page", "source", "title"))
@@ -129,7 +131,16 @@ class ChunkFolder:
         keys = [written(one, self._taken) for one in metadata]
 
         def job(store: Store) -> list[str]:
-            done = store.put(texts, into=self.into, names=names, metadata=keys, replace=replace)
+            done = store.put(
+                texts,
+                into=self.into,
+                names=names,
+                metadata=keys,
+                replace=replace,
+                wait_s=_WAIT_S,
+            )
+            for path in done.kept:
+                _LOG.info("%s: %s was edited by hand, and stays", store.root, path)
             if done.problem is not None:
                 # The files are there: a sync embeds them.
                 raise done.problem
@@ -142,7 +153,7 @@ class ChunkFolder:
         paths = [self.path_of(one) for one in ids]
 
         def job(store: Store) -> int:
-            return len(store.remove_chunks(*paths, missing_ok=True).paths)
+            return len(store.remove_chunks(*paths, missing_ok=True, wait_s=_WAIT_S).paths)
 
         return self._threads.call(job) if paths else 0
 
@@ -183,7 +194,8 @@ class ChunkFolder:
                     f"the chunk files of {self.into!r} are made from {made[0]['source']}",
                     remedy=f"'filestore rm {self.into}' removes them with their record",
                 )
-            return len(store.remove_chunks(*self._paths(store), missing_ok=True).paths)
+            paths = self._paths(store)
+            return len(store.remove_chunks(*paths, missing_ok=True, wait_s=_WAIT_S).paths)
 
         return self._threads.call(job)
 
