@@ -64,7 +64,7 @@ class Passage:
 class ChunkFolder:
     """A folder of a store that a framework writes to, and the store that it searches.
 
-    It may be used from any thread. A context manager.
+    It may be used from any thread.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class ChunkFolder:
             for path in done.kept:
                 _LOG.info("%s: %s was edited by hand, and stays", store.root, path)
             if done.problem is not None:
-                # The files are there: a sync embeds them.
+                # The files are there: the same call again, or a sync, embeds them.
                 raise done.problem
             return [self.id_of(path) for path in done.paths]
 

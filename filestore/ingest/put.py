@@ -6,7 +6,7 @@ what a person wrote is replaced only where that is asked for.
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -132,7 +132,7 @@ def put(
     clock: disk.FileSystemClock,
     on_progress: OnProgress,
 ) -> Put:
-    """Write texts into a folder of the tree, as one change that is undone as one, and index them.
+    """Write texts into a folder of the tree as one change, which is undone as one, and index them.
 
     Args:
         snapshot: The store's.
@@ -158,17 +158,20 @@ def put(
     write.collect_leftovers(snapshot.places)
     looks = write.look_at_existing(snapshot.places, list(named), snapshot.layout)
     there = {look.path: look for look in looks}
-    _check_names(snapshot, folder, [path for path in named if path not in there])
+    _check_names(snapshot, folder, named.keys() - there.keys())
     kept = set() if replace else _by_hand(there, named)
     wanted = {path: _bytes(one, there.get(path)) for path, one in named.items() if path not in kept}
     changed = [path for path in wanted if _held(there, path) != wanted[path]]
     undo = _written(snapshot, folder, {path: wanted[path] for path in changed}, looks)
-    # What a call that was killed left in the tree is indexed, too.
-    rest = [path for path in _not_indexed(snapshot, looks) if path not in changed]
+    # What a call left in the tree that was killed is indexed, too.
+    stale = list(dict.fromkeys([*changed, *_not_indexed(snapshot, looks)]))
+    lacking = named.keys() & set(snapshot.catalog.paths_without_vectors())
     done = None
-    if changed or rest:
+    if stale or lacking:
         with open_commit() as commit:
-            put_settled(snapshot, commit, [*changed, *rest], clock, on_progress)
+            put_settled(snapshot, commit, stale, clock, on_progress)
+            if lacking:
+                commit.embed_missing()
             done = commit.finish()
     return Put(
         paths=tuple(map(CHUNKS.store_path, paths)),
@@ -242,10 +245,10 @@ def _path(folder: str, chunk: NewChunk) -> ChunkPath:
     return path
 
 
-def _check_names(snapshot: "StoreSnapshot", folder: str, new: Sequence[ChunkPath]) -> None:
+def _check_names(snapshot: "StoreSnapshot", folder: str, new: Collection[ChunkPath]) -> None:
     _check_alike(
         os.path.join(snapshot.places.chunked, folder),
-        [path.rpartition("/")[2] for path in new],
+        sorted(path.rpartition("/")[2] for path in new),
     )
 
 

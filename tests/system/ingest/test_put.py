@@ -10,6 +10,7 @@ import pytest
 import filestore
 from filestore import RefusedError, Store, UsageError
 from filestore.core.findings import Finding
+from tests.system.embedding_server import EmbeddingServer, status, well
 
 RENT = "The rent is paid on the third working day.\n"
 GAS = "Gas is read off in March.\n"
@@ -233,6 +234,25 @@ def test_what_a_killed_put_left_is_indexed_by_the_next(store: Store, tmp_path: P
         assert other.search("rent").hits == ()
         assert other.put([RENT], into="notes", names=["rent"]).written == ()
         assert [hit.text for hit in other.search("rent").hits] == [RENT]
+
+
+@pytest.mark.usefixtures("without_pauses")
+def test_what_its_model_was_away_for_is_embedded_by_the_next(tmp_path: Path) -> None:
+    """The text is there and found by keywords, the reason is told, and the same call mends it."""
+    with EmbeddingServer() as server:
+        options = {"embedder": "openai:small", "endpoint": server.endpoint}
+        with filestore.create(tmp_path / "served", **options) as store:
+            store.put(RENT, into="notes")
+            server.behave(status(500, {"error": {"message": "out of order"}}))
+            for _ in range(2):
+                done = store.put(GAS, into="notes")
+                assert done.problem is not None
+                assert server.endpoint in done.problem.message
+            assert store.search("gas", mode="keyword").hits[0].path == done.paths[0]
+            server.behave(well)
+            done = store.put(GAS, into="notes")
+            assert (done.problem, done.embedded, done.written) == (None, 1, ())
+            assert findings(store) == []
 
 
 def test_single_chunks_are_removed_and_come_back(store: Store) -> None:
