@@ -326,9 +326,11 @@ def written(metadata: Mapping[str, Any], taken: Collection[str]) -> dict[str, An
 def read(keys: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
     """The inverse of `written`."""
     deeper = keys.get(_NESTED)
+    others = {key: value for key, value in keys.items() if key != _NESTED}
     if not deeper or not isinstance(deeper, dict) or not all(key in taken for key in deeper):
         return dict(keys)
-    return {key: value for key, value in keys.items() if key != _NESTED} | deeper
+    # A document in place may have such keys beside it, which `written` never leaves.
+    return dict(keys) if any(key in taken for key in others) else others | deeper
 
 
 def _plain(value: Any) -> Any:

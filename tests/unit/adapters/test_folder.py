@@ -3,7 +3,7 @@
 from datetime import date
 from uuid import UUID
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from filestore.adapters.folder import Passage, read, written
@@ -26,6 +26,7 @@ def test_metadata_comes_back_as_it_was_written(metadata: dict) -> None:
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=6))
+@example({"source": 1, "metadata": {"source": 2}})
 def test_what_a_person_writes_is_read_as_it_is(keys: dict) -> None:
     """A table of that name is unfolded only where the store itself would have written it."""
     found = read(keys, TAKEN)
