@@ -19,6 +19,7 @@ from filestore.chunks.chunk_file import parse
 from filestore.chunks.observation import Observation
 from filestore.config.layout import folded_path
 from filestore.core.errors import FilestoreError
+from filestore.core.hashing import content_hash
 from filestore.core.paths import CHUNKS, ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import brief
@@ -240,6 +241,8 @@ class _Taking:
         self._pending = _Pending()
         self._written: dict[ChunkPath, None] = {}
         self._removed: dict[ChunkPath, None] = {}
+        self._unchanged: dict[ChunkPath, bytes] = {}
+        """Files that were there as they came, with the hash of their bytes."""
         self._unmerged = repository.unmerged(self._places.chunked)
         self._vectors: Vectors | None = None
         self._no_vectors = ""
@@ -387,6 +390,8 @@ class _Taking:
         wanted = {
             path: data for path, data in changes.items() if path in differing or path not in before
         }
+        same = before.keys() & changes.keys() - wanted.keys()
+        self._unchanged |= {path: content_hash(before[path]) for path in same}
         if wanted or not target.report.status:
             was = target.report.status
             status = "replaced" if differing else "added" if wanted else "unchanged"
@@ -530,14 +535,24 @@ class _Taking:
         """Put vectors that hold into the embeddings, and index what was written."""
         self._flush()
         self._keep_vectors(embeddings)
-        if not (self._written or self._removed):
+        # An import that was killed before it indexed leaves such files.
+        paths = [*self._written, *self._not_indexed(catalog)]
+        if not (paths or self._removed):
             return None
         snapshot = self._parts.snapshot(catalog, embeddings)
         with self._parts.commit(catalog, embeddings, embed=self._wanted.embed) as commit:
             commit.forget(list(self._removed))
-            paths = list(self._written)
             put_settled(snapshot, commit, paths, self._parts.clock(), self._on_progress)
             return commit.finish()
+
+    def _not_indexed(self, catalog: "CatalogWriter") -> list[ChunkPath]:
+        """The files that were there as they came, and that the catalog does not know so."""
+        known = catalog.files(list(self._unchanged))
+        return [
+            path
+            for path, digest in self._unchanged.items()
+            if path not in known or known[path].file_hash != digest
+        ]
 
     def _keep_vectors(self, embeddings: "EmbeddingCache") -> None:
         vectors, embedder = self._vectors, self._parts.model.embedder
