@@ -320,6 +320,19 @@ def edited(folder: Path) -> None:
     edit(folder)
 
 
+def exported(folder: Path) -> None:
+    """Before an import: a store, and a file to which a changed copy of it was exported."""
+    new_tree(folder)
+    (folder / "stones.md").write_text(document(random.Random(9), sections=8))
+    (folder / "town.md").write_text("# Town\n\nThe zinc roofs of the town are old.\n")
+    must(folder, "add", "stones.md", "town.md")
+    must(folder, "export", "jsonl", "changed.jsonl")
+    must(folder, "undo")
+    # What came with it is not there already.
+    shutil.rmtree(folder / "file_index" / ".sidecar")
+    run(folder, "sync")
+
+
 def edited_elsewhere(folder: Path) -> None:
     """The same where vectors lie in a backend, which is sent what changed."""
     new_tree(folder)
@@ -566,6 +579,12 @@ SCENARIOS = {
         Scenario(name="sync", make=edited, words=("sync",), again=("sync",)),
         Scenario(
             name="add", make=changed_source, words=("add", "stones.md"), again=("add", "stones.md")
+        ),
+        Scenario(
+            name="import",
+            make=exported,
+            words=("import", "jsonl", "changed.jsonl", "--replace"),
+            again=("import", "jsonl", "changed.jsonl", "--replace"),
         ),
         Scenario(
             name="update",
