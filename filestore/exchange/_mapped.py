@@ -35,6 +35,7 @@ _GAP: Final = "\n\n"
 _MOST_METADATA: Final = 4_096
 """Bytes that are taken over from a document into the frontmatter of each of its chunks."""
 _DEEPEST: Final = 6
+_DOCUMENT_KEYS: Final = frozenset({"id", "source", "full_text", "content", "chunks"})
 
 
 Taken: TypeAlias = "tuple[str, str, Mapping[str, Any], dict[int, int]]"
@@ -304,7 +305,9 @@ def _metadata(name: str, document: Mapping[str, Any], left_out: LeftOut) -> dict
     if document.get("source"):
         metadata["source"] = document["source"]
     room = _MOST_METADATA
-    for key, value in (document.get("content") or {}).items():
+    # Some write beside `content` what belongs into it.
+    said = {key: value for key, value in document.items() if key not in _DOCUMENT_KEYS}
+    for key, value in (said | (document.get("content") or {})).items():
         size = _size(key, value)
         if key in OUR_KEYS:
             reason = "the key means something else in a chunk file"

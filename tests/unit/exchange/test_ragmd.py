@@ -218,14 +218,17 @@ def test_metadata_of_others_goes_along_as_far_as_it_fits():
         "k" * 4_097: 1,
         "year": 2020,
     }
+    foreign.documents["a"] |= {"title": "Beside", "pages": 9, "lang": "de"}
     found = _mapped.to_collection(_ragmd.parse(foreign.data()))
     assert dict(next(iter(found)).chunks[0].frontmatter) == {
         "source": "papers/a.pdf",
         "title": "T",
+        "lang": "de",
         "venue": {"name": "V", "pages": [1, 2]},
         "year": 2020,
     }
     assert [one.split("'")[3][:8] for one in found.left_out] == [
+        "pages",
         "order",
         "abstract",
         "deep",
