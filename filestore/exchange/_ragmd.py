@@ -62,6 +62,8 @@ _SECTIONS: Final = {b"Chunks": b"json", b"Document Metadata": b"json", b"Vectors
 """What is read, in its order; the table of documents is for people."""
 _LINE_ENDS: Final = {"\x85": b"\\u0085", "\u2028": b"\\u2028", "\u2029": b"\\u2029"}
 """What some readers take for the end of a line, as JSON may also write it."""
+_MOST_MARKS: Final = 10_000
+"""Headings, blocks, and lines that begin as the end of one; nothing but those takes minutes."""
 _BACKTICKS: Final = (b"```", b"\\u0060\\u0060\\u0060")
 
 
@@ -214,8 +216,11 @@ def _blocks(data: bytes | bytearray, start: int) -> dict[bytes, tuple[int, int]]
 
 def _fenced(data: bytes | bytearray, start: int) -> Iterator[tuple[bytes, bytes, int, int]]:
     """Each fenced block: the heading above it, what it is of, its first byte and its end."""
-    heading, at = b"", start
+    heading, at, seen = b"", start, 0
     while (mark := _MARK.search(data, at)) is not None:
+        seen += 1
+        if seen > _MOST_MARKS:
+            refuse(f"it has more than {_MOST_MARKS:,} headings and blocks")
         fence, rest = mark.groups()
         at = mark.end() + 1
         if fence is None:
@@ -231,15 +236,17 @@ def _fenced(data: bytes | bytearray, start: int) -> Iterator[tuple[bytes, bytes,
 
 def _closing(data: bytes | bytearray, fence: bytes, at: int) -> int | None:
     """Where the line end before the fence is that closes a block; None where there is none."""
-    # A block is one line as we write it: its end is found by the fastest search there is.
-    at = data.find(b"\n", at + 1)
-    while at >= 0:
+    at = data.find(b"\n", at)
+    for number in range(_MOST_MARKS):
+        if at < 0:
+            break
         if data.startswith(fence, at + 1):
             line_end = data.find(b"\n", at + 1)
             line = data[at + 1 : line_end if line_end >= 0 else len(data)]
             if not line.strip().strip(fence[:1]):
                 return at
-        at = data.find(b"\n" + fence, at + 1)
+        # A block is one line as we write it: its end is found by the fastest search there is.
+        at = data.find(b"\n" + fence if number else b"\n", at + 1)
     return None
 
 

@@ -139,6 +139,7 @@ VARIANTS = {
     "a byte-order mark": lambda text: "\ufeff" + text,
     "trailing blanks": lambda text: re.sub(r"(?m)^(---|```.*|## .*)$", r"\1  \t", text),
     "more words behind a fence": lambda text: text.replace("```json", "```json list"),
+    "an empty block before": lambda text: text.replace("## Chunks\n", "```\n```\n## Chunks\n"),
     "no last line end": lambda text: text.rstrip(),
     "text after the vectors": lambda text: text + "\n## Notes\n\nMine.\n\n```json\n[]\n```\n",
     "no table": lambda text: text.replace(Foreign().table, ""),
@@ -419,6 +420,14 @@ def test_json_made_to_fill_the_memory_is_not_read():
     """Its brackets are counted before it is parsed."""
     text = Foreign().text().replace("```json\n", "```json\n[" + "[]," * 400_000 + "[]]\n", 1)
     with pytest.raises(FormDamaged, match="brackets in"):
+        _ragmd.parse(text.encode())
+
+
+@pytest.mark.parametrize("line", ["## x\n", "```\n```\n", "~~~x\n```\n"])
+def test_a_file_of_nothing_but_marks_is_given_up(line):
+    """Long before its end."""
+    text = Foreign().text().replace("## Chunks\n", line * 50_000 + "## Chunks\n", 1)
+    with pytest.raises(FormDamaged, match=r"more than 10,000 headings|no section"):
         _ragmd.parse(text.encode())
 
 
