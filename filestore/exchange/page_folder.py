@@ -7,11 +7,10 @@ a file that an export did not write is neither replaced nor removed, nor one tha
 
 from __future__ import annotations
 
-import contextlib
 import os
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO, Any, ClassVar, Final
 
 import orjson
@@ -30,10 +29,13 @@ from filestore.exchange.base import (
     Written,
 )
 from filestore.exchange.file_names import FileNames
+from filestore.exchange.page_files import PagePlan, either, install, put, stage, take_back
 from filestore.exchange.page_reading import PageReading
 from filestore.exchange.pages import (
+    Content,
     Page,
     Style,
+    content_of,
     fence_of,
     fenced,
     pages_of,
@@ -44,15 +46,11 @@ from filestore.exchange.pages import (
 from filestore.exchange.rows import LARGEST_DIMENSION, Counted, RowReader, encoded, rows_of
 from filestore.fs import disk
 from filestore.fs.staged_file import staged
-from filestore.fs.transaction import collect_staged, content, stage_all
 
 MANIFEST: Final = "filestore-export.json"
 CHUNKS: Final = "filestore-chunks.jsonl"
 VERSION: Final = 1
 _MOST_MANIFEST: Final = 256 * 1024 * 1024
-_AT_ONCE: Final = 256
-_BYTES_AT_ONCE: Final = 32 * 1024 * 1024
-"""Pages are written together, because a disk syncs several in the time of one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,22 +82,6 @@ class Placed:
         headings = self.resource.chunks[place].frontmatter.get("headings")
         last = headings[-1] if isinstance(headings, list) and headings else ""
         return " ".join(str(last).split())
-
-
-@dataclass(slots=True)
-class _Plan:
-    """What an export has written, and where it may write."""
-
-    root: int
-    names: dict[str, FileNames] = field(default_factory=dict)
-    staged: dict[str, str] = field(default_factory=dict)
-    """Pages to the temporary names they have until all is there."""
-    pending: dict[str, bytes] = field(default_factory=dict)
-    made: list[str] = field(default_factory=list)
-    """Folders, outermost first."""
-    entries: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Of the pages, as the manifest has them."""
-    size_bytes: int = 0
 
 
 class PageFolder(Form):
@@ -138,12 +120,12 @@ class PageFolder(Form):
 
     def write(self, target: str, collection: Collection) -> Written:
         """See `Form.write`."""
-        before = self._check_target(target)
+        before, edited = self._there(target)
         counted = Counted()
         with disk.disk_errors(target):
             disk.make_folders(target)
         with disk.disk_errors(target), disk.folder_at(target) as root:
-            plan = _Plan(root)
+            plan = PagePlan(root, edited=edited)
             foreign = self._names_there(target, before)
             try:
                 with (
@@ -153,11 +135,12 @@ class PageFolder(Form):
                     self._write_all(collection, plan, counted, file, foreign)
                     file.flush()
                     size = os.fstat(descriptor).st_size
+                    self._refuse_edited(target, plan)
                     # What a killed export leaves is known by this, and written over.
-                    self._write_manifest(target, {"pages": _either(plan.entries, before)})
-                    _install(plan, before)
+                    self._write_manifest(target, {"pages": either(plan.entries, before)})
+                    install(plan, before)
             except BaseException:
-                _take_back(plan)
+                take_back(plan)
                 raise
             about = {"model": collection.model, "dimension": collection.dimension}
             size_of_manifest = self._write_manifest(
@@ -172,14 +155,14 @@ class PageFolder(Form):
             vectors=counted.vectors,
         )
 
-    def _check_target(self, target: str) -> dict[str, frozenset[str]]:
-        """The pages of an earlier export to the hashes they may have; empty where there is none.
+    def _there(self, target: str) -> tuple[dict[str, frozenset[str]], dict[str, Content]]:
+        """The pages of an earlier export, with the hashes they may have; and what edited ones say.
 
         Raises:
-            TargetRefused: What is there is no such export, or was edited since.
+            TargetRefused: What is there is no such export.
         """
         if not os.path.lexists(target):
-            return {}
+            return {}, {}
         if not os.path.isdir(target):
             raise TargetRefused(
                 f"{shown_path(target)} is not overwritten: it is no folder",
@@ -189,7 +172,7 @@ class PageFolder(Form):
             manifest = self._manifest(target)
         except FileNotFoundError:
             if all(name.startswith(".") for name in os.listdir(target)):
-                return {}
+                return {}, {}
             raise TargetRefused(
                 f"{shown_path(target)} is not written: it has files, and is no export of ours",
                 remedy="name a folder that is not there yet, or an earlier export",
@@ -199,21 +182,28 @@ class PageFolder(Form):
                 f"{shown_path(target)} is not written: {error.message}",
                 remedy="name another folder",
             ) from error
-        pages = {
+        pages = manifest["pages"]
+        hashes = {
             path: frozenset(str(entry.get(key)) for key in ("hash", "was"))
-            for path, entry in manifest["pages"].items()
+            for path, entry in pages.items()
         }
+        edited: dict[str, Content] = {}
         with disk.folder_at(target) as root:
-            for path, digests in pages.items():
-                with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                    if content_hash(disk.read_below(root, path)[0]).hex() not in digests:
-                        raise TargetRefused(
-                            f"{shown_path(os.path.join(target, path))} was edited since it was"
-                            " exported",
-                            remedy=f"'filestore import {self.name}' takes the edit; or name another"
-                            " folder",
-                        )
-        return pages
+            for path, digests in hashes.items():
+                data = _page_there(root, path)
+                if data is not None and content_hash(data).hex() not in digests:
+                    text = data.decode("utf-8", "surrogateescape")
+                    edited[path] = content_of(text, pages[path], self.style, self.read_head)
+        return hashes, edited
+
+    def _refuse_edited(self, target: str, plan: PagePlan) -> None:
+        """Overwrite no edit that the store does not know."""
+        for path in plan.edited:
+            raise TargetRefused(
+                f"{shown_path(os.path.join(target, path))} was edited since it was exported",
+                remedy=f"'filestore import {self.name} {shown_path(target)} --replace' takes the"
+                " edit; or delete the page, or name another folder",
+            )
 
     def _write_manifest(self, target: str, fields: Mapping[str, Any]) -> int:
         """Say what is in the folder; how many bytes that takes."""
@@ -243,7 +233,7 @@ class PageFolder(Form):
     def _write_all(
         self,
         collection: Collection,
-        plan: _Plan,
+        plan: PagePlan,
         counted: Counted,
         file: IO[bytes],
         foreign: Mapping[str, list[str]],
@@ -275,21 +265,22 @@ class PageFolder(Form):
                     ]
                 file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
         if self.index:
-            self._put(plan, self.index, self.index_page(listed), {})
-        _stage(plan)
+            put(plan, self.index, self.index_page(listed), {})
+            plan.edited.pop(self.index, None)  # it is made of the other pages alone
+        stage(plan)
 
     def index_page(self, listed: list[Placed]) -> str:
         """The page that lists the others."""
         raise NotImplementedError
 
-    def _names_in(self, plan: _Plan, folder: str) -> FileNames:
+    def _names_in(self, plan: PagePlan, folder: str) -> FileNames:
         if folder not in plan.names:
             plan.names[folder] = (
                 FileNames() if self.unsafe is None else FileNames(unsafe=self.unsafe)
             )
         return plan.names[folder]
 
-    def _placed(self, resource: Resource, plan: _Plan) -> list[Placed]:
+    def _placed(self, resource: Resource, plan: PagePlan) -> list[Placed]:
         """The pages of a resource, each at a path that no other has.
 
         A page lies where its document lay, so that links between documents lead to pages.
@@ -315,7 +306,7 @@ class PageFolder(Form):
             found.append(Placed(page=page, path=path, resource=resource))
         return found
 
-    def _folders(self, parts: list[str], plan: _Plan) -> list[str]:
+    def _folders(self, parts: list[str], plan: PagePlan) -> list[str]:
         """Folders by what the documents called them."""
         found: list[str] = []
         for part in parts[:8]:
@@ -324,7 +315,7 @@ class PageFolder(Form):
         return found
 
     def _write_pages(
-        self, resource: Resource, placed: list[Placed], plan: _Plan
+        self, resource: Resource, placed: list[Placed], plan: PagePlan
     ) -> list[tuple[str, int]]:
         """Write the pages of a resource; on which page each of its chunks stands, and where."""
         where = [("", 0)] * len(resource.chunks)
@@ -339,7 +330,7 @@ class PageFolder(Form):
         return where
 
     def _write_page(
-        self, placed: Placed, summaries: str, paths: Mapping[str, str], plan: _Plan
+        self, placed: Placed, summaries: str, paths: Mapping[str, str], plan: PagePlan
     ) -> None:
         page, chunks = placed.page, placed.resource.chunks
         around = (
@@ -366,16 +357,11 @@ class PageFolder(Form):
             entry["others"] = text_hash("".join(others))
         if above:
             entry["above"] = above
-        self._put(plan, placed.path, text, entry)
-
-    def _put(self, plan: _Plan, path: str, text: str, entry: dict[str, Any]) -> None:
-        data = text.encode("utf-8", "surrogatepass")
-        plan.size_bytes += len(data)
-        plan.entries[path] = {"hash": content_hash(data).hex()} | entry
-        plan.pending[path] = data
-        total = sum(map(len, plan.pending.values())) if len(plan.pending) % 16 == 0 else 0
-        if len(plan.pending) >= _AT_ONCE or total >= _BYTES_AT_ONCE:
-            _stage(plan)
+        said = plan.edited.get(placed.path)
+        now = content_of(text, entry, self.style, self.read_head) if said is not None else None
+        if said is not None and now is not None and said.is_same(now):
+            del plan.edited[placed.path]
+        put(plan, placed.path, text, entry)
 
     # Reading
 
@@ -445,79 +431,12 @@ class PageFolder(Form):
         return dict(found)
 
 
-def _either(
-    entries: Mapping[str, Mapping[str, Any]], before: Mapping[str, frozenset[str]]
-) -> dict[str, dict[str, str]]:
-    """The pages while they are being replaced: what each was, and what it is to be."""
-    found: dict[str, dict[str, str]] = {}
-    for path in [*entries, *(before.keys() - entries.keys())]:
-        new = {"hash": str(entries[path]["hash"])} if path in entries else {}
-        was = [one for one in sorted(before.get(path, ())) if one != "None"]
-        found[path] = new | ({"was": was[-1]} if was else {})
-    return found
-
-
-def _stage(plan: _Plan) -> None:
-    """Write what is pending under temporary names, and sync it."""
-    for folder in sorted({path.rpartition("/")[0] for path in plan.pending}):
-        _make(plan, folder)
-    plan.staged |= stage_all(
-        plan.root, {path: content(data) for path, data in plan.pending.items()}
-    )
-    plan.pending.clear()
-
-
-def _make(plan: _Plan, folder: str) -> None:
-    parts = folder.split("/") if folder else []
-    for count in range(1, len(parts) + 1):
-        with (
-            contextlib.suppress(FileExistsError),
-            disk.folder(plan.root, "/".join(parts[: count - 1])) as handle,
-        ):
-            os.mkdir(parts[count - 1], dir_fd=handle)
-            plan.made.append("/".join(parts[:count]))
-
-
-def _install(plan: _Plan, before: Mapping[str, frozenset[str]]) -> None:
-    """Give the pages their names, and remove those of the earlier export that are none now."""
-    for path, temporary in list(plan.staged.items()):
-        folder, _, name = path.rpartition("/")
-        with disk.folder(plan.root, folder) as handle:
-            os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
-        del plan.staged[path]
-    for folder in {path.rpartition("/")[0] for path in plan.entries} - {""}:
-        collect_staged(plan.root, folder)  # of a writer that was killed
-    gone = before.keys() - plan.entries.keys()
-    for path in gone:
-        folder, _, name = path.rpartition("/")
-        with (
-            contextlib.suppress(FileNotFoundError, NotADirectoryError),
-            disk.folder(plan.root, folder) as handle,
-        ):
-            os.unlink(name, dir_fd=handle)
-    _remove_empty(plan.root, {path.rpartition("/")[0] for path in gone})
-    disk.sync_folders(plan.root, {path.rpartition("/")[0] for path in plan.entries} | {""})
-
-
-def _remove_empty(root: int, folders: set[str]) -> None:
-    """Remove folders that nothing is in any more, and those around them."""
-    for folder in sorted(folders, key=len, reverse=True):
-        while folder:
-            parent, _, name = folder.rpartition("/")
-            try:
-                with disk.folder(root, parent) as handle:
-                    os.rmdir(name, dir_fd=handle)
-            except OSError:
-                break
-            folder = parent
-
-
-def _take_back(plan: _Plan) -> None:
-    """Remove what has only its temporary name, and the folders that were made for it."""
-    for path, temporary in plan.staged.items():
-        with (
-            contextlib.suppress(OSError),
-            disk.folder(plan.root, path.rpartition("/")[0]) as handle,
-        ):
-            os.unlink(temporary, dir_fd=handle)
-    _remove_empty(plan.root, set(plan.made))
+def _page_there(root: int, path: str) -> bytes | None:
+    """What is at the path of a page; None where nothing is."""
+    try:
+        return disk.read_below(root, path)[0]
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        disk.pass_limits(error)
+        return b"\0"  # a link or a folder: what nobody exported

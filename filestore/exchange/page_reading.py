@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import IO, Any, Final
 
 import orjson
 
 from filestore.core.safe_text import shown_path
 from filestore.exchange.base import FormDamaged, LeftOut, Resource
-from filestore.exchange.pages import Split, Style, as_stored, split, text_hash, unfenced
+from filestore.exchange.pages import Content, Style, as_stored, content_of, text_hash
 from filestore.exchange.rows import RowReader
 from filestore.fs import disk
 
@@ -32,9 +32,8 @@ class PageReading:
     style: Style
     read_head: Callable[[str], tuple[dict[str, Any] | None, str]]
     left_out: LeftOut
-    _held: dict[str, Split | None] = field(default_factory=dict)
+    _held: dict[str, Content | None] = field(default_factory=dict)
     """The pages of the resource that is being read."""
-    _properties: dict[str, dict[str, Any] | None] = field(default_factory=dict)
     _paths: dict[str, list[str]] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
@@ -78,7 +77,6 @@ class PageReading:
             if row.get("resource") != resource:
                 resource = row.get("resource")
                 self._held.clear()
-                self._properties.clear()
             if "record" in row:
                 self._take_heads(row)
                 yield where, row
@@ -99,27 +97,22 @@ class PageReading:
         if text is None:
             self.left_out.add(f"{shown_path(page)}: chunk {number!s:.10} was removed from it")
             return False
-        fence = self.pages[page].get("fence")
-        if isinstance(fence, str):
-            text = unfenced(text, fence)
         row["text"], is_same = as_stored(text, str(digest))
         if not is_same:
             row["text"] = text.removesuffix("\n") if is_open else text
             row.pop("vector", None)  # of another text
         return True
 
-    def _page(self, path: str) -> Split | None:
+    def _page(self, path: str) -> Content | None:
         """A page as it is now; None where it cannot be read, which is named once."""
         if path in self._held:
             return self._held[path]
         entry, found = self.pages[path], None
-        word, count = entry.get("mark"), entry.get("count")
         try:
             with disk.folder_at(self.source) as root:
                 data, _ = disk.read_below(root, path)
             page = data.decode("utf-8", "surrogatepass")
-            if isinstance(word, str) and type(count) is int:
-                found = self._with_head(path, split(page, self.style, word, count))
+            found = content_of(page, entry, self.style, self.read_head)
         except FileNotFoundError:
             self._name(path, "it was removed, and its chunks are not taken")
         except UnicodeDecodeError as error:
@@ -128,26 +121,12 @@ class PageReading:
             disk.pass_limits(error)
             self._name(path, error.strerror or str(error))
         else:
-            if found is None:
-                self._name(path, "nothing says how it was written")
+            if found.properties is None:
+                self._name(path, "its properties cannot be read, and are taken as they were")
+            if "others" in entry and text_hash(found.others) != entry["others"]:
+                self._name(path, "what was changed below its summaries is not taken")
         self._held[path] = found
         return found
-
-    def _with_head(self, path: str, found: Split) -> Split:
-        """A page whose first chunk has what a person wrote above it."""
-        entry = self.pages[path]
-        self._properties[path], rest = self.read_head(found.head)
-        if self._properties[path] is None:
-            self._name(path, "its properties cannot be read, and are taken as they were")
-        above = str(entry.get("above", "")).split("\n")
-        own = [line for line in rest.splitlines(keepends=True) if line.rstrip("\r\n") not in above]
-        text, texts = "".join(own), dict(found.texts)
-        if text.strip():
-            first = min(texts, default=1)
-            texts[first] = text + texts.get(first, "")
-        if "others" in entry and text_hash("".join(found.others)) != entry["others"]:
-            self._name(path, "what was changed below its summaries is not taken")
-        return replace(found, texts=texts)
 
     def _name(self, path: str, reason: str) -> None:
         if path not in self._seen:
@@ -166,9 +145,10 @@ class PageReading:
         for path in self._by_resource().get(str(row.get("resource")), ()):
             entry = self.pages[path]
             written, source = entry.get("properties"), entry.get("source")
-            if self._page(path) is None or not isinstance(written, dict):
+            page = self._page(path)
+            if page is None or not isinstance(written, dict):
                 continue
-            now, document = self._properties[path], by_source.get(source)
+            now, document = page.properties, by_source.get(source)
             if now is None or now == written:
                 continue
             if document is None:

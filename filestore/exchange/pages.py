@@ -5,8 +5,9 @@ that only looks like a mark is text.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from filestore.core.hashing import content_hash
 from filestore.exchange.base import Chunk, Resource
@@ -63,6 +64,28 @@ class Split:
     """By number; with a line end behind what has none."""
     others: tuple[str, ...]
     """What stands behind chunks that end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a page says, as it is now."""
+
+    properties: Mapping[str, Any] | None
+    """None where they cannot be read."""
+    texts: Mapping[int, str]
+    """Of its chunks, by number."""
+    others: str
+    """What stands behind chunks that end."""
+
+    def is_same(self, other: "Content") -> bool:
+        """Whether two pages say the same, whatever the line ends."""
+
+        def plain(texts: Mapping[int, str]) -> dict[int, str]:
+            return {n: text.replace("\r\n", "\n").rstrip("\n") for n, text in texts.items()}
+
+        return (self.properties, self.others) == (other.properties, other.others) and plain(
+            self.texts
+        ) == plain(other.texts)
 
 
 def pages_of(resource: Resource) -> list[Page]:
@@ -192,6 +215,41 @@ def split(page: str, style: Style, word: str, count: int) -> Split:
         number, start = following, found.end()
     close(len(page))
     return Split(head=head, texts=texts, others=tuple(others))
+
+
+def content_of(
+    page: str,
+    entry: Mapping[str, Any],
+    style: Style,
+    read_head: Callable[[str], tuple[dict[str, Any] | None, str]],
+) -> Content:
+    """What a page says; the first chunk has what a person wrote above it.
+
+    Args:
+        page: As it is now.
+        entry: What the manifest says of it.
+        style: Of its marks.
+        read_head: Takes properties off what stands above the first mark.
+    """
+    word, count, fence = entry.get("mark"), entry.get("count"), entry.get("fence")
+    found = split(page, style, str(word), count if type(count) is int else 0)
+    properties, rest = read_head(found.head)
+    own = _without(rest.replace("\r\n", "\n"), str(entry.get("above", "")))
+    texts = dict(found.texts)
+    if isinstance(fence, str):
+        texts = {number: unfenced(text, fence) for number, text in texts.items()}
+    if own.strip():
+        first = min(texts, default=1)
+        texts[first] = own + texts.get(first, "")
+    return Content(properties=properties, texts=texts, others="".join(found.others))
+
+
+def _without(text: str, above: str) -> str:
+    """What a person wrote above the first mark, without what was written there before."""
+    if above in text:
+        return text.replace(above, "", 1) if above else text
+    made = {line for line in above.split("\n") if line}
+    return "".join(line for line in text.splitlines(keepends=True) if line.rstrip("\n") not in made)
 
 
 def fence_of(texts: Sequence[str], language: str) -> str:

@@ -250,6 +250,22 @@ def test_an_edited_page_is_not_overwritten(filled: Any, exported: Path, form: st
     assert not (exported / "more.md").exists()
 
 
+def test_an_edit_that_was_taken_is_no_hindrance(filled: Any, exported: Path, form: str) -> None:
+    """Out, edited, in, and out again: the way somebody works who writes in the folder."""
+    page = exported / "notes.md"
+    text = page.read_text().replace('owner: "Ada"', "owner: Bob")
+    page.write_text(
+        text.replace(MARK[form].format(1), f"Above.\n\n{MARK[form].format(1)}") + "Below."
+    )
+    filled("import", form, exported, "--replace")
+    assert "Above.\n\n# Notes\n\nOn sails.\nBelow." in "".join(bodies(filled, "notes.md"))
+    filled("export", form, exported)
+    if form == "obsidian":
+        assert 'owner: "Bob"' in page.read_text()
+    again = filled.json("import", form, exported)
+    assert {one["status"] for one in again["resources"]} == {"unchanged"}
+
+
 @pytest.mark.parametrize("what", ["others", "another form", "file", "broken"])
 def test_a_folder_of_others_is_refused(filled: Any, form: str, what: str) -> None:
     """Nothing is written into it."""
