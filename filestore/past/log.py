@@ -6,20 +6,22 @@ One rule: what is, or was, a file of the store is meant as one; all else is aske
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, Literal
 
+from filestore import extract
 from filestore.browse.file import UnknownPathError
 from filestore.browse.meant import meant
 from filestore.catalog import CatalogDamagedError, CatalogMissingError
 from filestore.core.errors import UsageError
-from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import brief, paths_shown_so
 from filestore.git import revisions
-from filestore.git.lineage import relative_to_top
+from filestore.git.lineage import lineage, relative_to_top, renamed_to
 from filestore.git.process import NoAnswerError
 from filestore.git.repository import git_work_tree
+from filestore.git.revisions import NoRevisionError
 from filestore.past.events import Log, LogEntry, OnEntry, pass_over
 from filestore.past.file_log import FileLog, merged
 from filestore.past.query_log import SHALLOW, log_of_query
@@ -30,8 +32,19 @@ Meant = Literal["either", "path", "query"]
 _WITH_LINE: Final = re.compile(r"(.+):([0-9]{1,9})", re.S)
 _LONGEST: Final = 4096
 """No path is longer."""
-_Target = tuple[str, int | None]
+_Named = tuple[str, int | None]
 """A file, relative to the top of the work tree, and a line of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    """A file whose history is meant."""
+
+    top: str
+    """Of the work tree that has it."""
+    path: str
+    """Relative to that."""
+    line: int | None
 
 
 def log(
@@ -70,19 +83,17 @@ def log(
         raise UsageError("nothing is asked", remedy="filestore log PATH, or a question")
     if most < 1:
         raise UsageError(f"--max must be at least 1, found {most}")
-    top = git_work_tree(os.path.realpath(home.places.root))
-    if top is None:
-        raise NoAnswerError(f"{home.places.root} lies in no git work tree", remedy="git init")
-    revisions.resolve(top, "HEAD")
-    targets = [] if meant_as == "query" else _targets(home, top, asked)
+    top = _top(home)
+    named = [] if meant_as == "query" else list(dict.fromkeys(_named(top, home, asked)))
+    targets = _targets(home, top, asked, named)
     if targets:
-        return _of_files(home, top, asked, targets, most, on_progress)
+        return _of_files(home, asked, targets, most, on_progress)
     if meant_as == "path":
         raise UnknownPathError(
             f"no file of the store is, or was, called {brief(asked)}",
             remedy="'filestore ls' lists what is there; without --path it is asked as a question",
         )
-    return log_of_query(
+    found = log_of_query(
         home,
         asked,
         most=most,
@@ -92,11 +103,31 @@ def log(
         on_progress=on_progress,
         on_entry=on_entry,
     )
+    if meant_as == "either" and _looks_like_a_path(asked):
+        told = f"no file of the store is, or was, called {brief(asked)}: it was asked as a question"
+        return replace(found, notes=(told, *found.notes))
+    return found
+
+
+def _top(home: Parts) -> str:
+    """The top of the work tree around a store that has a commit."""
+    top = git_work_tree(os.path.realpath(home.places.root))
+    if top is None:
+        raise NoAnswerError(f"{home.places.root} lies in no git work tree", remedy="git init")
+    try:
+        revisions.resolve(top, "HEAD")
+    except NoRevisionError as error:
+        raise NoRevisionError("nothing is committed yet", remedy="git commit") from error
+    return top
+
+
+def _looks_like_a_path(asked: str) -> bool:
+    words = asked.split()
+    return len(words) == 1 and ("/" in asked or extract.is_known(os.path.basename(asked)))
 
 
 def _of_files(
     home: Parts,
-    top: str,
     asked: str,
     targets: Sequence[_Target],
     most: int,
@@ -105,11 +136,12 @@ def _of_files(
     logs: list[list[LogEntry]] = []
     # Of several files each has few versions.
     each = on_progress if len(targets) == 1 else ignore
+    top = targets[0].top
     with FileLog(home, top, each) as files:
-        for done, (path, line) in enumerate(targets):
+        for done, target in enumerate(targets):
             if len(targets) > 1:
                 on_progress(Progress(stage="reading histories", done=done, total=len(targets)))
-            logs.append(list(files.entries(path, line)))
+            logs.append(list(files.entries(target.path, target.line)))
     entries = logs[0]
     if len(logs) > 1:
         commits = revisions.log(top, "--date-order", "HEAD")
@@ -122,7 +154,7 @@ def _of_files(
         entries = [one for one in entries if one.commit is None or one.commit.commit not in oldest]
     if len(entries) > most:
         notes.append(f"{most:,} of {len(entries):,} changes: --max gives more")
-    is_section = home.places.is_in_place and any(line is not None for _, line in targets)
+    is_section = home.places.is_in_place and targets[0].line is not None
     return Log(
         asked=asked,
         about="section" if is_section else "file",
@@ -131,28 +163,62 @@ def _of_files(
     )
 
 
-def _targets(home: Parts, top: str, asked: str) -> list[_Target]:
+def _targets(home: Parts, top: str, asked: str, named: Sequence[_Named]) -> list[_Target]:
     """The files that are meant: one that is there, the chunks of an original, one that was."""
-    named = list(dict.fromkeys(_named(home, top, asked)))
+    if not named:
+        return []
+    inside = [one for one in named if _is_of_tree(home, top, one[0])]
+    for path, line in inside:
+        place = os.path.join(top, path)
+        if os.path.lexists(place):
+            return [_target(place, top, line)]
+    chunks = _chunks_of(home, top, asked)
+    if chunks:
+        return chunks
     for path, line in named:
-        if os.path.lexists(os.path.join(top, path)):
-            return [(path, line)]
-    found = _chunks_of(home, top, asked)
-    if not found:
-        names = [path for path, _ in named]
-        words = ("--full-history", "--max-count=1", "HEAD", "--")
-        if names and any(revisions.log(top, *words, *names)):
-            with FileLog(home, top) as files:
-                # What git has under a name may be a folder.
-                found = [one for one in named if any(files.entries(one[0]))][:1]
-    return found
+        if not _was_there(top, path):
+            continue
+        if (path, line) in inside:
+            return [_Target(top=top, path=path, line=line)]
+        # An original that was renamed has its chunks by its new name.
+        suffix = f":{line}" if line is not None else ""
+        chunks = _chunks_of(home, top, os.path.join(top, _name_now(top, path)) + suffix)
+        if chunks:
+            return chunks
+    return []
 
 
-def _named(home: Parts, top: str, asked: str) -> Iterator[_Target]:
-    """What of the tree of the store a text may name; folders are left out."""
+def _target(place: str, top: str, line: int | None) -> _Target:
+    """A file that is there: in a submodule it has the history of that."""
+    folder, name = os.path.split(place)
+    own = git_work_tree(os.path.realpath(folder)) or top
+    path = os.path.relpath(os.path.join(os.path.realpath(folder), name), own)
+    return _Target(top=own, path=path, line=line)
+
+
+def _was_there(top: str, path: str) -> bool:
+    """Whether any commit of HEAD had a file of that name; what git has under it may be a folder."""
+    words = ("--full-history", "--max-count=1", "HEAD", "--", path)
+    return any(revisions.log(top, *words)) and any(lineage(top, path))
+
+
+def _name_now(top: str, path: str) -> str:
+    """What a file that was is called now, as far as git followed it."""
+    seen = set()
+    while path not in seen:
+        seen.add(path)
+        last = next(lineage(top, path), None)
+        if last is None or last.after.blob is not None:
+            break
+        new = renamed_to(top, last.commit.commit, path)
+        path = new.path if new is not None else path
+    return path
+
+
+def _named(top: str, home: Parts, asked: str) -> Iterator[_Named]:
+    """The files of the work tree that a text may name; folders are left out."""
     split = _WITH_LINE.fullmatch(asked)
     readings = [(asked, None), *([(split[1], int(split[2]))] if split else [])]
-    root = os.path.realpath(home.places.root)
     starts = [home.places.root, home.places.chunked]
     if os.path.isabs(asked) or os.path.isdir("."):
         starts.insert(0, os.path.abspath("."))
@@ -162,9 +228,14 @@ def _named(home: Parts, top: str, asked: str) -> Iterator[_Target]:
             if "\0" in one or len(os.fsencode(path)) > _LONGEST or os.path.isdir(path):
                 continue
             found = relative_to_top(top, path)
-            inside = os.path.relpath(os.path.join(top, found), root) if found else ".."
-            if found and home.places.tree.holds(inside) and inside.split("/")[0] != "..":
+            if found is not None:
                 yield found, line
+
+
+def _is_of_tree(home: Parts, top: str, path: str) -> bool:
+    root = os.path.realpath(home.places.root)
+    inside = os.path.relpath(os.path.join(top, path), root)
+    return home.places.tree.holds(inside) and inside.split("/")[0] != ".."
 
 
 def _chunks_of(home: Parts, top: str, asked: str) -> list[_Target]:
@@ -175,9 +246,6 @@ def _chunks_of(home: Parts, top: str, asked: str) -> list[_Target]:
             rows = meant(home.places, catalog, asked).rows
     except (UnknownPathError, CatalogMissingError, CatalogDamagedError):
         return []
-    paths = (home.places.tree.store_path(row.path) for row in rows)
-    return [(_from_top(home, top, path), None) for path in paths]
-
-
-def _from_top(home: Parts, top: str, path: StorePath) -> str:
-    return os.path.relpath(os.path.join(os.path.realpath(home.places.root), path), top)
+    root = os.path.realpath(home.places.root)
+    places = (os.path.join(root, home.places.tree.store_path(row.path)) for row in rows)
+    return [_Target(top=top, path=os.path.relpath(place, top), line=None) for place in places]

@@ -98,11 +98,11 @@ class _Walk:
                 self._notes[f"{most:,} commits were looked at: --max goes further back"] = None
             elif revisions.is_shallow(self._home.places.root):
                 self._notes[SHALLOW] = None
-            elif later.commit is not None and later.parts is not None:
+            elif later.commit is not None and answers:
                 yield LogEntry(
                     commit=later.commit,
                     gained=tuple(_gained(answers)),
-                    first=answers[0] if answers else None,
+                    first=answers[0],
                     begins=True,
                 )
 

@@ -119,12 +119,12 @@ def _called(
 
 def _notes(first: Moment, earlier: _Then, second: Moment, later: _Then) -> list[str]:
     both = earlier.lacking.keys() & later.lacking.keys()
-    found = [(f"{first.name} and {second.name}", [one for one in earlier.lacking if one in both])]
-    for moment, then in ((first, earlier), (second, later)):
-        found.append((moment.name, [one for one in then.lacking if one not in both]))
-    return [
-        f"not there, so not found: {when} lacks {_listed(names)}" for when, names in found if names
+    found = [
+        (f"{first.name} and {second.name} lack", list(filter(both.__contains__, earlier.lacking)))
     ]
+    for moment, then in ((first, earlier), (second, later)):
+        found.append((f"{moment.name} lacks", [one for one in then.lacking if one not in both]))
+    return [f"not there, so not found: {who} {_listed(names)}" for who, names in found if names]
 
 
 def _listed(names: Sequence[str]) -> str:

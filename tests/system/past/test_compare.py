@@ -159,7 +159,7 @@ def test_an_answer_that_never_was(notes: Workspace) -> None:
     """It is no error, but not found at either time, and said once."""
     done = compared(notes, "HEAD", queries=ask(notes, known={"anchor": "achnor.md"}))
     assert done["new"]["scores"]["ndcg"] == 0.0
-    assert done["notes"] == ["not there, so not found: HEAD and today lacks 'achnor.md'"]
+    assert done["notes"] == ["not there, so not found: HEAD and today lack 'achnor.md'"]
 
 
 def test_chunks_of_a_source(new_workspace: Callable[..., Workspace]) -> None:

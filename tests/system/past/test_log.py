@@ -283,6 +283,47 @@ def test_path_or_question(notes: Notes) -> None:
     assert "exclude each other" in done.stderr
 
 
+def test_what_looks_like_a_path_and_is_none(notes: Notes) -> None:
+    """It is asked, and said to be: a name may be misspelt."""
+    done = notes.made("log", "handbook/nothing.md", "--mode", "keyword", code=1)
+    assert "no file of the store is, or was, called 'handbook/nothing.md'" in done.stderr
+    assert done.stdout == "nothing found\n"
+
+
+def test_an_original_that_was_renamed(new_workspace: Callable[..., Workspace]) -> None:
+    """By its old name its chunks are found, too."""
+    made = new_workspace()
+    made.write("handbook/knots.md", NOTE)
+    made("add", "handbook")
+    made.git("add", "-A")
+    made.git("commit", "-q", "-m", "add")
+    made.git("mv", "handbook/knots.md", "handbook/ropes.md")
+    made("update")
+    made.git("add", "-A")
+    made.git("commit", "-q", "-m", "rename")
+    found = made.json("log", "handbook/knots.md")
+    assert found["entries"] == made.json("log", "handbook/ropes.md")["entries"]
+    assert found["entries"][-1]["subject"] == "add"
+
+
+def test_a_document_of_a_submodule(notes: Notes) -> None:
+    """It has the history of the submodule."""
+    other = notes.folder.parent / "inner"
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    (other).mkdir()
+    (other / "a.md").write_text("# A\n\nWords.\n")
+    for words in (
+        ("init", "-q"),
+        ("add", "-A"),
+        (*who, "commit", "-q", "-m", "in the submodule"),
+    ):
+        subprocess.run(["git", *words], cwd=other, check=True, env=git_free())
+    allowed = ("-c", "protocol.file.allow=always")
+    notes.made.git(*allowed, "submodule", "--quiet", "add", str(other), "inner")
+    notes.commit("take it in")
+    assert notes.told("inner/a.md") == [("in the submodule", "added", None)]
+
+
 def test_from_other_folders(notes: Notes) -> None:
     """A path is meant from where one stands, or from the root of the store."""
     notes.made.write("deep/er/note.md", "# Deep\n\nWords.\n")
@@ -316,7 +357,7 @@ def test_what_cannot_be_told(notes: Notes, words: Any, code: int, said: str) -> 
 def test_nothing_committed_and_no_git(new_workspace: Callable[..., Workspace]) -> None:
     """Without a commit there is no log, and without git none either."""
     made = new_workspace()
-    assert "no commit 'HEAD'" in made("log", "words", code=3).stderr
+    assert "nothing is committed yet" in made("log", "words", code=3).stderr
     subprocess.run(["rm", "-rf", str(made.folder / ".git")], check=True)
     assert "lies in no git work tree" in made("log", "words", code=3).stderr
 
