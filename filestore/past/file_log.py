@@ -33,6 +33,8 @@ from filestore.sidecar.chunker import Chunker
 from filestore.sidecar.documents import InPlace
 from filestore.sidecar.session import Parts
 
+_KEPT: Final = 8
+"""So many versions are held: a file may be large, and its history long."""
 _TODAY: Final = ""
 """Stands for the files of today where commits have their names."""
 
@@ -77,6 +79,8 @@ class FileLog:
         self._closing = contextlib.ExitStack()
         self._blobs: Blobs | None = None
         self._said: dict[tuple[str, str], _Said] = {}
+        self._now = (("", ""), _NOTHING)
+        """The file as it is on the disk, which git need not have."""
         self._layout = home.layout
         if isinstance(home.layout, InPlace):
             # What is kept of old versions is none of the store's own documents.
@@ -108,7 +112,7 @@ class FileLog:
         steps = list(lineage(self._top, path))
         now = self._today(path, steps)
         if not steps and now.blob is not None:
-            was = self._renamed_today(now)
+            was = self._renamed_today()
             steps = list(lineage(self._top, was)) if was is not None else []
         last = steps[0].after if steps else Version(path=path, blob=None)
         uncommitted = Step(
@@ -147,14 +151,16 @@ class FileLog:
             kept = self._data(last.blob)
             if kept.replace(b"\r\n", b"\n") == data.replace(b"\r\n", b"\n"):
                 return last
-        self._keep(Version(path=path, blob=name), data)
-        return Version(path=path, blob=name)
+        version = Version(path=path, blob=name)
+        self._now = ((path, name), self._read(version, data))
+        return version
 
-    def _renamed_today(self, now: Version) -> str | None:
+    def _renamed_today(self) -> str | None:
         """What a file that no commit has was called in HEAD, if it only got another name."""
         found = files_at(self._top, "HEAD")
-        for path, blob in found.files.items() if found else ():
-            name = blob_name(self._said[now.path, now.blob or ""].data, blob)
+        files = found.files if found else {}
+        name = blob_name(self._now[1].data, next(iter(files.values()), ""))
+        for path, blob in files.items():
             if blob == name and not os.path.lexists(os.path.join(self._top, path)):
                 return path
         return None
@@ -173,11 +179,15 @@ class FileLog:
         if version.blob is None:
             return _NOTHING
         key = (version.path, version.blob)
+        if key == self._now[0]:
+            return self._now[1]
         if key not in self._said:
-            self._keep(version, self._data(version.blob))
+            if len(self._said) >= _KEPT:
+                del self._said[next(iter(self._said))]
+            self._said[key] = self._read(version, self._data(version.blob))
         return self._said[key]
 
-    def _keep(self, version: Version, data: bytes) -> None:
+    def _read(self, version: Version, data: bytes) -> _Said:
         path = self._home.places.tree.chunk_path(self._store_path(version.path))
         seen = Observation(
             path=path,
@@ -189,7 +199,7 @@ class FileLog:
         layout = self._layout.of(ChunkPath(path))
         layout.interpret(seen, os.path.basename(path))
         layout.complete([seen])
-        self._said[version.path, version.blob or ""] = _Said(data=data, chunk=seen.chunk)
+        return _Said(data=data, chunk=seen.chunk)
 
     def _store_path(self, path: str) -> StorePath:
         return StorePath(os.path.relpath(os.path.join(self._top, path), self._root))

@@ -166,6 +166,7 @@ class Planted:
         self._chunks()
         self._records()
         self._evil_settings()
+        self._committed()
         (self.work / ".git" / "HEAD").write_bytes(b"ref: refs/heads/" + self.mixed.encode() + b"\n")
         (self.work / "questions.jsonl").write_bytes(
             b"".join(
@@ -197,6 +198,21 @@ class Planted:
             _become_command(self.work, [os.fsdecode(word) for word in words])
         _, status = os.waitpid(child, 0)
         return os.waitstatus_to_exitcode(status)
+
+    def _committed(self) -> None:
+        """The same store with a history, by authors and of subjects that are payloads."""
+        folder = self.folder / "committed"
+        shutil.copytree(self.store, folder / "file_index", symlinks=True)
+        subprocess.run(["git", "init", "-q", str(folder)], check=True)
+        who = ["-c", f"user.name={self.mixed}", "-c", "user.email=a@example.org"]
+        for number, path in enumerate((self.chunked / "many.md", self.chunked / "bad0.md")):
+            target = folder / "file_index" / "chunked" / path.name
+            target.write_bytes(path.read_bytes() + b"\nMore words.\n" * number)
+            subprocess.run(["git", "add", "-A"], cwd=folder, check=True)
+            commit = ["git", *who, "commit", "-q", "-m", self.mixed]
+            subprocess.run(commit, cwd=folder, check=True, capture_output=True)
+        lines = (orjson.dumps({"query": one, "relevant": [one]}) for one in self.text)
+        (folder / "questions.jsonl").write_bytes(b"\n".join(lines))
 
     def _index(self, names: Sequence[str], *, known: bool = True) -> bytes:
         """A `.ragmd` whose documents and chunks are called so; or are said to be of others."""
@@ -429,20 +445,6 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("evaluate", mixed[:200]),
             ("evaluate", "questions.jsonl", "--json"),
         ],
-        "compare": [
-            ("compare", "HEAD", "--queries", "questions.jsonl"),
-            ("compare", "HEAD", "--queries", "questions.jsonl", "--json"),
-            ("compare", "HEAD", "HEAD", "--queries", mixed[:200]),
-            ("compare", mixed, "--queries", "questions.jsonl"),
-        ],
-        "log": [
-            ("log", "chunked/many.md"),
-            ("log", f"chunked/c{some[1]}.md", "--path"),
-            ("log", "words", "--query", "--max", "3"),
-            ("log", mixed, "--max", "3"),
-            ("log", mixed, "--path"),
-            ("log", "words", "--json", "--max", "3"),
-        ],
         "embedder": [
             ("embedder",),
             ("embedder", "set", mixed),
@@ -508,6 +510,7 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         Scene(words=("watch",), ends_by=signal.SIGINT, runs_s=4),
         Scene(words=("watch", "--json"), ends_by=signal.SIGTERM, runs_s=4),
     ]
+    made |= _with_a_history(some, mixed)
     made["tui"] = [Scene(words=("tui",), keys=b"=\x11", runs_s=6, steers=True)]
     made[""] = [
         Scene(words=(mixed,)),
@@ -526,6 +529,31 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         Scene(words=("trust", "--yes"), store="embedder"),
     ]
     return made
+
+
+def _with_a_history(some: Sequence[str], mixed: str) -> dict[str, list[Scene]]:
+    """What is run where there are commits."""
+    asked = ("--queries", "questions.jsonl")
+    found: dict[str, list[tuple[str, ...]]] = {
+        "compare": [
+            ("compare", "HEAD~1", *asked),
+            ("compare", "HEAD~1", "HEAD", *asked, "--json"),
+            ("compare", "HEAD", "HEAD", "--queries", mixed[:200]),
+            ("compare", mixed, *asked),
+        ],
+        "log": [
+            ("log", "chunked/many.md"),
+            ("log", f"chunked/c{some[1]}.md", "--path"),
+            ("log", "words", "--query"),
+            ("log", mixed),
+            ("log", mixed, "--path"),
+            ("log", "words", "--json"),
+        ],
+    }
+    return {
+        command: [Scene(words=words, store="committed") for words in ways]
+        for command, ways in found.items()
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -131,6 +131,16 @@ def test_a_section_of_a_file_that_is_gone(notes: Notes) -> None:
     ]
 
 
+def test_a_section_that_is_edited_now(notes: Notes) -> None:
+    """The edit that is not committed comes first, under a new name, too."""
+    text = NOTE.replace("# Ropes\n", "# Ropes\n\nA line above.\n").replace("never", "hardly")
+    line = text.split("\n").index("## Knots") + 1
+    (notes.folder / "ropes.md").write_text(text)
+    assert notes.told(f"ropes.md:{line}") == [(None, "edited", None), ("begin", "added", None)]
+    assert notes.told("ropes.md:1")[0] == (None, "edited", None)
+    assert notes.told(f"ropes.md:{line + 4}") == [("begin", "added", None)]
+
+
 def test_a_section_through_a_merge(notes: Notes) -> None:
     """What a branch did is the branch's commit, not the merge's."""
     main = notes.made.git("branch", "--show-current").strip()
