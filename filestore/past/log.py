@@ -225,11 +225,18 @@ def _named(top: str, home: Parts, asked: str) -> Iterator[_Named]:
     for name, line in readings:
         for one, start in product(paths_shown_so(name), starts):
             path = os.path.join(start, one)
-            if "\0" in one or len(os.fsencode(path)) > _LONGEST or os.path.isdir(path):
+            if not _may_be_path(path) or os.path.isdir(path):
                 continue
             found = relative_to_top(top, path)
             if found is not None:
                 yield found, line
+
+
+def _may_be_path(text: str) -> bool:
+    try:
+        return "\0" not in text and len(os.fsencode(text)) <= _LONGEST
+    except UnicodeEncodeError:
+        return False
 
 
 def _is_of_tree(home: Parts, top: str, path: str) -> bool:

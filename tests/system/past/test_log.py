@@ -15,6 +15,7 @@ import pytest
 import filestore
 from filestore.past.events import LogEntry
 from tests.system.conftest import Workspace, git_free
+from tests.system.past.histories import History, queries_of
 
 NOTE = """\
 # Ropes
@@ -461,3 +462,38 @@ def test_as_a_library(notes: Notes) -> None:
     assert tuple(entries) == found.entries
     assert [one.stage for one in seen][:1] == ["asking each commit"]
     assert {path: path.stat().st_mtime_ns for path in Path(notes.folder).glob("*.md")} == before
+
+
+@pytest.mark.parametrize("layout", ["in-place", "tree"])
+def test_the_log_is_what_each_commit_answers(tmp_path: Path, layout: str) -> None:
+    """Each commit whose answers are others than those before has an entry, and no other."""
+    history = History(tmp_path / "kb", layout=layout, seed=5)
+    history.grow(8)
+    for query in queries_of(history.root, 3, seed=5):
+        with filestore.open(history.root) as store:
+            found = store.log(query, k=4)
+            told = {one.commit.commit: one for one in found.entries if one.commit}
+            assert None not in [one.commit for one in found.entries]
+            before: list[tuple[str, str]] = []
+            for commit in history.commits:
+                with store.at(commit) as past:
+                    answers = [(one.path, one.text) for one in past.search(query, k=4)]
+                entry = told.get(commit)
+                paths, known = {path for path, _ in answers}, {path for path, _ in before}
+                if set(answers) == set(before) and answers[:1] == before[:1]:
+                    assert entry is None or not answers
+                    continue
+                assert entry is not None
+                new = {one.path for one in entry.gained}
+                gone = {one.path for one in entry.lost}
+                renamed = {one.was for one in (*entry.edited, *entry.lost) if one.was}
+                assert new <= paths - known
+                assert gone - renamed <= (known - paths) | renamed
+                before = answers
+
+
+@pytest.mark.parametrize("asked", ["\ud800", "a\0b", "x" * 200_000, "\x1b[31m", "../" * 50 + "a"])
+def test_odd_words(notes: Notes, asked: str) -> None:
+    """They are asked, whatever they are, and name no file."""
+    with filestore.open(notes.folder) as store:
+        assert store.log(asked, mode="keyword").about == "query"
