@@ -1,12 +1,22 @@
 """Store, form, new store: the same texts, metadata, records, order and vectors."""
 
 import itertools
+import json
+import tempfile
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
+import filestore
+from filestore.chunks.frontmatter import parse
 from filestore.embed.cache import EmbeddingCache
+from filestore.exchange._jsonl import JsonLines
+from filestore.exchange.base import Collection
 from filestore.exchange.forms import FORMS
-from tests.system.conftest import prose
+from tests.contract.test_forms import collections
+from tests.system.conftest import files_below, prose
 
 PACKAGE = {"parquet": "pyarrow"}
 
@@ -42,14 +52,7 @@ def filled(layout, new_workspace, manual):
 
 def kept(workspace):
     """What a store holds, by path: frontmatter and body of chunk files, values of records."""
-    import orjson
-
-    from filestore.chunks.frontmatter import parse
-
-    return {
-        path: orjson.loads(data) if path.endswith(".json") else parse(data)
-        for path, data in workspace.truth().items()
-    }
+    return {path: said(data) for path, data in workspace.truth().items()}
 
 
 def vectors(workspace):
@@ -101,3 +104,36 @@ def test_the_other_layout(form, layout, filled, new_workspace):
         ]
         assert texts[0] == texts[1]
     assert "mine" in other.json("show", other.chunks("notes.md")[0])["frontmatter"]
+
+
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(resources=collections())
+def test_any_store_comes_back(form, tmp_path, resources):
+    """Whatever texts and metadata a store has, another one has the same of it."""
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    plain = [
+        replace(one, chunks=tuple(replace(chunk, vectors={}) for chunk in one.chunks))
+        for one in resources
+    ]
+    made = []
+    for name in ("one", "other"):
+        with filestore.create(folder / name) as store:
+            if made:
+                done = store.import_from(form, folder / f"all.{form}")
+                assert (done.left_out, done.embedded, done.renamed) == ((), 0, 0)
+            else:
+                JsonLines().write(str(folder / "all.jsonl"), Collection(resources=plain))
+                assert store.import_from("jsonl", folder / "all.jsonl").left_out == ()
+                assert store.export(form, folder / f"all.{form}").left_out == ()
+        made.append(files_below(folder / name / "chunked"))
+    assert {path: said(data) for path, data in made[0].items()} == {
+        path: said(data) for path, data in made[1].items()
+    }
+
+
+def said(data):
+    """What a file says: a record's values, or frontmatter and body."""
+    try:
+        return json.loads(data)
+    except ValueError:
+        return parse(data)
