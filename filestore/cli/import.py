@@ -91,8 +91,7 @@ def _told(done: "Imported") -> None:
         _output.line(f"{renamed} with another name than there: those cannot be used here")
     if done.of_status("refused"):
         _output.line("--replace replaces what differs; 'filestore undo' brings it back")
-    if not done.planned:
-        _vectors(done)
+    _vectors(done)
     if done.undo:
         _output.line(f"undo: filestore undo {done.undo}")
 
@@ -100,13 +99,14 @@ def _told(done: "Imported") -> None:
 def _vectors(done: "Imported") -> None:
     if done.no_vectors:
         why = safe_text(done.no_vectors, keep_newlines=False)
-        _output.line(f"vectors that came along were not taken: {why}")
+        were = "would not be" if done.planned else "were not"
+        _output.line(f"vectors that came along {were} taken: {why}")
     if done.vectors:
         checked = f"; {_output.count(done.compared, 'text')} embedded again: the same"
         _output.line(
             f"took {_output.count(done.vectors, 'vector')}{checked if done.compared else ''}"
         )
-    if done.files:
+    if done.files and not done.planned:
         _output.line(_output.embedded(done.embedded, done.reused))
     if done.not_embedded is not None:
         _diagnostics.say(f"not embedded: {safe_text(done.not_embedded.message)}")

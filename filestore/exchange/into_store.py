@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -176,6 +177,7 @@ def take(
     refuse_in_place(parts.places, COMMAND)
     work = _Taking(parts, collection, wanted, on_progress, chance or random.SystemRandom())
     if wanted.plan:
+        work.keep_vectors()
         work.pass_through()
         return work.report(None)
     parts.model.ask()
@@ -245,11 +247,11 @@ class _Taking:
         """Files that were there as they came, with the hash of their bytes."""
         self._unmerged = repository.unmerged(self._places.chunked)
         self._vectors: Vectors | None = None
-        self._no_vectors = ""
         self._chunks = self._renamed = 0
         self.left_out: LeftOut = collection.left_out
         self.group = ""
         """Under which name the originals of all changes are kept; "" while nothing was written."""
+        self.no_vectors = ""
         self.vectors = 0
         self.compared = 0
 
@@ -352,11 +354,13 @@ class _Taking:
         try:
             mode = os.lstat(os.path.join(self._places.chunked, name)).st_mode
         except FileNotFoundError:
-            other = self._folders_there().get(folded_path(name))
+            other = self._folders_there.get(folded_path(name))
             return f"differs only by case or composition from {other}" if other else ""
         return "" if stat.S_ISDIR(mode) else "a file or a link has its name"
 
+    @cached_property
     def _folders_there(self) -> dict[str, str]:
+        """What a file system that ignores case makes of the names there were at first."""
         try:
             return {folded_path(name): name for name in os.listdir(self._places.chunked)}
         except FileNotFoundError:
@@ -501,23 +505,27 @@ class _Taking:
         self.group = self.group or batch or ""
 
     def keep_vectors(self) -> ExitStack:
-        """Take vectors from here on, if they are of the store's model; a context."""
+        """Keep vectors aside from here on, if they may be taken; a context."""
         stack = ExitStack()
-        model, dimension = self._collection.model, self._collection.dimension
-        if not model or self._wanted.plan:
-            return stack
-        embedder = self._parts.model.embedder
+        self.no_vectors = self._why_no_vectors()
+        if self._collection.model and not self.no_vectors and not self._wanted.plan:
+            dimension = self._collection.dimension
+            self._vectors = Vectors(self._places.sidecar, dimension, self._chance)
+            stack.enter_context(self._vectors)
+        return stack
+
+    def _why_no_vectors(self) -> str:
+        """Why vectors that came along are not even looked at, "" where they are, or none came."""
+        model, embedder = self._collection.model, self._parts.model.embedder
+        if not model:
+            return ""
         if embedder is None:
             why = self._parts.model.why_not.message
-            if not self._wanted.unchecked:
-                self._no_vectors = f"they cannot be checked: {why}; --unchecked takes them"
-                return stack
-        elif embedder.fingerprint != model or embedder.dimension != dimension:
-            self._no_vectors = f"they come from {brief(model)}, not from {embedder.fingerprint}"
-            return stack
-        self._vectors = Vectors(self._places.sidecar, dimension, self._chance)
-        stack.enter_context(self._vectors)
-        return stack
+            checked = f"they cannot be checked: {why}; --unchecked takes them"
+            return "" if self._wanted.unchecked else checked
+        if embedder.fingerprint != model or embedder.dimension != self._collection.dimension:
+            return f"they come from {brief(model)}, not from {embedder.fingerprint}"
+        return ""
 
     def _take_vectors(self, vectors: Vectors, looks: Sequence[tuple[Observation, Chunk]]) -> None:
         vectors.take(
@@ -566,8 +574,8 @@ class _Taking:
             return
         if embedder is not None:
             self.compared = vectors.compared
-            self._no_vectors = vectors.problem(embedder)
-        if not self._no_vectors:
+            self.no_vectors = vectors.problem(embedder)
+        if not self.no_vectors:
             vectors.keep(embeddings, self._collection.model)
             self.vectors = vectors.count
 
@@ -580,7 +588,7 @@ class _Taking:
             renamed=self._renamed,
             vectors=self.vectors,
             compared=self.compared,
-            no_vectors=self._no_vectors,
+            no_vectors=self.no_vectors,
             left_out=tuple(self.left_out),
             more_left_out=self.left_out.more,
             embedded=done.embedded if done else 0,

@@ -262,7 +262,7 @@ def test_vectors_of_other_texts_are_not_taken(workspace):
 def test_vectors_of_another_model_are_not_taken(workspace):
     """Even with --unchecked: two models are never mixed."""
     rows = [{"text": "Text.", "vector": [1.0, 0.0]}]
-    for words in ((), ("--unchecked",)):
+    for words in (("--plan",), (), ("--unchecked",)):
         done = taken(workspace, head("other/1:2", 2), *rows, words=("--replace", *words))
         assert done["vectors"] == 0
         assert "other/1:2" in done["no_vectors"]
