@@ -32,7 +32,7 @@ class Obsidian(PageFolder):
         above = above or {"title": page.title}
         below: dict[str, Any] = {}
         stem = placed.path.rpartition("/")[2][:-3]
-        if page.title != stem and known.isdisjoint(("alias", "aliases")):
+        if page.title.casefold() != stem.casefold() and known.isdisjoint(("alias", "aliases")):
             below["aliases"] = [page.title]
         if page.source and "source" not in known:
             below["source"] = page.source

@@ -36,7 +36,7 @@ USE: Final = Use(
     without="files that were written stay",
     option="--endpoint",
 )
-LIMITS: Final = Limits(read_s=60.0, total_s=300.0)
+LIMITS: Final = Limits(read_s=60.0, total_s=300.0, answer_bytes=256 * 1024 * 1024)
 """For each request; there are as many as there are files and pages."""
 PAGE: Final = 100
 _MOST_FILES: Final = 1_000_000
