@@ -30,6 +30,8 @@ _PAIRS: Final = 64
 """Of the first document: what they have in common, the others have, too."""
 _ENOUGH: Final = 4
 """Pairs without an overlap, before a collection is taken to have none."""
+_NEARLY_ALL: Final = 0.95
+"""Of the pairs: a chunk may be missing."""
 _BORDERS: Final = 16
 """Overlaps of one pair that are tried, from the longest on."""
 _TOKEN_CHARACTERS: Final = 48
@@ -121,17 +123,21 @@ def calibrate(chunks: Sequence[str]) -> Strategy:
     """What the neighbours among the chunks of one document have in common.
 
     The largest number of characters or of words that at least three of four pairs repeat, if
-    that is more than chance; else a range, if at least half of them repeat something; else that
-    overlaps are not to be expected. Numbers up to half a chunk go before larger ones, since texts
-    that repeat themselves fit many.
+    that is more than chance; else a range, if nearly all repeat something, or half of them what is
+    more than chance; else that overlaps are not to be expected. Numbers up to half a chunk go
+    before larger ones, since texts that repeat themselves fit many.
     """
     pairs = list(pairwise(filter(None, chunks)))[:_PAIRS]
     if not pairs:
         return Strategy()
     lengths = [longest_overlap(*pair) for pair in pairs]
-    amounts = _common_amounts(pairs, lengths)
-    if amounts:
+    fitting, amounts = _common_amounts(pairs, lengths)
+    all_share = _all_share(pairs, lengths)
+    if amounts and (fitting >= _NEARLY_ALL or not all_share):
         return Strategy(amounts=amounts, pairs=len(pairs))
+    if all_share:
+        least = min(filter(None, lengths))
+        return Strategy(sure=least, most=2 * max(lengths), pairs=len(pairs))
     shared = [length for length in lengths if length >= _SURE]
     if 2 * len(shared) >= len(pairs):
         least = max(_SURE, min(shared) // 2)
@@ -189,21 +195,43 @@ def _is_large(length: int, first: str, second: str) -> bool:
 
 def _common_amounts(
     pairs: Sequence[tuple[str, str]], lengths: Sequence[int]
-) -> tuple[tuple[str, int], ...]:
-    """The best number of each unit that nearly all pairs repeat."""
+) -> tuple[float, tuple[tuple[str, int], ...]]:
+    """The best number of each unit that most pairs repeat, and the share of those that do."""
     found: dict[str, tuple[tuple[float, bool, int], int]] = {}
     for unit, amount in dict.fromkeys(_candidates(pairs, lengths)):
         repeated = [_repeated(pairs, place, unit, amount) for place in range(len(pairs))]
         fitting = [place for place, length in enumerate(repeated) if length]
         total = sum(repeated)
-        if 4 * len(fitting) < 3 * len(pairs) or not _is_evidence(pairs, fitting, total):
+        signs = sum(_signs(pairs[place][1], repeated[place]) for place in fitting)
+        if 4 * len(fitting) < 3 * len(pairs) or not _is_evidence(pairs, fitting, signs):
             continue
         small = 2 * total <= sum(min(map(len, pairs[place])) for place in fitting)
         rank = (len(fitting) / len(pairs), small, amount if small else -amount)
         if unit not in found or rank > found[unit][0]:
             found[unit] = rank, amount
     best = max((rank[0] for rank, _ in found.values()), default=0.0)
-    return tuple((unit, amount) for unit, (rank, amount) in found.items() if rank[0] == best)
+    amounts = ((unit, amount) for unit, (rank, amount) in found.items() if rank[0] == best)
+    return best, tuple(amounts)
+
+
+def _signs(text: str, length: int) -> int:
+    """How many characters of what a text repeats are no white space, if few.
+
+    A text that is cut within an empty line has a line end on both sides, and repeats none.
+    """
+    return len("".join(text[: min(length, _SURE_AGAINST)].split()))
+
+
+def _all_share(pairs: Sequence[tuple[str, str]], lengths: Sequence[int]) -> bool:
+    """Whether nearly all pairs share so little that single ones might by chance, but not all."""
+    sharing = [place for place, length in enumerate(lengths) if length]
+    signs = [_signs(pairs[place][1], lengths[place]) for place in sharing]
+    return (
+        len(pairs) >= _ENOUGH
+        and len(sharing) >= _NEARLY_ALL * len(pairs)
+        and 2 * sum(map(bool, signs)) >= len(pairs)
+        and sum(signs) >= _EVIDENCE
+    )
 
 
 def _is_evidence(pairs: Sequence[tuple[str, str]], fitting: Sequence[int], total: int) -> bool:
