@@ -6,13 +6,12 @@ first, and held against the one before.
 """
 
 import argparse
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _diagnostics, _output
 from filestore.core.errors import UsageError
-from filestore.core.safe_text import safe_text, shown_path
+from filestore.core.safe_text import safe_text, shown_path, timestamp
 from filestore.past.events import Log
 from filestore.search.answer import MODES
 
@@ -103,9 +102,9 @@ def _print(options: Any, found: Log) -> None:
 def _entry(entry: "LogEntry", *, has_one: bool) -> None:
     commit = entry.commit
     if commit is None:
-        _output.line("not committed", style="1")
+        _output.line("not committed" if entry.files else "today, as indexed", style="1")
     else:
-        when = time.strftime("%Y-%m-%d", time.gmtime(commit.committed))
+        when = timestamp(commit.committed).partition(" ")[0]
         author = safe_text(commit.author, keep_newlines=False)
         head = f"{commit.commit[:12]} {when} {author}  {commit.subject}"
         _output.line(_output.clipped(head, _output.WIDTH), style="1")

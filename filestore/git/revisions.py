@@ -4,7 +4,8 @@ Asks git; touches no work tree. One rule: a tree may come from a stranger, so a 
 leads out of its folder is an error, whoever reads it.
 """
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,6 +21,7 @@ _FIELDS: Final = 4
 _REGULAR: Final = ("100644", "100755", "100664")
 """The modes of files; the last one is of old repositories."""
 _SUBMODULE: Final = "160000"
+_MOST_NAMED: Final = 500
 _NO_NAMES: Final = ("", ".", "..", ".git")
 _SIGNS: Final = [f"{start}{name}{end}" for name in _NO_NAMES for start in "\t/" for end in "/\0"]
 """Where none of these is in a list of files, no path has a part that no checkout makes."""
@@ -81,8 +83,17 @@ def resolve(folder: str, revision: str) -> Commit:
 
 
 def _parsed(folder: str, name: str) -> str:
-    """The object that a name means; "" for none."""
-    answer = process.ask(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", name)
+    """The object that a name means; "" for none.
+
+    Raises:
+        NoRevisionError: It means several.
+    """
+    answer = process.ask(folder, "rev-parse", "--verify", "--end-of-options", name)
+    if answer.status == 0 and "is ambiguous" in answer.said:
+        raise NoRevisionError(
+            f"{brief(name)} is the name of several things",
+            remedy="name it whole, as refs/heads/NAME or refs/tags/NAME",
+        )
     return answer.output.decode("ascii").strip() if answer.status == 0 else ""
 
 
@@ -90,6 +101,16 @@ def is_shallow(folder: str) -> bool:
     """Whether the history of a clone was cut off."""
     answer = process.ask(folder, "rev-parse", "--is-shallow-repository")
     return answer.output.strip() == b"true"
+
+
+def is_partial(folder: str) -> bool:
+    """Whether a clone left out blobs, to be fetched when they are asked for."""
+    answer = process.ask(folder, "rev-parse", "--git-path", "objects/pack")
+    packs = os.path.join(folder, os.fsdecode(answer.output.rstrip(b"\n")))
+    try:
+        return any(name.endswith(".promisor") for name in os.listdir(packs))
+    except OSError:
+        return False
 
 
 def log(folder: str, *words: str) -> Iterator[Commit]:
@@ -182,6 +203,23 @@ def _renamed(answer: Answer) -> Iterator[tuple[StorePath, StorePath]]:
     fields = iter(answered(answer).decode("utf-8", "surrogateescape").split("\0")[:-1])
     for _, old, new in zip(fields, fields, fields, strict=False):
         yield StorePath(new), StorePath(old)
+
+
+def changed_since(folder: str, commit: str, paths: Sequence[str]) -> set[str]:
+    """Which of some files of the work tree differ from a commit, by the stats that git knows.
+
+    Args:
+        folder: Of the work tree.
+        commit: Its name.
+        paths: Relative to the folder.
+
+    Raises:
+        NoAnswerError: Git does not answer.
+    """
+    named = paths if len(paths) <= _MOST_NAMED else (".",)
+    words = ("--name-only", "-z", "--relative", commit, "--", *named)
+    text = answered(process.ask(folder, "diff-index", *words))
+    return set(text.decode("utf-8", "surrogateescape").split("\0")[:-1])
 
 
 def first_with(folder: str, paths: Iterable[str]) -> Commit | None:

@@ -12,7 +12,7 @@ from itertools import tee
 from filestore.config.layout import MAX_SOURCE_BYTES
 from filestore.core.paths import has_plain_names
 from filestore.git.process import Blobs, NoAnswerError
-from filestore.git.revisions import blob_at
+from filestore.git.revisions import blob_at, is_partial
 
 GIT: str = ".git"
 """An empty folder of this name marks the top: what looks for a work tree around the files of a view
@@ -102,6 +102,11 @@ class Checkout:
         for module in self._modules.values():
             with contextlib.suppress(NoAnswerError):
                 return module.read(name)
+        if is_partial(self._folder):
+            raise NoAnswerError(
+                f"blob {name} is not here: this is a partial clone",
+                remedy="git fetch --refetch --no-filter",
+            )
         raise NoAnswerError(f"git has no blob {name} here", remedy="git fetch, or git fsck")
 
     def write(self, path: str, data: bytes) -> None:

@@ -24,7 +24,7 @@ from filestore.fs import disk
 from filestore.git.lineage import Step, Version, lineage, renamed_to
 from filestore.git.process import Blobs, NoAnswerError
 from filestore.git.repository import blob_name
-from filestore.git.revisions import Commit, files_at
+from filestore.git.revisions import Commit, changed_since, files_at
 from filestore.past import sections
 from filestore.past.events import FileChange, LogEntry, What
 from filestore.past.sections import Span
@@ -138,6 +138,9 @@ class FileLog:
         """The file as it is on the disk; that of HEAD where it says the same."""
         place = os.path.join(self._top, path)
         last = steps[0].after if steps else Version(path=path, blob=None)
+        if last.blob is not None and not changed_since(self._top, "HEAD", [path]):
+            # Also what a filter or a sparse checkout has otherwise, or not at all.
+            return last
         try:
             if os.path.islink(place):
                 return last

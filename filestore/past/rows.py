@@ -64,8 +64,10 @@ def compared(
     wanted: Mapping[ChunkPath, str],
     names: BlobNames,
     read: Callable[[Iterable[str]], Iterator[bytes]],
-) -> tuple[set[ChunkPath], list[ChunkPath]]:
+) -> tuple[set[ChunkPath], dict[ChunkPath, bytes]]:
     """The paths of a catalog whose bytes are those that a commit has there, and all others of it.
+
+    The others have the content hash that the catalog knows, or none.
 
     Args:
         catalog: Inside a snapshot.
@@ -89,11 +91,11 @@ def compared(
         if content_hash(data) == file_hash:
             known[file_hash] = name
     same: set[ChunkPath] = set()
-    others = [path for path, state, _ in catalog.states() if state != RECORD]
+    others = {path: b"" for path, state, _ in catalog.states() if state != RECORD}
     for path, file_hash in files:
         name = wanted.get(path)
         if name and known.get(file_hash) == name:
             same.add(path)
         else:
-            others.append(path)
+            others[path] = file_hash
     return same, others

@@ -78,9 +78,8 @@ class PastStore(Searchable):
         return replace(answer, root=self._root, at=at, notes=(*self._notes(), *answer.notes))
 
     def notes_on_files(self) -> tuple[str, ...]:
-        """What of the commit is not searched."""
-        away = [one.path for one in self._view.parts.submodules if not one.is_here]
-        return tuple(f"the submodule {path} is not here, and not searched" for path in away)
+        """What of the commit is not searched, or not as a checkout has it."""
+        return self._view.parts.notes
 
     def _notes(self) -> tuple[str, ...]:
         return (*self.notes_on_files(), *self._not_embedded_note())

@@ -14,6 +14,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from filestore.catalog import (
     CHUNKER,
     Catalog,
@@ -29,8 +31,10 @@ from filestore.chunks.observe import look_at
 from filestore.config import settings
 from filestore.config.layout import SETTINGS
 from filestore.core.errors import FilestoreError
+from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
 from filestore.core.progress import OnProgress, Progress, ignore
+from filestore.core.safe_text import safe_text
 from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.fs.hard_link import link_or_copy
 from filestore.git.process import NoAnswerError
@@ -38,6 +42,7 @@ from filestore.git.repository import git_work_tree
 from filestore.git.revisions import Commit, blob_at, files_at, first_with
 from filestore.past import submodules
 from filestore.past.checkout import GIT, Checkout
+from filestore.past.conversions import NOTE, are_named, from_work_tree
 from filestore.past.listing import documents_of
 from filestore.past.rows import BlobNames, compared
 from filestore.sidecar import fulltext_file
@@ -48,6 +53,8 @@ if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
     from filestore.sidecar.model import StoreModel
 
+NOTES: Final = "notes.json"
+"""What of the commit is not searched, or not as a checkout has it: a list of sentences."""
 TREE: Final = "tree"
 """The folder of a view that stands for the top of the work tree."""
 REBUILT_UP_TO: Final = 10_000
@@ -72,11 +79,11 @@ class PastParts(Parts):
             commit: What it holds.
         """
         self._home = home
+        self._folder = folder
         top = os.path.join(folder, TREE)
         self.checkout = Checkout(home.places.root, commit.commit, top)
         root = _root_in(home, top)
-        self.submodules = submodules.load(folder)
-        for one in self.submodules:
+        for one in submodules.load(folder):
             if one.is_here:
                 place = os.path.join(home.places.chunked, one.path)
                 below = os.path.relpath(place, home.places.root)
@@ -102,6 +109,15 @@ class PastParts(Parts):
         return StoreModel(
             home.places.root, self.settings, home.configuration, recorded=home.fingerprints
         )
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What of the commit is not searched, or not as a checkout has it."""
+        try:
+            with open(os.path.join(self._folder, NOTES), "rb") as file:
+                return tuple(map(str, orjson.loads(file.read())))
+        except (OSError, ValueError):
+            return ()
 
     def embeddings(self) -> "EmbeddingCache | None":
         """Those of the store."""
@@ -157,7 +173,9 @@ def make(
     found = files_at(home.places.root, commit.commit, home.places.tree.folder)
     if found is None:
         raise no_store_then(home, commit)
-    submodules.save(folder, list(submodules.with_submodules(home.places.chunked, found)))
+    held = list(submodules.with_submodules(home.places.chunked, found))
+    submodules.save(folder, held)
+    away = [one for one in held if not one.is_here]
     top = os.path.join(folder, TREE)
     root = _root_in(home, top)
     os.makedirs(root)
@@ -167,7 +185,15 @@ def make(
     with contextlib.closing(PastParts(home, folder, commit)) as parts:
         os.makedirs(parts.places.chunked, exist_ok=True)
         os.makedirs(parts.places.sidecar, mode=0o700)
-        _index(home, parts, _wanted(parts, top, found.files), names, on_progress)
+        wanted = _wanted(parts, top, found.files)
+        notes = [f"the submodule {one.path} is not here, and not searched" for one in away]
+        is_changed = _index(home, parts, commit, wanted, names, on_progress)
+        tree = os.path.relpath(parts.places.chunked, top)
+        below = "" if tree == os.curdir else tree
+        if is_changed and are_named(parts.checkout, commit, below, found.files):
+            notes.append(NOTE)
+        with open(os.path.join(folder, NOTES), "wb") as file:
+            file.write(orjson.dumps([safe_text(note, keep_newlines=False) for note in notes]))
 
 
 def _wanted(parts: PastParts, top: str, files: Mapping[str, str]) -> Mapping[ChunkPath, str]:
@@ -199,12 +225,24 @@ def _folders_above(root: str, top: str) -> Iterator[str]:
 def _index(
     home: Parts,
     parts: PastParts,
+    commit_seen: Commit,
     wanted: Mapping[ChunkPath, str],
     names: BlobNames,
     on_progress: OnProgress,
-) -> None:
-    """Bring the parts of a view to what a commit has: from a copy of today's, or from nothing."""
-    same, gone = _forked(home, parts, wanted, names)
+) -> bool:
+    """Bring the parts of a view to what a commit has: from a copy of today's, or from nothing.
+
+    Returns:
+        Whether anything was read from git.
+    """
+    same, others = _forked(home, parts, wanted, names)
+    for path, data in from_work_tree(
+        home.places, commit_seen, [path for path in others if path in wanted]
+    ):
+        if content_hash(data) == others[path]:
+            parts.checkout.write(os.path.join(parts.places.chunked, path), data)
+            same.add(path)
+    gone = [path for path in others if path not in same]
     changed = sorted(path for path in wanted if path not in same)
     embeddings = home.embeddings()
     with contextlib.ExitStack() as stack:
@@ -227,6 +265,7 @@ def _index(
                 parts.checkout.write(os.path.join(parts.places.chunked, path), data)
             commit.put(list(_observed(parts, batch)), 0)
         commit.finish()
+    return bool(changed)
 
 
 def _observed(parts: PastParts, paths: Sequence[ChunkPath]) -> Iterator[Observation]:
@@ -238,20 +277,20 @@ def _observed(parts: PastParts, paths: Sequence[ChunkPath]) -> Iterator[Observat
 
 def _forked(
     home: Parts, parts: PastParts, wanted: Mapping[ChunkPath, str], names: BlobNames
-) -> tuple[set[ChunkPath], list[ChunkPath]]:
-    """Begin with what there is today; which files of it are those of the commit, and which not."""
+) -> tuple[set[ChunkPath], dict[ChunkPath, bytes]]:
+    """Begin with what there is today: the files of it that the commit has, and all others."""
     try:
         catalog = home.catalog()
         with catalog.snapshot():
             if not _is_alike(home, parts, catalog):
-                return set(), []
+                return set(), {}
             same, others = compared(catalog, wanted, names, parts.checkout.read_all)
             if not same:
-                return set(), []
+                return set(), {}
             queries.copy(catalog, parts.places.catalog)
             _link_index(home, parts, catalog)
     except (CatalogMissingError, CatalogDamagedError):
-        return set(), []
+        return set(), {}
     stamp = fulltext_file.own_stamp(home.places, catalog)
     if stamp is not None and stamp.generation <= catalog.generation:
         try:
