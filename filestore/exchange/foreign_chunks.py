@@ -42,6 +42,8 @@ class Document:
     """How much its chunks repeat, where its source says so."""
 
 
+ENDING: Final = ".reconstructed.md"
+"""Of what is written: no chunk, where it lies among those that are read."""
 _LINE_BYTES: Final = 64 * 1024 * 1024
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _TEXT: Final = ("text", "page_content", "content", "chunk", "chunk_text", "body")
@@ -126,7 +128,8 @@ def _unread(left_out: LeftOut, error: OSError) -> None:
 
 def _is_chunk(name: str, folder: str, left_out: LeftOut) -> bool:
     """Whether a file may be a chunk by its name."""
-    if name.startswith(".") or name == RECORD_NAME or _FLAT_RECORD.fullmatch(name):
+    is_ours = name == RECORD_NAME or _FLAT_RECORD.fullmatch(name) or name.endswith(ENDING)
+    if is_ours or name.startswith("."):
         return False
     if os.path.splitext(name)[1].lower() in _OTHER_FILES:
         left_out.add(f"{os.path.join(folder, name)}: no text file by its name")

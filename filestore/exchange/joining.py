@@ -71,10 +71,9 @@ class Strategy:
         named = " or ".join(f"{number:,} {unit}" for unit, number in self.amounts)
         if named:
             return named
-        if self.sure == _SURE_AGAINST:
-            return "none"
-        most = "" if self.most is None else f" and at most {self.most:,}"
-        return f"at least {self.sure:,}{most} characters"
+        if self.most is None:
+            return "none found"
+        return f"at least {self.sure:,} and at most {self.most:,} characters"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

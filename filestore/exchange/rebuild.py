@@ -6,7 +6,6 @@ One rule: a document that cannot be read is named, and the others are written.
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from filestore.core.errors import FilestoreError
 from filestore.core.progress import OnProgress, Progress, ignore
@@ -15,7 +14,7 @@ from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.exchange.base import LeftOut
 from filestore.exchange.file_names import FileNames
-from filestore.exchange.foreign_chunks import Document
+from filestore.exchange.foreign_chunks import ENDING, Document
 from filestore.exchange.joining import (
     EXACT,
     NONE,
@@ -29,8 +28,6 @@ from filestore.exchange.joining import (
 )
 from filestore.fs import disk
 from filestore.remote.address import EndpointUnusable
-
-ENDING: Final = ".reconstructed.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

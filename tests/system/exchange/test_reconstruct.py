@@ -158,6 +158,15 @@ def test_few_chunks(workspace: Any) -> None:
     ]
 
 
+def test_twice_in_the_same_folder(workspace: Any) -> None:
+    """What was written is no chunk of the next time."""
+    lay(workspace.folder / "chunks", {"note": ["one two three", "two three four"]})
+    words = ("reconstruct", ".", "--from", "folder")
+    first = workspace.json(*words, cwd=workspace.folder / "chunks")
+    assert workspace.json(*words, cwd=workspace.folder / "chunks") == first
+    assert len(first["files"]) == 1
+
+
 def test_without_an_overlap(workspace: Any) -> None:
     """They are joined with a newline, which is said; an older file is replaced."""
     lay(workspace.folder / "chunks", {"note": ["Pears are green.", "Ships float."]})
