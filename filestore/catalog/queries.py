@@ -22,6 +22,7 @@ from filestore.catalog._rows import (
 from filestore.catalog._schema import CHUNKER
 from filestore.chunks.observation import DOCUMENT
 from filestore.core.paths import ChunkPath
+from filestore.fs import disk
 
 _ORIGINAL: Final = "original:"
 _QUESTIONS: Final = "questions"
@@ -394,5 +395,5 @@ def kept_bytes(catalog: Catalog) -> Iterator[tuple[bytes, bytes]]:
 
 def copy(catalog: Catalog, path: str) -> None:
     """Write a copy of a catalog, as its snapshot has it, into a new file."""
-    with contextlib.closing(sqlite3.connect(path)) as target:
+    with disk.disk_errors(path), contextlib.closing(sqlite3.connect(path)) as target:
         catalog.connection.backup(target)

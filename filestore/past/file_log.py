@@ -28,7 +28,7 @@ from filestore.git.revisions import Commit, changed_since, files_at
 from filestore.past import sections
 from filestore.past.events import FileChange, LogEntry, What
 from filestore.past.sections import Span
-from filestore.past.views import PAST
+from filestore.past.views import place_of
 from filestore.sidecar.chunker import Chunker
 from filestore.sidecar.documents import InPlace
 from filestore.sidecar.session import Parts
@@ -84,8 +84,7 @@ class FileLog:
         self._layout = home.layout
         if isinstance(home.layout, InPlace):
             # What is kept of old versions is none of the store's own documents.
-            place = os.path.join(home.places.sidecar, PAST)
-            os.makedirs(place, mode=0o700, exist_ok=True)
+            place = place_of(home, self._closing)
             apart = replace(home.places, sidecar=place)
             self._layout = InPlace(apart, self._chunker, processes=1)
 

@@ -235,13 +235,7 @@ def _index(
     Returns:
         Whether anything was read from git.
     """
-    same, others = _forked(home, parts, wanted, names)
-    for path, data in from_work_tree(
-        home.places, commit_seen, [path for path in others if path in wanted]
-    ):
-        if content_hash(data) == others[path]:
-            parts.checkout.write(os.path.join(parts.places.chunked, path), data)
-            same.add(path)
+    same, others = _forked(home, parts, commit_seen, wanted, names)
     gone = [path for path in others if path not in same]
     changed = sorted(path for path in wanted if path not in same)
     embeddings = home.embeddings()
@@ -276,7 +270,11 @@ def _observed(parts: PastParts, paths: Sequence[ChunkPath]) -> Iterator[Observat
 
 
 def _forked(
-    home: Parts, parts: PastParts, wanted: Mapping[ChunkPath, str], names: BlobNames
+    home: Parts,
+    parts: PastParts,
+    commit: Commit,
+    wanted: Mapping[ChunkPath, str],
+    names: BlobNames,
 ) -> tuple[set[ChunkPath], dict[ChunkPath, bytes]]:
     """Begin with what there is today: the files of it that the commit has, and all others."""
     try:
@@ -285,6 +283,11 @@ def _forked(
             if not _is_alike(home, parts, catalog):
                 return set(), {}
             same, others = compared(catalog, wanted, names, parts.checkout.read_all)
+            asked = [path for path in others if path in wanted]
+            for path, data in from_work_tree(home.places, commit, asked):
+                if content_hash(data) == others[path]:
+                    parts.checkout.write(os.path.join(parts.places.chunked, path), data)
+                    same.add(path)
             if not same:
                 return set(), {}
             queries.copy(catalog, parts.places.catalog)

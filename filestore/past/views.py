@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from filestore._version import __version__
 from filestore.catalog import CatalogDamagedError, CatalogMissingError, CatalogWriter
 from filestore.config import settings
 from filestore.config.layout import SETTINGS
+from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs import disk
@@ -47,19 +49,40 @@ _WAIT_S: Final = 600.0
 class View:
     """An open view."""
 
-    def __init__(self, parts: PastParts, folder: str) -> None:
-        """Hold it open, so that nobody removes it."""
+    def __init__(self, parts: PastParts, folder: str, closing: contextlib.ExitStack) -> None:
+        """Hold it open, so that nobody removes it.
+
+        Args:
+            parts: Of the view.
+            folder: The view's.
+            closing: Let go of at the end, too.
+        """
         self.parts = parts
-        self.folder = folder
+        self._closing = closing
         path = os.path.join(folder, _USED)
-        self._used = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        fcntl.flock(self._used, fcntl.LOCK_SH)
-        os.utime(self._used)
+        used = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        closing.callback(os.close, used)
+        closing.callback(parts.close)
+        fcntl.flock(used, fcntl.LOCK_SH)
+        os.utime(used)
 
     def close(self) -> None:
         """Let go of every file."""
-        self.parts.close()
-        os.close(self._used)
+        self._closing.close()
+
+
+def place_of(home: Parts, closing: contextlib.ExitStack) -> str:
+    """The folder of the views; one that goes at the end where the sidecar cannot be written.
+
+    Args:
+        home: The store's own parts.
+        closing: Removes that one.
+    """
+    past = os.path.join(home.places.sidecar, PAST)
+    if os.access(past if os.path.isdir(past) else home.places.sidecar, os.W_OK):
+        os.makedirs(past, mode=0o700, exist_ok=True)
+        return past
+    return closing.enter_context(tempfile.TemporaryDirectory(prefix="filestore-past-"))
 
 
 def open_view(
@@ -85,34 +108,32 @@ def open_view(
     """
     chosen, _ = settings_at(home, commit)
     settings.parse(chosen, name=f"{commit.commit[:12]}:{SETTINGS}")
-    past = os.path.join(home.places.sidecar, PAST)
-    folder = os.path.join(past, _key(home, commit, chosen))
-    with disk.disk_errors(past):
-        for is_last in (False, True):
-            if not os.path.isdir(folder):
-                os.makedirs(past, mode=0o700, exist_ok=True)
-                with _locked(home, past):
-                    _collect(past)
-                    if not os.path.isdir(folder):
-                        _make(home, commit, chosen, past, folder, on_progress)
-            try:
-                return _opened(home, commit, past, folder, embed=embed)
-            except (CatalogDamagedError, CatalogMissingError):
-                if is_last:
-                    raise
-                with _locked(home, past):
-                    shutil.rmtree(folder, ignore_errors=True)
-    raise AssertionError
-
-
-def _opened(home: Parts, commit: Commit, past: str, folder: str, *, embed: bool) -> View:
-    view = View(PastParts(home, folder, commit), folder)
+    closing = contextlib.ExitStack()
     try:
-        _complete(home, view, past, embed=embed)
+        with disk.disk_errors(home.places.sidecar):
+            past = place_of(home, closing)
+            folder = os.path.join(past, _key(home, commit, chosen))
+            for _ in range(2):
+                if not os.path.isdir(folder):
+                    with _locked(home, past):
+                        _collect(past)
+                        if not os.path.isdir(folder):
+                            _make(home, commit, chosen, past, folder, on_progress)
+                view = View(PastParts(home, folder, commit), folder, closing)
+                try:
+                    _complete(home, view, past, embed=embed)
+                except (CatalogDamagedError, CatalogMissingError):
+                    view.parts.close()
+                    with _locked(home, past):
+                        shutil.rmtree(folder, ignore_errors=True)
+                else:
+                    return view
+            raise FilestoreError(
+                "a view was damaged as soon as it was made", remedy="check the disk"
+            )
     except BaseException:
-        view.close()
+        closing.close()
         raise
-    return view
 
 
 def _key(home: Parts, commit: Commit, chosen: bytes) -> str:

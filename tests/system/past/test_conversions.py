@@ -46,7 +46,7 @@ def test_what_did_not_change_is_taken_from_the_work_tree(filtered: History, run:
     """A filter is a program of the repository's: it is never run."""
     with filestore.open(filtered.root) as store, store.at("HEAD") as then:
         (hit,) = then.search("zebra", mode="keyword")
-        assert (hit.document, hit.line, hit.freshness) == ("notes/a.md", 1, "fresh")
+        assert (hit.document, hit.line, hit.freshness) == ("notes/a.md", 3, "fresh")
         assert then.search("zebra").notes == ()
     done = run("log", "notes/a.md", cwd=filtered.root)
     assert "not committed" not in done.stdout

@@ -2,6 +2,9 @@
 
 import json
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +103,25 @@ def test_what_lies_in_the_sidecar_is_no_drift(history: History, run: Any) -> Non
         assert [one.code for one in store.verify(level="full")] == []
         assert [one.code for one in store.status().findings] == []
     assert history.git("status", "--porcelain") == ""
+
+
+def test_a_sidecar_that_cannot_be_written(history: History, run: Any) -> None:
+    """A view is then made elsewhere, and goes with the command."""
+    sidecar = history.root / ".filestore"
+    words = ["search", "--at", "HEAD~1", "garden", "-l"]
+    said = run(*words, cwd=history.root).stdout
+    shutil.rmtree(sidecar / "past")
+    filestore_words = f"{sys.executable} -m filestore"
+    note = history.notes[0].relative_to(history.folder).as_posix()
+    script = (
+        f"mount --bind {sidecar} {sidecar} && mount -o remount,ro,bind {sidecar} && cd"
+        f" {history.root} && {filestore_words} {' '.join(words)} && {filestore_words} log {note}"
+    )
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False
+    )
+    if "mount:" in done.stderr:
+        pytest.skip("nothing can be mounted here")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(said)
+    assert not (sidecar / "past").exists()
