@@ -146,7 +146,7 @@ class ReadableStore(OpenStore, Searchable):
         asked: StrPath,
         *,
         meant_as: "Meant" = "either",
-        most: int = 100,
+        most: int = 50,
         k: int = 10,
         mode: "Mode" = "hybrid",
         embed: bool = False,

@@ -39,9 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max",
         type=int,
-        default=100,
+        default=50,
         metavar="N",
-        help="at most N changes of a file, or commits that are asked (default: 100)",
+        help="at most N changes of a file, or commits that are asked (default: 50)",
     )
     parser.add_argument(
         "-k",

@@ -24,7 +24,7 @@ from filestore.git.repository import git_work_tree
 from filestore.git.revisions import NoRevisionError
 from filestore.past.events import Log, LogEntry, OnEntry, pass_over
 from filestore.past.file_log import FileLog, merged
-from filestore.past.query_log import SHALLOW, log_of_query
+from filestore.past.query_log import MOST, SHALLOW, log_of_query
 from filestore.search.answer import Mode
 from filestore.sidecar.session import Parts
 
@@ -52,7 +52,7 @@ def log(
     asked: str,
     *,
     meant_as: Meant = "either",
-    most: int = 100,
+    most: int = MOST,
     count: int = 10,
     mode: Mode = "hybrid",
     embed: bool = False,

@@ -22,6 +22,8 @@ from filestore.search.answer import Mode
 from filestore.sidecar.session import Parts
 
 SHALLOW: Final = "this clone has only the newest commits: git fetch --unshallow"
+MOST: Final = 50
+"""Fewer than the views that are kept, so that a second question finds the views of the first."""
 _SHOWN_NOTES: Final = 10
 
 
@@ -29,7 +31,7 @@ def log_of_query(
     home: Parts,
     query: str,
     *,
-    most: int = 100,
+    most: int = MOST,
     count: int = 10,
     mode: Mode = "hybrid",
     embed: bool = False,
