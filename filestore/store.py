@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from filestore.config.settings import Backend
     from filestore.enrich.plan import EnrichPlan, EnrichReport
     from filestore.enrich.plan import Wanted as EnrichWanted
-    from filestore.exchange.into_store import Imported
+    from filestore.exchange.imported import Imported
     from filestore.history.batch import State
     from filestore.ingest.add import AddReport
     from filestore.ingest.pipeline import OnCopy
@@ -376,14 +376,14 @@ class Store(ReadableStore):
             source: The file or folder; it may come from anybody.
             wait_s: How long to wait for another writer.
             on_progress: Called with the progress.
-            wanted: ``replace``, ``unchecked``, ``embed``, ``plan``: see `into_store.Wanted`.
+            wanted: ``replace``, ``unchecked``, ``embed``, ``plan``: see `imported.Wanted`.
         """
-        from filestore.exchange import into_store
+        from filestore.exchange import imported, into_store
 
         self.close()
         place = os.path.abspath(os.fsdecode(source))
         options: Any = {"wait_s": wait_s, "on_progress": on_progress}
-        wish = into_store.Wanted(**wanted)
+        wish = imported.Wanted(**wanted)
         return into_store.import_from(self._parts, form, place, wish, **options)
 
     def _undo_or_redo(

@@ -8,7 +8,7 @@ from filestore.core.safe_text import safe_text
 from filestore.exchange.forms import FORMS
 
 if TYPE_CHECKING:
-    from filestore.exchange.into_store import Imported
+    from filestore.exchange.imported import Imported
 
 EXAMPLE = "filestore import jsonl handbook.jsonl --plan"
 

@@ -24,10 +24,10 @@ from filestore.core.hashing import content_hash
 from filestore.core.paths import CHUNKS, ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import brief
-from filestore.core.schema import JsonObject
 from filestore.exchange.base import Chunk, Collection, FormDamaged, LeftOut, Resource
 from filestore.exchange.chunk_bytes import UnusableChunkError, has_same_content, written
 from filestore.exchange.forms import open_form
+from filestore.exchange.imported import Imported, ImportedResource, SourceMissingError, Wanted
 from filestore.exchange.names import Names, ResourceNames
 from filestore.exchange.vectors import Vectors
 from filestore.fs import disk
@@ -47,69 +47,6 @@ COMMAND: Final = "import"
 _FILES_AT_ONCE: Final = 2_000
 _BYTES_AT_ONCE: Final = 32 * 1024 * 1024
 """No more is held before it is written."""
-
-
-class SourceMissingError(FilestoreError, FileNotFoundError):
-    """There is nothing to import at a path."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What an import is asked to do."""
-
-    replace: bool = False
-    """Whether resources that are there and differ are replaced."""
-    unchecked: bool = False
-    """Whether vectors are taken that cannot be checked here, because the model is not."""
-    embed: bool = True
-    """Whether texts without a vector are embedded now."""
-    plan: bool = False
-    """Whether nothing is written, only said."""
-
-
-@dataclass(slots=True, kw_only=True)
-class ImportedResource(JsonObject):
-    """What became of one resource."""
-
-    resource: str
-    """As the store has it; "" for chunks of none."""
-    status: str = ""
-    """``added``, ``replaced``, ``unchanged``, or ``refused``."""
-    files: int = 0
-    """How many were written or removed."""
-    reason: str = ""
-    """Why it was refused."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported(JsonObject):
-    """What was taken."""
-
-    resources: tuple[ImportedResource, ...]
-    planned: bool
-    """Whether nothing was written."""
-    files: int
-    """How many were written or removed."""
-    renamed: int
-    """How many chunk files have another path than they had."""
-    vectors: int
-    """How many were taken."""
-    compared: int
-    """Texts that were embedded again to check them."""
-    no_vectors: str
-    """Why vectors that were there were not taken; "" where they were, or where there were none."""
-    left_out: tuple[str, ...]
-    more_left_out: int
-    """Beyond those that are listed."""
-    embedded: int
-    reused: int
-    not_embedded: FilestoreError | None
-    undo: str | None
-    """What `Store.undo` takes to undo it."""
-
-    def of_status(self, status: str) -> list[ImportedResource]:
-        """The resources of which this became."""
-        return [one for one in self.resources if one.status == status]
 
 
 def import_from(
