@@ -153,6 +153,8 @@ class _Target:
     report: ImportedResource
     existing: dict[str, ChunkPath]
     """What a file system that ignores case makes of the paths that are there, to these."""
+    is_new: bool = False
+    """Whether nothing of it was there."""
     kept: set[ChunkPath] = field(default_factory=set)
     """Paths of what came."""
 
@@ -282,6 +284,7 @@ class _Taking:
                 report.status = "refused"
                 return target
             folder = os.path.join(self._places.chunked, names.name)
+            target.is_new = not os.path.lexists(folder)
             there = [inside(ChunkPath(names.name), one) for one in write.chunk_files(folder)]
             target.existing = {folded_path(path): path for path in there}
         return target
@@ -315,7 +318,7 @@ class _Taking:
         target.kept |= changes.keys()
         paths = [*changes, *([] if has_record or not is_first else [target.names.record_path])]
         try:
-            before = self._read(paths)
+            before = {} if target.is_new else self._read(paths)
         except OSError as error:
             self._refuse(target, f"{error.filename or 'a file'}: {error.strerror or error}")
             return
