@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from filestore.chunks import chunk_file
-from filestore.chunks.frontmatter import parse, serialize
+from filestore.chunks.frontmatter import MAX_BLOCK_BYTES, parse, serialize
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, Observation, why_excluded
@@ -57,9 +57,10 @@ def written(
             # A text about git, not a merge that somebody has to finish.
             values["origin"] = origin_hash(text)
             continue
-        key, reason = _wrong_key(data, values, look)
-        on_left(f"{key!r:.60}: {reason}")
-        del values[key]
+        keys, reason = _wrong_keys(data, values, look)
+        for key in keys:
+            on_left(f"{key!r:.60}: {reason}")
+            del values[key]
     raise UnusableChunkError("its metadata cannot be written")
 
 
@@ -83,21 +84,25 @@ def _serialized(values: Mapping[str, Any], body: bytes) -> tuple[bytes | None, d
         return serialize(values, body), {}
     except ValueError as error:
         reason = str(error)
-    wrong = {}
+    wrong: dict[str, str] = {}
+    sizes: dict[str, int] = {}
     for key, value in values.items():
         try:
-            serialize({key: value}, b"")
+            sizes[key] = len(serialize({key: value}, b""))
         except ValueError as error:
             wrong[key] = str(error)
-    if not wrong:
-        # All of it is too large: the largest goes.
-        largest = max(values, key=lambda key: len(serialize({key: values[key]}, b"")))
-        wrong[largest] = reason
+    # Each may be well, and all together too large: the largest go.
+    total = sum(sizes.values())
+    for key in sorted(sizes, key=sizes.__getitem__, reverse=True):
+        if total <= MAX_BLOCK_BYTES and wrong:
+            break
+        total -= sizes[key]
+        wrong[key] = reason
     return None, wrong
 
 
-def _wrong_key(data: bytes, values: Mapping[str, Any], look: Observation) -> tuple[str, str]:
-    """The key that keeps a file from being searched, and why.
+def _wrong_keys(data: bytes, values: Mapping[str, Any], look: Observation) -> tuple[list[str], str]:
+    """The keys that keep a file from being searched, and why.
 
     Raises:
         UnusableChunkError: It is none of them.
@@ -106,11 +111,15 @@ def _wrong_key(data: bytes, values: Mapping[str, Any], look: Observation) -> tup
         chunk_file.parse(data)
     except chunk_file.InvalidMetadata as error:
         if error.key in values:
-            return error.key, error.message
+            return [error.key], error.message
     except ValueError:
         pass
     if look.state == "invalid-metadata" and "kind" in values:
-        return "kind", look.detail
+        return ["kind"], look.detail
+    if look.state == "malformed-frontmatter" and values:
+        # Written well, and yet of more values than are read: some of the largest go.
+        largest = sorted(values, key=lambda key: len(serialize({key: values[key]}, b"")))
+        return largest[-max(1, len(values) // 4) :], look.detail
     raise UnusableChunkError(why_excluded(look.state, look.detail))
 
 

@@ -53,6 +53,25 @@ def test_the_largest_goes_where_all_is_too_large():
     assert told[0].startswith("'b': ")
 
 
+def test_more_values_than_are_read():
+    """A list that fits by its bytes, and has more items than a reader takes, goes alone."""
+    told = []
+    metadata = {"many": [[1]] * 9_000, "fine": 1}
+    look = written(PATH, "Text.", metadata, TREE, told.append)
+    assert chunk_file.parse(look.data).frontmatter == {"fine": 1}
+    assert len(told) == 1
+
+
+def test_very_many_keys():
+    """What goes is found in one pass, not key by key."""
+    told = []
+    metadata = {f"key {n}": n for n in range(50_000)}
+    look = written(PATH, "Text.", metadata, TREE, told.append)
+    kept = chunk_file.parse(look.data).frontmatter
+    assert len(kept) + len(told) == len(metadata)
+    assert len(kept) > 500
+
+
 @pytest.mark.parametrize(
     ("data", "is_same"),
     [
