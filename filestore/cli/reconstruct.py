@@ -13,7 +13,7 @@ from filestore.fs import disk
 
 if TYPE_CHECKING:
     from filestore.exchange.base import LeftOut
-    from filestore.exchange.foreign_chunks import Document
+    from filestore.exchange.rebuild.foreign_chunks import Document
 
 EXAMPLE = "filestore reconstruct glossary.md -o glossary.txt"
 
@@ -114,8 +114,8 @@ def _reconstruct(options: Any) -> int:
 def _rebuild(options: Any) -> int:
     """Every document of a foreign collection, a file each."""
     from filestore.exchange.base import LeftOut
-    from filestore.exchange.joining import told
-    from filestore.exchange.rebuild import rebuild
+    from filestore.exchange.rebuild.joining import told
+    from filestore.exchange.rebuild.rebuild import rebuild
 
     left_out = LeftOut()
     with _diagnostics.ProgressBar() as on_progress:
@@ -127,7 +127,8 @@ def _rebuild(options: Any) -> int:
             left_out=left_out,
             on_progress=on_progress,
         )
-    code = 0 if not done.failed else EXIT_PARTIAL if done.files else 3
+    is_whole = not (done.failed or done.warnings)
+    code = 0 if is_whole else EXIT_PARTIAL if done.files or not done.failed else 3
     if options.json:
         _output.write_json(done.to_dict())
         return code
@@ -154,8 +155,8 @@ def _documents(options: Any, left_out: "LeftOut") -> "Iterator[Document]":
     Raises:
         UsageError: They name nothing that can be read.
     """
-    from filestore.exchange import foreign_chunks
-    from filestore.exchange.vector_store import VectorStore
+    from filestore.exchange.rebuild import foreign_chunks
+    from filestore.exchange.rebuild.vector_store import VectorStore
 
     kind, _, identifier = options.origin.partition(":")
     if kind == "openai":

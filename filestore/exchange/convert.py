@@ -12,8 +12,8 @@ from typing import Final
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
-from filestore.exchange import _faiss_folder, _faiss_json, _ragmd
-from filestore.exchange._document_map import DocumentMap
+from filestore.exchange.vector_files import faiss_folder, faiss_json, ragmd
+from filestore.exchange.vector_files.document_map import DocumentMap
 from filestore.fs import disk
 
 RAGMD: Final = ".ragmd file"
@@ -21,7 +21,7 @@ FOLDER: Final = "FAISS + JSON folder"
 PAIR: Final = "FAISS + JSON pair"
 _NAMES: Final = {
     RAGMD: "a file KB.ragmd",
-    FOLDER: f"a folder with {', '.join(_faiss_folder.FILES)}",
+    FOLDER: f"a folder with {', '.join(faiss_folder.FILES)}",
     PAIR: "a file vectors-NAME.faiss, beside which metadata-NAME.json stands",
 }
 _ANY: Final = f"name {_NAMES[RAGMD]}; {_NAMES[FOLDER]}; or {_NAMES[PAIR]}"
@@ -78,19 +78,19 @@ def convert(source: str, target: str) -> Converted:
             remedy=f"name {others} as the target",
         )
     if written_as == RAGMD:
-        _ragmd.check_target(target)
+        ragmd.check_target(target)
     else:
-        _faiss_json.check_target(target)
+        faiss_json.check_target(target)
     notes: Sequence[str] = ()
     if read_as == RAGMD:
-        found = _ragmd.read_map(source)
+        found = ragmd.read_map(source)
     else:
-        found, notes = _faiss_json.read_map(source)
+        found, notes = faiss_json.read_map(source)
     if written_as == RAGMD:
         files: tuple[str, ...] = (target,)
-        _ragmd.write_map(target, found)
+        ragmd.write_map(target, found)
     else:
-        files = _faiss_json.write_map(target, found)
+        files = faiss_json.write_map(target, found)
     return Converted(
         source=source,
         read_as=read_as,
@@ -116,7 +116,7 @@ def _lost(found: DocumentMap, written_as: str) -> list[str]:
     if lacking and written_as == FOLDER:
         lost.append(
             f"{lacking:,} of {len(found.documents):,} documents have no full_text: the texts of"
-            f" their rows in {_faiss_folder.CORPUS} are empty"
+            f" their rows in {faiss_folder.CORPUS} are empty"
         )
     return lost
 
@@ -127,9 +127,9 @@ def _kind_of_source(path: str) -> str:
     try:
         if os.path.isdir(path):
             return _kind_of_folder(path)
-        if _faiss_json.is_pair(path):
+        if faiss_json.is_pair(path):
             return PAIR
-        if path.endswith(_ragmd.SUFFIX) or _ragmd.is_ragmd(path):
+        if path.endswith(ragmd.SUFFIX) or ragmd.is_ragmd(path):
             return RAGMD
     except OSError as error:
         disk.pass_limits(error)
@@ -142,17 +142,17 @@ def _kind_of_source(path: str) -> str:
 
 def _kind_of_folder(path: str) -> str:
     inside = set(os.listdir(path))
-    if inside.intersection(_faiss_folder.FILES):
+    if inside.intersection(faiss_folder.FILES):
         return FOLDER
-    if any(map(_faiss_json.is_pair, inside)):
+    if any(map(faiss_json.is_pair, inside)):
         return PAIR
     raise UsageError(f"there is no index in the folder {shown_path(path)}", remedy=_ANY)
 
 
 def _kind_of_target(path: str) -> str:
-    if path.endswith((_ragmd.SUFFIX, ".md")):
+    if path.endswith((ragmd.SUFFIX, ".md")):
         return RAGMD
-    if _faiss_json.is_pair(path):
+    if faiss_json.is_pair(path):
         return PAIR
     if path.endswith(_PARTS) and not os.path.isdir(path):
         raise UsageError(f"{shown_path(path)} is no name for an index", remedy=_ANY)

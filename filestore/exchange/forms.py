@@ -11,12 +11,12 @@ from filestore.core.spelling import did_you_mean
 from filestore.exchange.base import Form
 
 FORMS: Final = {
-    "faiss-json": "_faiss_json:FaissJson",
-    "jsonl": "_jsonl:JsonLines",
-    "markdown": "_markdown:Markdown",
-    "obsidian": "_obsidian:Obsidian",
-    "parquet": "_parquet:ParquetForm",
-    "ragmd": "_ragmd:RagMd",
+    "faiss-json": "vector_files.faiss_json:FaissJson",
+    "jsonl": "tables.jsonl:JsonLines",
+    "markdown": "pages.markdown:Markdown",
+    "obsidian": "pages.obsidian:Obsidian",
+    "parquet": "tables.parquet:ParquetForm",
+    "ragmd": "vector_files.ragmd:RagMd",
 }
 """Name to module and class."""
 

@@ -78,6 +78,8 @@ def resolve(folder: str, revision: str) -> Commit:
                 f"no commit {named} in this clone, which has only the newest ones",
                 remedy="git fetch --unshallow",
             )
+        if not _parsed(folder, "HEAD"):
+            raise NoRevisionError("nothing is committed yet", remedy="git commit")
         raise NoRevisionError(f"no commit {named} in this repository", remedy="git log --oneline")
     return next(log(folder, "--no-walk", name))
 

@@ -273,7 +273,10 @@ def _summed(asked: _Asked, results: Sequence[ComparedQuery], gate: Gate) -> Stor
         changed=tuple(sorted(changed, key=lambda one: one.overlap)),
         overlap=overlap,
         against_old=difference,
-        failed=tuple(_failed(gate, times[1].scores, difference, overlap)),
+        failed=(
+            *_failed(gate, times[1].scores, difference, overlap),
+            *(_asked_unlike(asked) if gate != Gate() else ()),
+        ),
         notes=tuple(_notes(asked)),
     )
 
@@ -302,6 +305,15 @@ def _notes(asked: _Asked) -> Iterator[str]:
         if moment.parts is not None and not moment.texts:
             yield f"{moment.name}: no file that can be found: it answers nothing"
     yield from asked.notes
+    yield from _asked_unlike(asked)
+
+
+def _asked_unlike(asked: _Asked) -> Iterator[str]:
+    """Why no bound can be judged: what answers at one time does not at the other."""
+    old, new = asked.old, asked.new
     if old.modes and new.modes and old.modes != new.modes:
         by = [" and ".join(sorted(one.modes)) for one in (old, new)]
-        yield f"not asked alike: {old.name} answers by {by[0]}, {new.name} by {by[1]}"
+        yield (
+            f"not asked alike: {old.name} answers by {by[0]}, {new.name} by {by[1]};"
+            " --mode keyword asks both the same"
+        )

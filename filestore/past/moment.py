@@ -15,7 +15,7 @@ from filestore.core.progress import OnProgress, ignore
 from filestore.git.revisions import Commit, renames, resolve
 from filestore.past.pairs import Pairs, paired
 from filestore.past.store import PastStore
-from filestore.past.view import NoStoreThenError
+from filestore.past.view import NoStoreThenError, SettingsThenError
 from filestore.search.answer import Hit, Mode
 from filestore.search.session import SearchSession
 from filestore.sidecar.session import Parts
@@ -125,7 +125,7 @@ def at_commit(
     with contextlib.ExitStack() as stack:
         try:
             past = PastStore(home, commit.commit, embed=embed, on_progress=on_progress)
-        except NoStoreThenError as error:
+        except (NoStoreThenError, SettingsThenError) as error:
             told = {f"{name}: {error.message}: it answers nothing": None}
             yield Moment(name=name, commit=commit, parts=None, session=None, notes=told)
             return

@@ -67,6 +67,16 @@ class NoStoreThenError(FilestoreError, LookupError):
     """A commit has nothing of the store."""
 
 
+class SettingsThenError(FilestoreError, ValueError):
+    """The settings that a commit has cannot be used, today or ever."""
+
+    def __init__(self, commit: Commit, error: FilestoreError) -> None:
+        super().__init__(
+            f"the settings of commit {commit.commit[:12]} cannot be used: {error.message}",
+            remedy="ask an earlier or a later commit",
+        )
+
+
 class PastParts(Parts):
     """The parts of a view; its model and its embeddings are those of the store."""
 

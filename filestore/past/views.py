@@ -24,7 +24,7 @@ from filestore.fs import disk
 from filestore.fs.lock import writer_lock
 from filestore.git.revisions import Commit
 from filestore.past.rows import BlobNames
-from filestore.past.view import PastParts, make, settings_at
+from filestore.past.view import PastParts, SettingsThenError, make, settings_at
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ PAST: Final = "past"
 MOST_BYTES: Final = 2 * 1024 * 1024 * 1024
 """The oldest go when all take more, hard links counted as files."""
 MOST_VIEWS: Final = 64
-_FORM: Final = b"view 1\0"
+_FORM: Final = b"view 2\0"
 """Changes when a view holds something else, or is made otherwise."""
 _LOCK: Final = "lock"
 _NAMES: Final = "blob-names"
@@ -102,12 +102,15 @@ def open_view(
 
     Raises:
         NoStoreThenError: The commit has nothing of the store.
-        SettingsError: Its settings cannot be used.
+        SettingsThenError: Its settings cannot be used.
         LockedError: Another process is making a view, or writes the store, for too long.
         WriteFailedError: The disk refused.
     """
     chosen, _ = settings_at(home, commit)
-    settings.parse(chosen, name=f"{commit.commit[:12]}:{SETTINGS}")
+    try:
+        settings.parse(chosen, name=f"{commit.commit[:12]}:{SETTINGS}")
+    except FilestoreError as error:
+        raise SettingsThenError(commit, error) from error
     closing = contextlib.ExitStack()
     try:
         with disk.disk_errors(home.places.sidecar):

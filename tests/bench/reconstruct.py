@@ -15,8 +15,8 @@ from itertools import pairwise
 
 from measure import Row, table
 
-from filestore.exchange.joining import Strategy, calibrate, join
-from filestore.exchange.overlap import longest_overlap
+from filestore.exchange.rebuild.joining import Strategy, calibrate, join
+from filestore.exchange.rebuild.overlap import longest_overlap
 
 MEGABYTE = 1_000_000
 GOAL_S = 10.0

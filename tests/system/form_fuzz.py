@@ -28,10 +28,10 @@ from typing import Any, Final
 import faiss
 import numpy as np
 
-from filestore.exchange import _document_map, _mapped
-from filestore.exchange._faiss_json import FaissJson
-from filestore.exchange._ragmd import RagMd
 from filestore.exchange.base import Chunk, Collection, Form, FormDamaged, Resource
+from filestore.exchange.vector_files import document_map, mapped
+from filestore.exchange.vector_files.faiss_json import FaissJson
+from filestore.exchange.vector_files.ragmd import RagMd
 
 COUNT: Final = 10_000
 SEED: Final = 16
@@ -237,8 +237,8 @@ def run(count: int, only: int | None) -> int:
     """Damage so many times; says what came of them."""
     outcomes: Counter[str] = Counter()
     failed, slowest = 0, 0.0
-    assert _document_map
-    assert _mapped
+    assert document_map
+    assert mapped
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sound = indexes(folder)

@@ -454,7 +454,7 @@ def answers(root: str, configuration: str) -> str:
     with Store(root, configuration=configuration) as store:
         for query, mode, chosen in filters:
             answer = store.search(query, k=5, mode=mode, **chosen)
-            said.append((answer.mode, [dataclasses.asdict(hit) for hit in answer.hits]))
+            said.append((answer.mode, [hit.to_dict() for hit in answer.hits]))
         said += [store.resources(), store.chunks("apples.md")]
         if store.places.is_in_place:
             said.append(store.show("page.html").body)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from filestore.core.errors import UsageError
-from filestore.exchange._ragmd import RagMd
 from filestore.exchange.base import Chunk, Collection, FormDamaged, Resource, TargetRefused
 from filestore.exchange.convert import NothingThere, convert
+from filestore.exchange.vector_files.ragmd import RagMd
 from tests.ragmd_files import INDEXES, NOW, ROWS, Foreign
 
 

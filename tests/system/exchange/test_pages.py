@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from filestore.exchange.page_folder import CHUNKS, MANIFEST
+from filestore.exchange.pages.folder import CHUNKS, MANIFEST
 
 MARK = {"obsidian": "%% chunk {} %%\n\n", "markdown": "<!-- chunk {} -->\n\n"}
 

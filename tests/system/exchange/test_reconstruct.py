@@ -124,7 +124,7 @@ def test_json_lines(workspace: Any) -> None:
     lines = [json.dumps(row) for row in rows]
     lines[3:3] = ["{broken", "[]", "", '{"nothing": 1}']
     workspace.write("rows.jsonl", "\n".join(lines))
-    done = workspace("reconstruct", "rows.jsonl", "--from", "jsonl")
+    done = workspace("reconstruct", "rows.jsonl", "--from", "jsonl", code=5)
     for name in ("a.pdf", "b.pdf"):
         assert text_of(workspace.folder / "reconstructed", name) == text
     for number in (4, 5, 7):
@@ -186,7 +186,7 @@ def test_what_is_no_text_is_named(workspace: Any) -> None:
     workspace.write("chunks/picture.png", b"\x89PNG")
     workspace.write("secret", "mine")
     (workspace.folder / "chunks/note_chunk_4.txt").symlink_to(workspace.folder / "secret")
-    done = workspace("reconstruct", "chunks", "--from", "folder")
+    done = workspace("reconstruct", "chunks", "--from", "folder", code=5)
     assert text_of(workspace.folder / "reconstructed", "note") == "one two three four"
     for name in ("note_chunk_3.txt", "note_chunk_4.txt", "picture.png"):
         assert name in done.stderr
@@ -255,7 +255,7 @@ def read(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_vector_store_page_by_page(workspace: Any, read: Any) -> None:
     """Every file of every page comes back, by its name, inside the folder."""
     with VectorStoreServer(stored(), page=2) as server:
-        done = read(server)
+        done = read(server, code=5)
         listed = [path for path in server.paths() if "/files?" in path]
         assert [path.partition("after=")[2] for path in listed] == ["", "file-2", "file-4"]
         assert {one.headers["Authorization"] for one in server.requests} == {"Bearer sk-secret"}
@@ -271,7 +271,7 @@ def test_a_vector_store_page_by_page(workspace: Any, read: Any) -> None:
 def test_some_files_of_a_vector_store(workspace: Any, read: Any) -> None:
     """By name or by id; the contents of others are not asked for."""
     with VectorStoreServer(stored()) as server:
-        read(server, "--only", "lease.pdf", "file-4")
+        read(server, "--only", "lease.pdf", "file-4", code=5)
         assert sum("/content" in path for path in server.paths()) == 2
     assert sorted(path.name for path in (workspace.folder / "out").iterdir()) == [
         "file-4.reconstructed.md",
@@ -301,7 +301,7 @@ def test_a_busy_service_is_asked_again(workspace: Any, read: Any) -> None:
     limited = status(429, Retry_After="1")
     with VectorStoreServer(stored()) as server:
         server.behave(limited, well, status(500), well, hangs_up, well)
-        read(server)
+        read(server, code=5)
         assert len(server.requests) == 1 + 2 * 4 + 3
     assert text_of(workspace.folder / "out", "lease.pdf") == LEASE
 
@@ -335,7 +335,7 @@ def test_parts_of_the_wrong_type(workspace: Any, read: Any) -> None:
     parts["data"][1:1] = [{"type": "image", "url": "x"}, {"type": "text", "text": 5}]
     with VectorStoreServer(stored()) as server:
         server.behave(only("file-1/content", raw(json.dumps(parts).encode())))
-        done = read(server)
+        done = read(server, code=5)
     assert "file-1: part 2 is no text but image" in done.stderr
     assert text_of(workspace.folder / "out", "lease.pdf") == "one two three four"
 
@@ -368,7 +368,7 @@ def test_an_id_that_leads_elsewhere(read: Any, identifier: Any) -> None:
     """It is named and never asked for."""
     with VectorStoreServer({}) as server:
         server.behave(only("/files?", raw(json.dumps({"data": [{"id": identifier}]}).encode())))
-        done = read(server)
+        done = read(server, code=5)
         assert len(server.requests) == 1
     assert "no usable id" in done.stderr
 

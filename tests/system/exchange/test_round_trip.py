@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 import filestore
 from filestore.chunks.frontmatter import parse
 from filestore.embed.cache import EmbeddingCache
-from filestore.exchange._jsonl import JsonLines
 from filestore.exchange.base import Collection
 from filestore.exchange.forms import FORMS
+from filestore.exchange.tables.jsonl import JsonLines
 from tests.contract.test_forms import collections
 from tests.system.conftest import files_below, prose
 

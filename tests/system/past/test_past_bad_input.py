@@ -130,8 +130,14 @@ def test_settings_of_a_commit_that_cannot_be_used(history: History) -> None:
     settings.write_text("<<<<<<< ours\nformat = 1\n=======\n>>>>>>> theirs\n")
     broken = commit(history.folder)
     settings.write_bytes(good)
-    with filestore.open(history.root) as store, pytest.raises(FilestoreError, match=broken[:12]):
-        store.at(broken)
+    history.git("commit", "-qam", "good again")
+    with filestore.open(history.root) as store:
+        with pytest.raises(FilestoreError, match=broken[:12]) as caught:
+            store.at(broken)
+        assert caught.value.remedy == "ask an earlier or a later commit"
+        found = store.log("garden harbour", meant_as="query", embed=True)
+        assert any(broken[:12] in note for note in found.notes)
+        assert len(found.entries) > 1
 
 
 def test_another_layout_or_budget_then(history: History, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.exchange import _faiss_bytes
 from filestore.exchange.base import FormDamaged
+from filestore.exchange.vector_files import faiss_bytes
 from tests.vectors import unit_rows
 
 ROWS = unit_rows(40, dimension=8)
@@ -93,14 +93,14 @@ def test_what_faiss_wrote_is_read(case):
     """Every class that keeps whole vectors gives them, by id and bit for bit; in pieces as well."""
     make, expected = READ[case]
     data = serialized(make())
-    at = _faiss_bytes.FLAT_HEAD_BYTES
+    at = faiss_bytes.FLAT_HEAD_BYTES
     for pieces in (
         (data,),
         (bytearray(data),),
         (data[:at], data[at:]),
         (data[:at], b"", data[at:]),
     ):
-        found = _faiss_bytes.parse(*pieces)
+        found = faiss_bytes.parse(*pieces)
         assert found.rows.tobytes() == ROWS.tobytes()
         assert found.flat == expected
         assert found.kinds[0] == case.split()[0]
@@ -109,7 +109,7 @@ def test_what_faiss_wrote_is_read(case):
 def test_ids_in_another_order_put_the_vectors_in_theirs():
     """Vector i is the one that FAISS gives for the id i."""
     ids = np.random.default_rng(0).permutation(40)
-    found = _faiss_bytes.parse(serialized(mapped(faiss.IndexIDMap2, faiss.IndexFlatIP(8), ids)))
+    found = faiss_bytes.parse(serialized(mapped(faiss.IndexIDMap2, faiss.IndexFlatIP(8), ids)))
     assert np.array_equal(found.rows[ids], ROWS)
 
 
@@ -120,14 +120,14 @@ def test_ids_that_are_not_those_of_all_vectors_are_refused(ids):
     """A gap, an id twice, a negative one, a huge one."""
     data = serialized(mapped(faiss.IndexIDMap, faiss.IndexFlatIP(8), ids))
     with pytest.raises(FormDamaged, match="its ids must be 0 to 39, each once"):
-        _faiss_bytes.parse(data)
+        faiss_bytes.parse(data)
 
 
 @pytest.mark.parametrize(
     ("kind", "factory"),
     [
-        (_faiss_bytes.INNER_PRODUCT, faiss.IndexFlatIP),
-        (_faiss_bytes.L2, faiss.IndexFlatL2),
+        (faiss_bytes.INNER_PRODUCT, faiss.IndexFlatIP),
+        (faiss_bytes.L2, faiss.IndexFlatL2),
     ],
 )
 @pytest.mark.parametrize("count", [0, 1, 40])
@@ -135,7 +135,7 @@ def test_what_is_written_is_what_faiss_writes(kind, factory, count):
     """Byte for byte, also of an empty index."""
     index = factory(8)
     index.add(ROWS[:count])
-    made = _faiss_bytes.head(kind, count, 8) + bytes(_faiss_bytes.bytes_of(ROWS[:count]))
+    made = faiss_bytes.head(kind, count, 8) + bytes(faiss_bytes.bytes_of(ROWS[:count]))
     assert made == serialized(index)
 
 
@@ -146,9 +146,9 @@ def test_classes_without_whole_vectors_are_named(description):
     index.train(np.vstack([ROWS] * 10))
     index.add(ROWS)
     data = serialized(index)
-    with pytest.raises(_faiss_bytes.NotRead, match=r"Index|not known"):
-        _faiss_bytes.parse(data)
-    assert _faiss_bytes.head_of(data)[1:] == (8, 40)
+    with pytest.raises(faiss_bytes.NotRead, match=r"Index|not known"):
+        faiss_bytes.parse(data)
+    assert faiss_bytes.head_of(data)[1:] == (8, 40)
 
 
 def damaged(at, form, *values, data=None):
@@ -185,7 +185,7 @@ def test_what_cannot_be_is_refused(case):
     """With what was stated and what is there."""
     data, expected = HOSTILE[case]
     with pytest.raises(FormDamaged, match=expected):
-        _faiss_bytes.parse(data)
+        faiss_bytes.parse(data)
 
 
 @given(st.data())
@@ -209,7 +209,7 @@ def test_damage_gives_vectors_of_finite_numbers_or_an_error(data):
         if not raw:
             break
     try:
-        found = _faiss_bytes.parse(bytes(raw))
+        found = faiss_bytes.parse(bytes(raw))
     except FormDamaged:
         return
     assert np.isfinite(found.rows).all()

@@ -8,7 +8,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from filestore.core.errors import UsageError
-from filestore.exchange.joining import (
+from filestore.exchange.rebuild.joining import (
     CHARACTERS,
     WORDS,
     Strategy,

@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-from filestore.exchange import _faiss_bytes, _npy
 from filestore.exchange.base import FormDamaged
+from filestore.exchange.vector_files import faiss_bytes, npy
 from tests.vectors import unit_rows
 
 ROWS = unit_rows(5, dimension=6)
@@ -25,17 +25,17 @@ def saved(table, **options):
 def test_what_numpy_wrote_is_read(count, version):
     """Of every version, by rows or by columns."""
     rows = ROWS[:count]
-    assert np.array_equal(_npy.parse(saved(rows, version=version)), rows)
-    assert np.array_equal(_npy.parse(saved(np.asfortranarray(rows), version=version)), rows)
+    assert np.array_equal(npy.parse(saved(rows, version=version)), rows)
+    assert np.array_equal(npy.parse(saved(np.asfortranarray(rows), version=version)), rows)
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_what_is_written_numpy_reads(count):
     """At the place that numpy expects, so that it can map the file as well."""
     rows = ROWS[:count]
-    head = _npy.head(count, 6)
+    head = npy.head(count, 6)
     assert len(head) % 64 == 0
-    data = io.BytesIO(head + bytes(_faiss_bytes.bytes_of(rows)))
+    data = io.BytesIO(head + bytes(faiss_bytes.bytes_of(rows)))
     assert np.array_equal(np.lib.format.read_array(data, allow_pickle=False), rows)
 
 
@@ -75,4 +75,4 @@ def test_any_other_file_is_refused(case):
     """By its head, before anything is made of its size."""
     data, expected = REFUSED[case]
     with pytest.raises(FormDamaged, match=expected):
-        _npy.parse(data)
+        npy.parse(data)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.exchange import overlap
-from filestore.exchange.overlap import folded_overlap, longest_overlap, shorter_overlap
+from filestore.exchange.rebuild import overlap
+from filestore.exchange.rebuild.overlap import folded_overlap, longest_overlap, shorter_overlap
 
 TEXTS = st.text("ab", max_size=60) | st.text("abc \n", max_size=60) | st.text(max_size=20)
 WAYS = (overlap._by_anchor, overlap._by_hashes, overlap._by_prefix_function)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.exchange.pages import (
+from filestore.exchange.pages.page import (
     Style,
     as_stored,
     fence_of,

@@ -11,16 +11,16 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.exchange import _faiss_bytes, _mapped, _ragmd
 from filestore.exchange.base import Chunk, Collection, FormDamaged, Resource
+from filestore.exchange.vector_files import faiss_bytes, mapped, ragmd
 from tests.ragmd_files import INDEXES, KEYS, NOW, ROWS, Foreign, flat, other_index
 
 
 def made(*resources, dimension=6, model="builtin/1:6"):
     """The bytes of a file of ours."""
     collection = Collection(resources=iter(resources), model=model, dimension=dimension)
-    found, _ = _mapped.of_collection(collection, flat=_faiss_bytes.INNER_PRODUCT, now=NOW)
-    return b"".join(_ragmd.serialize(found))
+    found, _ = mapped.of_collection(collection, flat=faiss_bytes.INNER_PRODUCT, now=NOW)
+    return b"".join(ragmd.serialize(found))
 
 
 def read_by_others(data):
@@ -96,7 +96,7 @@ def test_a_chunk_that_repeats_the_end_of_the_one_before_overlaps_it():
     data = made(Resource(name="a", chunks=chunks))
     _, _, _, documents, _ = read_by_others(data)
     assert documents["a"]["full_text"] == "One two three. Four."
-    (resource,) = _mapped.to_collection(_ragmd.parse(data))
+    (resource,) = mapped.to_collection(ragmd.parse(data))
     assert [one.text for one in resource.chunks] == [one.text for one in chunks]
 
 
@@ -114,7 +114,7 @@ def test_sources_of_one_resource_that_take_turns_keep_their_order():
     data = made(Resource(name="a", chunks=chunks))
     front, _, _, documents, _ = read_by_others(data)
     assert (front["document_count"], list(documents)) == (2, ["a/s0", "a/s1"])
-    (resource,) = _mapped.to_collection(_ragmd.parse(data))
+    (resource,) = mapped.to_collection(ragmd.parse(data))
     assert [one.text for one in resource.chunks] == ["T0", "T1", "T2", "T3"]
 
 
@@ -125,7 +125,7 @@ def test_keys_that_look_like_those_of_questions_stay_apart():
         Chunk(path="a/x.md", text="has one", vectors={0: ROWS[1], 1: ROWS[2]}),
         Chunk(path="a/x-2.md", text="third", vectors={0: ROWS[3]}),
     )
-    (resource,) = _mapped.to_collection(_ragmd.parse(made(Resource(name="a", chunks=chunks))))
+    (resource,) = mapped.to_collection(ragmd.parse(made(Resource(name="a", chunks=chunks))))
     assert [(one.path, sorted(one.vectors)) for one in resource.chunks] == [
         ("a/x#1.md", [0]),
         ("a/x.md", [0, 1]),
@@ -158,8 +158,8 @@ VARIANTS = {
 )
 def test_what_others_write_is_read(variant, layout):
     """However they break lines, and whatever stands around."""
-    found = _ragmd.parse(VARIANTS[variant](Foreign().changed(**layout).text()).encode())
-    collection = _mapped.to_collection(found)
+    found = ragmd.parse(VARIANTS[variant](Foreign().changed(**layout).text()).encode())
+    collection = mapped.to_collection(found)
     assert (collection.model, collection.dimension) == ("theirs/model", 6)
     assert [one.name for one in collection] == ["a", "b"]
     texts = [chunk.text for one in collection for chunk in one.chunks]
@@ -185,21 +185,21 @@ CELLS = {
 @pytest.mark.parametrize("case", CELLS)
 def test_the_table_is_for_people(case):
     """Whatever a careless program left in its cells, the rest is read."""
-    assert len(_ragmd.parse(Foreign().changed(table=CELLS[case]).data()).rows) == 4
+    assert len(ragmd.parse(Foreign().changed(table=CELLS[case]).data()).rows) == 4
 
 
 def test_ids_in_another_order_are_followed():
     """The list may name the vectors in any order, each once."""
     foreign = Foreign()
     foreign.chunks.reverse()
-    assert _ragmd.parse(foreign.data()).places[0] == ("a", "c0")
+    assert ragmd.parse(foreign.data()).places[0] == ("a", "c0")
 
 
 def test_a_document_without_its_text_is_named():
     """Its chunks have vectors, and nothing to read; the others are taken."""
     foreign = Foreign()
     del foreign.documents["a"]["full_text"]
-    collection = _mapped.to_collection(_ragmd.parse(foreign.data()))
+    collection = mapped.to_collection(ragmd.parse(foreign.data()))
     assert [one.name for one in collection] == ["b"]
     assert list(collection.left_out) == [
         "document 'a': without full_text its 2 chunks have no text"
@@ -220,7 +220,7 @@ def test_metadata_of_others_goes_along_as_far_as_it_fits():
         "year": 2020,
     }
     foreign.documents["a"] |= {"title": "Beside", "pages": 9, "lang": "de"}
-    found = _mapped.to_collection(_ragmd.parse(foreign.data()))
+    found = mapped.to_collection(ragmd.parse(foreign.data()))
     assert dict(next(iter(found)).chunks[0].frontmatter) == {
         "source": "papers/a.pdf",
         "title": "T",
@@ -245,7 +245,7 @@ def test_indexes_that_keep_whole_vectors_are_read(description):
     )
     foreign = Foreign().changed(index=INDEXES[description])
     foreign.front["index_type"] = name
-    found = _ragmd.parse(foreign.data())
+    found = ragmd.parse(foreign.data())
     assert (found.kind, found.flat) == (name, "IndexFlatL2")
     assert np.array_equal(found.rows, ROWS)
 
@@ -375,7 +375,7 @@ def test_what_disagrees_is_refused(case):
     change, expected = DISAGREE[case]
     change(foreign)
     with pytest.raises(FormDamaged, match=expected):
-        _ragmd.parse(foreign.data())
+        ragmd.parse(foreign.data())
 
 
 BROKEN = {
@@ -413,14 +413,14 @@ def test_what_is_broken_is_refused(case):
     """Whatever broke it."""
     change, expected = BROKEN[case]
     with pytest.raises(FormDamaged, match=expected):
-        _ragmd.parse(change(Foreign().text()).encode())
+        ragmd.parse(change(Foreign().text()).encode())
 
 
 def test_json_made_to_fill_the_memory_is_not_read():
     """Its brackets are counted before it is parsed."""
     text = Foreign().text().replace("```json\n", "```json\n[" + "[]," * 400_000 + "[]]\n", 1)
     with pytest.raises(FormDamaged, match="brackets in"):
-        _ragmd.parse(text.encode())
+        ragmd.parse(text.encode())
 
 
 @pytest.mark.parametrize("line", ["## x\n", "```\n```\n", "~~~x\n```\n"])
@@ -428,12 +428,12 @@ def test_a_file_of_nothing_but_marks_is_given_up(line):
     """Long before its end."""
     text = Foreign().text().replace("## Chunks\n", line * 50_000 + "## Chunks\n", 1)
     with pytest.raises(FormDamaged, match=r"more than 10,000 headings|no section"):
-        _ragmd.parse(text.encode())
+        ragmd.parse(text.encode())
 
 
 def ours(data, **changes):
     """A file of ours in which others changed what only we know."""
-    found = _ragmd.parse(data)
+    found = ragmd.parse(data)
     document = json.loads(json.dumps(found.documents["lease"]))
     document["content"]["filestore"] |= changes
     return found, document
@@ -462,7 +462,7 @@ def test_what_only_we_know_is_checked_as_well(changes):
 
     found, document = ours(made(LEASE), **changes)
     with pytest.raises(FormDamaged, match="what filestore wrote of it was changed"):
-        _mapped.to_collection(replace(found, documents={"lease": document}))
+        mapped.to_collection(replace(found, documents={"lease": document}))
 
 
 BYTES = Foreign().data(), made(LEASE)
@@ -482,7 +482,7 @@ def test_damage_gives_an_error_or_whole_documents(data):
             case "repeat":
                 raw[at:at] = raw[at : at + 200]
     try:
-        found = _mapped.to_collection(_ragmd.parse(bytes(raw)))
+        found = mapped.to_collection(ragmd.parse(bytes(raw)))
     except FormDamaged:
         return
     for resource in found:

@@ -19,10 +19,14 @@ from filestore.core.errors import FilestoreError
 from filestore.core.paths import StorePath
 from filestore.core.safe_text import brief
 from filestore.exchange.base import LeftOut
-from filestore.exchange.joining import EXACT, Joined, Overlap, Strategy
+from filestore.exchange.rebuild.joining import EXACT, Joined, Overlap, Strategy
 from filestore.fs import disk
 
 Read = Callable[[], Sequence[str] | Joined]
+
+
+class NoTextError(FilestoreError):
+    """Nothing of a document can be read."""
 
 
 class NoSuchSource(FilestoreError, FileNotFoundError):
@@ -185,6 +189,8 @@ def _texts(paths: Sequence[str], left_out: LeftOut) -> Sequence[str] | Joined:
             left_out.add(f"{path}: no text, it holds a NUL")
             continue
         texts.append(text)
+    if paths and not texts:
+        raise NoTextError("no file of it can be read as text", remedy="'left out' says why")
     return texts
 
 

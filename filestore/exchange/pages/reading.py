@@ -14,7 +14,7 @@ import orjson
 
 from filestore.core.safe_text import shown_path
 from filestore.exchange.base import FormDamaged, LeftOut, Resource
-from filestore.exchange.pages import Content, Style, as_stored, content_of, text_hash
+from filestore.exchange.pages.page import Content, Style, as_stored, content_of, text_hash
 from filestore.exchange.rows import RowReader
 from filestore.fs import disk
 

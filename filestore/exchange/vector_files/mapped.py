@@ -16,8 +16,8 @@ import orjson
 
 from filestore.chunks.chunk_file import OUR_KEYS
 from filestore.core.safe_text import brief
-from filestore.exchange._document_map import OURS, DocumentMap, Place, refuse
 from filestore.exchange.base import Chunk, Collection, LeftOut, Resource, Written
+from filestore.exchange.vector_files.document_map import OURS, DocumentMap, Place, refuse
 
 if TYPE_CHECKING:
     from numpy import float32

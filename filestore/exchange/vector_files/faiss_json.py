@@ -17,8 +17,9 @@ from typing import Any, ClassVar, Final
 
 from filestore.core.hashing import content_hash
 from filestore.core.safe_text import brief, shown_path
-from filestore.exchange import _faiss_bytes, _faiss_folder, _mapped
-from filestore.exchange._document_map import (
+from filestore.exchange.base import Collection, Form, TargetRefused, Written
+from filestore.exchange.vector_files import faiss_bytes, faiss_folder, mapped
+from filestore.exchange.vector_files.document_map import (
     MOST_BYTES,
     MOST_JSON_BYTES,
     UNKNOWN_TIME,
@@ -35,7 +36,6 @@ from filestore.exchange._document_map import (
     utc,
     write_json,
 )
-from filestore.exchange.base import Collection, Form, TargetRefused, Written
 from filestore.fs import disk
 from filestore.fs.staged_file import staged
 
@@ -58,7 +58,7 @@ class FaissJson(Form):
     def write(self, target: str, collection: Collection) -> Written:
         """See `Form.write`; a target named `vectors-NAME.faiss` gets the variant of two files."""
         check_target(target)
-        made, counted = _mapped.of_collection(collection, flat=_faiss_bytes.L2, now=self._now())
+        made, counted = mapped.of_collection(collection, flat=faiss_bytes.L2, now=self._now())
         files = write_map(target, made)
         size_bytes = sum(os.path.getsize(one) for one in files)
         return replace(counted, files=files, size_bytes=size_bytes)
@@ -67,7 +67,7 @@ class FaissJson(Form):
         """See `Form.read`."""
         found, left_out = read_map(source)
         with naming(source):
-            collection = _mapped.to_collection(found)
+            collection = mapped.to_collection(found)
         for sentence in left_out:
             collection.left_out.add(sentence)
         return collection
@@ -97,8 +97,8 @@ def read_map(source: str) -> tuple[DocumentMap, Sequence[str]]:
         except NotADirectoryError:
             refuse("it is no folder", "name a folder, or a file called vectors-NAME.faiss")
         pairs = sorted(match[1] for match in map(_VECTORS.fullmatch, there) if match)
-        if there.intersection(_faiss_folder.FILES) or not pairs:
-            return _faiss_folder.read(source)
+        if there.intersection(faiss_folder.FILES) or not pairs:
+            return faiss_folder.read(source)
         if len(pairs) > 1:
             some = ", ".join(f"vectors-{one}.faiss" for one in pairs[:3])
             refuse(f"it has {len(pairs):,} indexes: {some}", "name the file of one of them")
@@ -115,7 +115,7 @@ def write_map(target: str, made: DocumentMap) -> tuple[str, ...]:
     check_target(target)
     if made.rows.nbytes + 1_000 > MOST_BYTES:
         raise too_large(target, made.rows.nbytes)
-    return _write_pair(target, made) if is_pair(target) else _faiss_folder.write(target, made)
+    return _write_pair(target, made) if is_pair(target) else faiss_folder.write(target, made)
 
 
 def check_target(target: str) -> None:
@@ -130,7 +130,7 @@ def check_target(target: str) -> None:
         if is_pair(target):
             _check_files(target)
         else:
-            _faiss_folder.check_target(target)
+            faiss_folder.check_target(target)
     except OSError as error:
         disk.pass_limits(error)
         raise TargetRefused(
@@ -182,12 +182,12 @@ def _read_pair(folder: str, stem: str) -> DocumentMap:
         checksum = about.get(_CHECKSUM)
         if checksum is not None and checksum != content_hash(data).hex():
             refuse(f"it is not the index that {shown_path(metadata)} was written with")
-        found = _faiss_bytes.parse(data)
+        found = faiss_bytes.parse(data)
     with naming(metadata):
         return _paired(about, found, stem)
 
 
-def _paired(about: Mapping[str, Any], found: _faiss_bytes.Vectors, stem: str) -> DocumentMap:
+def _paired(about: Mapping[str, Any], found: faiss_bytes.Vectors, stem: str) -> DocumentMap:
     """The index with what the JSON beside it says."""
     chunks, documents = _list_of(about), _map_of(about)
     places = check_map(chunks, documents, len(found.rows))
@@ -243,7 +243,7 @@ def _write_pair(target: str, made: DocumentMap) -> tuple[str, ...]:
     folder, name = os.path.split(target)
     files = tuple(os.path.join(folder, one) for one in _names(_stem(name)))
     count, dimension = made.rows.shape
-    index = _faiss_bytes.head(made.flat, count, dimension) + bytes(_faiss_bytes.bytes_of(made.rows))
+    index = faiss_bytes.head(made.flat, count, dimension) + bytes(faiss_bytes.bytes_of(made.rows))
     metadata = write_json(
         {
             "format_version": VERSION,

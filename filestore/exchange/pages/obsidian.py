@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Final
 
 from filestore.chunks import frontmatter
 from filestore.core.errors import FilestoreError
-from filestore.exchange.page_folder import PageFolder, Placed
-from filestore.exchange.pages import Style, metadata_of
+from filestore.exchange.pages.folder import PageFolder, Placed
+from filestore.exchange.pages.page import Style, metadata_of
 
 _MADE: Final = ("source", "up")
 """Properties that are made, and not taken back."""

@@ -14,8 +14,8 @@ from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.exchange.base import LeftOut
 from filestore.exchange.file_names import FileNames
-from filestore.exchange.foreign_chunks import ENDING, Document
-from filestore.exchange.joining import (
+from filestore.exchange.rebuild.foreign_chunks import ENDING, Document
+from filestore.exchange.rebuild.joining import (
     EXACT,
     NONE,
     NORMALIZED,

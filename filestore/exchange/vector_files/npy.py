@@ -10,8 +10,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from filestore.core.safe_text import brief
-from filestore.exchange import _faiss_bytes
-from filestore.exchange._document_map import refuse
+from filestore.exchange.vector_files import faiss_bytes
+from filestore.exchange.vector_files.document_map import refuse
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -47,7 +47,7 @@ def parse(data: bytes | bytearray) -> NDArray[float32]:
     count, dimension = int(header[3]), int(header[4])
     if kind != "<f4":
         refuse(f"its numbers must be float32 ('<f4'), found {brief(kind)}")
-    if dimension > _faiss_bytes.LARGEST_DIMENSION or (count and not dimension):
+    if dimension > faiss_bytes.LARGEST_DIMENSION or (count and not dimension):
         refuse(f"{count:,} rows of {dimension:,} numbers")
     there = len(data) - start - size
     if there != 4 * count * dimension:
@@ -55,7 +55,7 @@ def parse(data: bytes | bytearray) -> NDArray[float32]:
     numbers = numpy.frombuffer(data, "<f4", offset=start + size)
     table = numbers.reshape((count, dimension), order="F" if by_column else "C")
     table = numpy.ascontiguousarray(table, numpy.float32)
-    _faiss_bytes.check_finite(table)
+    faiss_bytes.check_finite(table)
     return table
 
 

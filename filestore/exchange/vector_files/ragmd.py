@@ -17,8 +17,9 @@ from typing import Any, ClassVar, Final
 from filestore.chunks import frontmatter
 from filestore.chunks.frontmatter import MalformedFrontmatter
 from filestore.core.safe_text import brief, safe_text, shown_path
-from filestore.exchange import _faiss_bytes, _mapped
-from filestore.exchange._document_map import (
+from filestore.exchange.base import Collection, Form, TargetRefused, Written
+from filestore.exchange.vector_files import faiss_bytes, mapped
+from filestore.exchange.vector_files.document_map import (
     MOST_BYTES,
     MOST_JSON_BYTES,
     DocumentMap,
@@ -34,7 +35,6 @@ from filestore.exchange._document_map import (
     utc,
     write_json,
 )
-from filestore.exchange.base import Collection, Form, TargetRefused, Written
 from filestore.fs import disk
 from filestore.fs.staged_file import staged
 
@@ -54,7 +54,7 @@ _HEAD_BYTES: Final = 65 * 1024
 """No frontmatter is longer."""
 _ENCODED_AT_ONCE: Final = 3 * 256 * 1024
 """Bytes; a multiple of three, so that the pieces of Base64 join."""
-_HEAD_LETTERS: Final = 4 * _faiss_bytes.FLAT_HEAD_BYTES // 3
+_HEAD_LETTERS: Final = 4 * faiss_bytes.FLAT_HEAD_BYTES // 3
 _LONGEST_TITLE: Final = 200
 _MARK: Final = re.compile(rb"^(?:(`{3,}|~{3,})|## )([^\n]*)", re.MULTILINE)
 """A line that opens a fence, or a heading; and the rest of the line."""
@@ -78,8 +78,8 @@ class RagMd(Form):
     def write(self, target: str, collection: Collection) -> Written:
         """See `Form.write`."""
         check_target(target)
-        made, counted = _mapped.of_collection(
-            collection, flat=_faiss_bytes.INNER_PRODUCT, now=self._now()
+        made, counted = mapped.of_collection(
+            collection, flat=faiss_bytes.INNER_PRODUCT, now=self._now()
         )
         size_bytes = write_map(target, made)
         return replace(counted, files=(target,), size_bytes=size_bytes)
@@ -88,7 +88,7 @@ class RagMd(Form):
         """See `Form.read`."""
         found = read_map(source)
         with naming(source):
-            return _mapped.to_collection(found)
+            return mapped.to_collection(found)
 
 
 def write_map(target: str, made: DocumentMap) -> int:
@@ -149,7 +149,7 @@ def parse(data: bytes | bytearray) -> DocumentMap:
     blocks = _blocks(data, start)
     chunks = read_json(data, "list of chunks", blocks[b"Chunks"])
     documents = read_json(data, "document metadata", blocks[b"Document Metadata"])
-    found = _faiss_bytes.parse(*_decoded(data, blocks[b"Vectors"]))
+    found = faiss_bytes.parse(*_decoded(data, blocks[b"Vectors"]))
     rows = found.rows
     check_index(values["index_type"], found)
     check_count(values["vector_count"], len(rows), "vector_count", "vectors in the index")
@@ -333,10 +333,10 @@ def _json(value: Any) -> bytes:
 def _encoded(made: DocumentMap) -> Iterator[bytes]:
     """The vectors as Base64, some at a time."""
     count, dimension = made.rows.shape
-    head = _faiss_bytes.head(made.flat, count, dimension)
+    head = faiss_bytes.head(made.flat, count, dimension)
     assert len(head) % 3 == 0, "Base64 of the vectors follows that of the head"
     yield binascii.b2a_base64(head, newline=False)
-    data = _faiss_bytes.bytes_of(made.rows)
+    data = faiss_bytes.bytes_of(made.rows)
     for start in range(0, len(data), _ENCODED_AT_ONCE):
         yield binascii.b2a_base64(data[start : start + _ENCODED_AT_ONCE], newline=False)
 

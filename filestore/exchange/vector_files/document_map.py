@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import orjson
 
 from filestore.core.safe_text import brief, shown_path
-from filestore.exchange import _faiss_bytes
 from filestore.exchange.base import FormDamaged, TargetRefused
+from filestore.exchange.vector_files import faiss_bytes
 from filestore.fs import disk
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ def utc(seconds: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
-def check_index(stated: Any, found: _faiss_bytes.Vectors) -> None:
+def check_index(stated: Any, found: faiss_bytes.Vectors) -> None:
     """Hold the class of the index that a file states against the one that is there.
 
     Raises:

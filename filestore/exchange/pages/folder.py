@@ -29,9 +29,8 @@ from filestore.exchange.base import (
     Written,
 )
 from filestore.exchange.file_names import FileNames
-from filestore.exchange.page_files import PagePlan, either, install, put, stage, take_back
-from filestore.exchange.page_reading import PageReading
-from filestore.exchange.pages import (
+from filestore.exchange.pages.files import PagePlan, either, install, put, stage, take_back
+from filestore.exchange.pages.page import (
     Content,
     Page,
     Style,
@@ -43,6 +42,7 @@ from filestore.exchange.pages import (
     split,
     text_hash,
 )
+from filestore.exchange.pages.reading import PageReading
 from filestore.exchange.rows import LARGEST_DIMENSION, Counted, RowReader, encoded, rows_of
 from filestore.fs import disk
 from filestore.fs.staged_file import staged

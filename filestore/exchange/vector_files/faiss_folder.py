@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.core.safe_text import brief, shown_path
-from filestore.exchange import _faiss_bytes, _npy
-from filestore.exchange._document_map import (
+from filestore.exchange.base import FormDamaged, TargetRefused
+from filestore.exchange.vector_files import faiss_bytes, npy
+from filestore.exchange.vector_files.document_map import (
     MOST_JSON_BYTES,
     OURS,
     UNKNOWN_MODEL,
@@ -30,7 +31,6 @@ from filestore.exchange._document_map import (
     too_large,
     write_json,
 )
-from filestore.exchange.base import FormDamaged, TargetRefused
 from filestore.fs import disk
 from filestore.fs.staged_folder import staged_folder
 
@@ -87,13 +87,13 @@ def _files(folder: str) -> _Files:
     """The four files, of which every row must be there in each."""
     texts = _texts(_json(folder, CORPUS))
     with naming(EMBEDDINGS):
-        rows = _npy.parse(read_bytes(os.path.join(folder, EMBEDDINGS)))
+        rows = npy.parse(read_bytes(os.path.join(folder, EMBEDDINGS)))
     about = _json(folder, METADATA)
     if type(about) is not dict:
         refuse(f"{METADATA} must be an object, found {brief(about)}")
     with naming(INDEX):
         data = read_bytes(os.path.join(folder, INDEX))
-        kind, dimension, count = _faiss_bytes.head_of(data)
+        kind, dimension, count = faiss_bytes.head_of(data)
     counts = {CORPUS: len(texts), EMBEDDINGS: len(rows), INDEX: count}
     if len(set(counts.values())) > 1:
         stated = ", ".join(f"{name} has {number:,}" for name, number in counts.items())
@@ -107,13 +107,13 @@ def _files(folder: str) -> _Files:
     ):
         if about.get(key) is not None:
             check_count(about[key], number, f"{key} of {METADATA}", what)
-    flat, note = _faiss_bytes.L2, ""
+    flat, note = faiss_bytes.L2, ""
     try:
         with naming(INDEX):
-            found = _faiss_bytes.parse(data)
+            found = faiss_bytes.parse(data)
         flat = found.flat
         _compare(found.rows, rows)
-    except _faiss_bytes.NotRead:
+    except faiss_bytes.NotRead:
         # The vectors are there all the same; of such an index only the head is believed.
         note = f"{INDEX} is an {kind}, which is not read: the vectors are those of {EMBEDDINGS}"
     return _Files(about=about, texts=texts, rows=rows, kind=kind, flat=flat, note=note)
@@ -247,11 +247,11 @@ def write(target: str, made: DocumentMap) -> tuple[str, ...]:
     texts = [text or "" for text in made.texts()]
     corpus = write_json({"documents": texts, "count": len(texts)})
     count, dimension = made.rows.shape
-    numbers = _faiss_bytes.bytes_of(made.rows)
+    numbers = faiss_bytes.bytes_of(made.rows)
     contents = {
         CORPUS: (corpus,),
-        INDEX: (_faiss_bytes.head(made.flat, count, dimension), numbers),
-        EMBEDDINGS: (_npy.head(count, dimension), numbers),
+        INDEX: (faiss_bytes.head(made.flat, count, dimension), numbers),
+        EMBEDDINGS: (npy.head(count, dimension), numbers),
     }
     sizes = {name: sum(len(one) for one in pieces) for name, pieces in contents.items()}
     metadata = write_json(_about(os.path.basename(target), made, sizes))

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from filestore.core.hashing import content_hash
 from filestore.exchange.file_names import FileNames
-from filestore.exchange.pages import Content
+from filestore.exchange.pages.page import Content
 from filestore.fs import disk
 from filestore.fs.transaction import collect_staged, content, stage_all
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final
 
 from filestore.core.errors import UsageError
-from filestore.exchange.overlap import folded_overlap, longest_overlap, shorter_overlap
+from filestore.exchange.rebuild.overlap import folded_overlap, longest_overlap, shorter_overlap
 
 EXACT: Final = "exact"
 NORMALIZED: Final = "normalized"

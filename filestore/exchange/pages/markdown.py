@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import ClassVar
 from urllib.parse import quote
 
-from filestore.exchange.page_folder import PageFolder, Placed
-from filestore.exchange.pages import Style
+from filestore.exchange.pages.folder import PageFolder, Placed
+from filestore.exchange.pages.page import Style
 
 
 class Markdown(PageFolder):

@@ -1,0 +1,1 @@
+"""Folders of Markdown pages, for people: an Obsidian vault, a static folder."""

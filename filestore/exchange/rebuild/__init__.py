@@ -1,0 +1,1 @@
+"""Chunks that others made, put together into the documents they were cut from."""

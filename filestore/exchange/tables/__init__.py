@@ -1,0 +1,1 @@
+"""Rows: JSON lines and Parquet."""
