@@ -106,6 +106,8 @@ class ResourceNames:
     taken: set[str]
     """What a file system that ignores case makes of the paths in use."""
     _number: int = 0
+    _next: int = 0
+    """A number from which on no name was made up yet."""
     _source: str = ""
 
     def see(self, resource: Resource) -> None:
@@ -158,12 +160,17 @@ class ResourceNames:
                 frontmatter["source"] = self._source or self.own
             if not isinstance(frontmatter.get("order"), str):
                 frontmatter["order"] = order_key.number_key(self._number)
-            name = chunk_file.flat_name(frontmatter["source"], chunk.text, self.taken)
+            source = frontmatter["source"]
+            name = chunk_file.flat_name(source, chunk.text, ())
+            if name in self.taken:
+                # A text that comes again is told by its place: not by trying name after name.
+                name = chunk_file.flat_name(f"{source}\0{self._number}", chunk.text, self.taken)
             return ChunkPath(name)
         kind = "summary" if frontmatter.get("kind") == "summary" else "chunk"
-        number = self._number
+        number = max(self._number, self._next)
         while True:
             path = inside(ChunkPath(self.name), f"{kind}{number}.md")
-            if folded_path(path) not in self.taken:
-                return path
             number += 1
+            if folded_path(path) not in self.taken:
+                self._next = number
+                return path

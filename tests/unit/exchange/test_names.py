@@ -82,3 +82,14 @@ def test_a_record_names_its_resource_in_one_folder_only():
         ("source", "r.md"),
     ]
     assert flat.record_path.endswith(".json")
+
+
+@pytest.mark.parametrize("layout", ["tree", "flat"])
+def test_very_many_of_one_name(layout):
+    """Chunks that all have one path and one text, or the paths that would be made for others."""
+    count = 20_000
+    names = Names(layout).of(Resource(name="r", chunks=()))
+    ahead = [Chunk(path=f"r/chunk{n}.md", text="Text.") for n in range(count, 2 * count)]
+    again = [Chunk(path="r/chunk1.md", text="Text.")] * count
+    made = {names.place(chunk)[0] for chunk in [*ahead, *again]}
+    assert len(made) == 2 * count
