@@ -227,6 +227,8 @@ class _Taking:
             yield resource
 
     def _take(self, resource: Resource) -> None:
+        if not self._collection.model and any(chunk.vectors for chunk in resource.chunks):
+            self.no_vectors = "nothing says which model they come from"
         names = self._names.of(resource)
         target = self._targets.get(resource.name)
         is_first = target is None

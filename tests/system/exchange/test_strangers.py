@@ -338,3 +338,10 @@ def test_vectors_keep_their_bits(workspace):
     with EmbeddingCache.open(str(workspace.sidecar / "embeddings.sqlite"), read_only=True) as it:
         found, _ = it.get(MODEL, [embedding_key("On lamps.")])
     assert found[0].tobytes() == near.tobytes()
+
+
+def test_vectors_without_the_name_of_a_model(workspace):
+    """They could be of any: the texts are embedded, and that is said."""
+    done = taken(workspace, {"text": "the zebra sleeps", "vector": [0.1, 0.2]})
+    assert done["no_vectors"] == "nothing says which model they come from"
+    assert (done["vectors"], done["embedded"]) == (0, 1)
