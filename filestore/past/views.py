@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PAST: Final = "past"
 """The folder of a sidecar that has the views."""
 MOST_BYTES: Final = 2 * 1024 * 1024 * 1024
-"""The oldest go when all take more, hard links counted as files."""
+"""The oldest go when all take more."""
 MOST_VIEWS: Final = 64
 _FORM: Final = b"view 2\0"
 """Changes when a view holds something else, or is made otherwise."""
@@ -218,11 +218,11 @@ def _collect(past: str) -> None:
 
 
 def _size_bytes(folder: str) -> int:
-    return sum(
-        os.lstat(os.path.join(path, name)).st_size
-        for path, _, names in os.walk(folder)
-        for name in names
+    """What a view takes of the disk; a file with a second name elsewhere takes nothing more."""
+    seen = (
+        os.lstat(os.path.join(path, name)) for path, _, names in os.walk(folder) for name in names
     )
+    return sum(one.st_size for one in seen if one.st_nlink == 1)
 
 
 def _remove(folder: str) -> None:
