@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from filestore.core.errors import FilestoreError
-from filestore.core.paths import StorePath
+from filestore.core.paths import SETTINGS, StorePath
 from filestore.core.safe_text import brief
 from filestore.core.schema import JsonObject
 from filestore.git import process
@@ -163,6 +163,13 @@ def files_at(folder: str, commit: str, below: str = "") -> FilesAt | None:
         elif mode == _SUBMODULE:
             found.submodules[path] = name
     return found
+
+
+def stores_at(folder: str, commit: str) -> list[str]:
+    """The folders of a commit that have the settings of a store, from the top of the work tree."""
+    words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
+    names = os.fsdecode(answered(process.ask(folder, *words))).split("\0")
+    return [os.path.dirname(name) or "." for name in names if os.path.basename(name) == SETTINGS]
 
 
 def blob_at(folder: str, name: str) -> str | None:

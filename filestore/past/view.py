@@ -34,12 +34,12 @@ from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
 from filestore.core.progress import OnProgress, Progress, ignore
-from filestore.core.safe_text import safe_text
+from filestore.core.safe_text import brief, safe_text
 from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.fs.hard_link import link_or_copy
 from filestore.git.process import NoAnswerError
 from filestore.git.repository import git_work_tree
-from filestore.git.revisions import Commit, blob_at, files_at, first_with
+from filestore.git.revisions import Commit, blob_at, files_at, first_with, stores_at
 from filestore.past import submodules
 from filestore.past.checkout import GIT, Checkout
 from filestore.past.conversions import NOTE, are_named, from_work_tree
@@ -217,13 +217,18 @@ def _wanted(parts: PastParts, top: str, files: Mapping[str, str]) -> Mapping[Chu
 
 
 def no_store_then(home: Parts, commit: Commit) -> NoStoreThenError:
-    """What to say of a commit that has nothing of a store."""
-    first = first_with(home.places.root, (home.places.tree.pathspec,))
+    """What to say of a commit that has nothing of a store, or has it in another folder."""
+    root = home.places.root
+    told = f"commit {commit.commit[:12]} has nothing of the store in {root}"
+    others = stores_at(root, commit.commit)
+    if others:
+        return NoStoreThenError(
+            f"{told}, but one in {brief(others[0])}",
+            remedy=f"git worktree add FOLDER {commit.commit[:12]}, and search it there",
+        )
+    first = first_with(root, (home.places.tree.pathspec,))
     since = f"the first that has is {first.commit[:12]}" if first else "git add and commit it first"
-    return NoStoreThenError(
-        f"commit {commit.commit[:12]} has nothing of the store in {home.places.root}",
-        remedy=since,
-    )
+    return NoStoreThenError(told, remedy=since)
 
 
 def _folders_above(root: str, top: str) -> Iterator[str]:

@@ -123,6 +123,20 @@ def test_a_commit_from_before_the_chunks_existed(tmp_path: Path) -> None:
     assert history.commits[0][:12] in caught.value.remedy
 
 
+def test_a_store_that_lay_elsewhere_then(tmp_path: Path) -> None:
+    """Where it lay is named."""
+    history = History(tmp_path / "kb", layout="tree", seed=2)
+    history.grow(2)
+    history.git("mv", "file_index", "knowledge")
+    history.git("commit", "-q", "-m", "moved")
+    with (
+        filestore.open(history.folder / "knowledge") as store,
+        pytest.raises(NoStoreThenError, match="but one in 'file_index'") as caught,
+    ):
+        store.at(history.commits[0])
+    assert "git worktree add" in caught.value.remedy
+
+
 def test_settings_of_a_commit_that_cannot_be_used(history: History) -> None:
     """The commit is named with the file."""
     settings = history.root / "filestore.toml"
