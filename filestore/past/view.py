@@ -61,6 +61,8 @@ REBUILT_UP_TO: Final = 10_000
 """The full-text index of so many texts is written whole: what is deleted from a larger one counts
 in its scores until its segment is merged away, as it does after any sync."""
 _BATCH: Final = 500
+_Forked = tuple[set[ChunkPath], dict[ChunkPath, bytes]]
+"""The files of today that a commit has, and all others with the hash that the catalog knows."""
 
 
 class NoStoreThenError(FilestoreError, LookupError):
@@ -197,10 +199,12 @@ def make(
         os.makedirs(parts.places.sidecar, mode=0o700)
         wanted = _wanted(parts, top, found.files)
         notes = [f"the submodule {one.path} is not here, and not searched" for one in away]
-        is_changed = _index(home, parts, commit, wanted, names, on_progress)
         tree = os.path.relpath(parts.places.chunked, top)
         below = "" if tree == os.curdir else tree
-        if is_changed and are_named(parts.checkout, commit, below, found.files):
+        is_converted = are_named(parts.checkout, commit, below, found.files)
+        forked = _forked(home, parts, commit, wanted, names, is_converted=is_converted)
+        is_changed = _index(home, parts, wanted, forked, on_progress)
+        if is_changed and is_converted:
             notes.append(NOTE)
         with open(os.path.join(folder, NOTES), "wb") as file:
             file.write(orjson.dumps([safe_text(note, keep_newlines=False) for note in notes]))
@@ -240,17 +244,23 @@ def _folders_above(root: str, top: str) -> Iterator[str]:
 def _index(
     home: Parts,
     parts: PastParts,
-    commit_seen: Commit,
     wanted: Mapping[ChunkPath, str],
-    names: BlobNames,
+    forked: _Forked,
     on_progress: OnProgress,
 ) -> bool:
     """Bring the parts of a view to what a commit has: from a copy of today's, or from nothing.
 
+    Args:
+        home: The store's own parts.
+        parts: Of the view.
+        wanted: The files of the commit, each with the name of its blob.
+        forked: What the view begins with.
+        on_progress: Called with the number of files that were read.
+
     Returns:
         Whether anything was read from git.
     """
-    same, others = _forked(home, parts, commit_seen, wanted, names)
+    same, others = forked
     gone = [path for path in others if path not in same]
     changed = sorted(path for path in wanted if path not in same)
     embeddings = home.embeddings()
@@ -290,7 +300,9 @@ def _forked(
     commit: Commit,
     wanted: Mapping[ChunkPath, str],
     names: BlobNames,
-) -> tuple[set[ChunkPath], dict[ChunkPath, bytes]]:
+    *,
+    is_converted: bool,
+) -> _Forked:
     """Begin with what there is today: the files of it that the commit has, and all others."""
     try:
         catalog = home.catalog()
@@ -299,10 +311,13 @@ def _forked(
                 return set(), {}
             same, others = compared(catalog, wanted, names, parts.checkout.read_all)
             asked = [path for path in others if path in wanted]
-            for path, data in from_work_tree(home.places, commit, asked):
-                if content_hash(data) == others[path]:
-                    parts.checkout.write(os.path.join(parts.places.chunked, path), data)
-                    same.add(path)
+            # Where half of all differ, git stores other line ends. Else only what changed does, and
+            # git need not look at the work tree.
+            if is_converted or len(asked) > len(wanted) // 2:
+                for path, data in from_work_tree(home.places, commit, asked):
+                    if content_hash(data) == others[path]:
+                        parts.checkout.write(os.path.join(parts.places.chunked, path), data)
+                        same.add(path)
             if not same:
                 return set(), {}
             queries.copy(catalog, parts.places.catalog)
