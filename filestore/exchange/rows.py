@@ -7,12 +7,13 @@ another type than its column says is named and left out, and the rest of the row
 from __future__ import annotations
 
 import binascii
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.core.safe_text import brief
-from filestore.exchange.base import Chunk, Collection, LeftOut, Resource
+from filestore.exchange.base import Chunk, Collection, LeftOut, Resource, Written
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -42,6 +43,16 @@ class Counted:
     resources: int = 0
     chunks: int = 0
     vectors: int = 0
+
+    def written(self, target: str) -> Written:
+        """The same, of the one file that has it all."""
+        return Written(
+            files=(target,),
+            size_bytes=os.path.getsize(target),
+            resources=self.resources,
+            chunks=self.chunks,
+            vectors=self.vectors,
+        )
 
 
 def rows_of(collection: Collection, counted: Counted) -> Iterator[dict[str, Any]]:

@@ -59,13 +59,7 @@ class JsonLines(Form):
                         None if one is None else encoded(one) for one in row["question_vectors"]
                     ]
                 file.write(_line(row))
-        return Written(
-            files=(target,),
-            size_bytes=os.path.getsize(target),
-            resources=counted.resources,
-            chunks=counted.chunks,
-            vectors=counted.vectors,
-        )
+        return counted.written(target)
 
     def read(self, source: str) -> Collection:
         """See `Form.read`."""

@@ -73,13 +73,7 @@ class ParquetForm(Form):
         ):
             while some := list(islice(rows, _ROWS_AT_ONCE)):
                 writer.write_batch(_batch(some, schema, collection.dimension), _ROW_GROUP_ROWS)
-        return Written(
-            files=(target,),
-            size_bytes=os.path.getsize(target),
-            resources=counted.resources,
-            chunks=counted.chunks,
-            vectors=counted.vectors,
-        )
+        return counted.written(target)
 
     def read(self, source: str) -> Collection:
         """See `Form.read`."""
