@@ -34,6 +34,7 @@ from filestore.fs import disk
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.git import repository
 from filestore.history import write
+from filestore.sidecar import fulltext_file
 from filestore.sidecar.refusals import refuse_in_place
 from filestore.sidecar.session import Parts
 from filestore.sync.apply import put_settled
@@ -487,7 +488,9 @@ class _Taking:
         self._keep_vectors(embeddings)
         # An import that was killed before it indexed leaves such files.
         paths = [*self._written, *self._not_indexed(catalog)]
-        if not (paths or self._removed):
+        # One that was killed after that leaves the full-text index behind.
+        behind = fulltext_file.findings(self._parts.places, catalog, hashes=False)
+        if not (paths or self._removed or behind):
             return None
         snapshot = self._parts.snapshot(catalog, embeddings)
         with self._parts.commit(catalog, embeddings, embed=self._wanted.embed) as commit:

@@ -33,7 +33,7 @@ from filestore.ingest.provenance import Lineage
 from filestore.ingest.regenerate import Lost
 from filestore.ingest.resource_names import Naming
 from filestore.ingest.sources import SourceError, SourcePath, Sources
-from filestore.sidecar import originals
+from filestore.sidecar import fulltext_file, originals
 from filestore.sidecar.commit import Commit
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sync.apply import follow_moves, note_sources, put_settled
@@ -327,7 +327,8 @@ def _index(
     waiting = [conflict for outcome in outcomes for conflict in _waiting(snapshot, outcome)]
     fresh = [conflict for conflict in waiting if known.get(conflict.path) != conflict]
     settled = _settled(snapshot.places, outcomes, known)
-    if not (changes or settled or fresh):
+    behind = fulltext_file.findings(snapshot.places, snapshot.catalog, hashes=False)
+    if not (changes or settled or fresh or behind):
         return
     with open_commit() as commit:
         for outcome in outcomes:

@@ -26,6 +26,7 @@ from filestore.history import write
 from filestore.history.batch import is_truth
 from filestore.ingest.remove import refuse_unmerged
 from filestore.ingest.sources import MAX_NAME_BYTES, check_name
+from filestore.sidecar import fulltext_file
 from filestore.sync.apply import put_settled
 from filestore.verify.drift import is_as_recorded
 
@@ -167,7 +168,7 @@ def put(
     stale = list(dict.fromkeys([*changed, *_not_indexed(snapshot, looks)]))
     lacking = named.keys() & set(snapshot.catalog.paths_without_vectors())
     done = None
-    if stale or lacking:
+    if stale or lacking or fulltext_file.findings(snapshot.places, snapshot.catalog, hashes=False):
         with open_commit() as commit:
             put_settled(snapshot, commit, stale, clock, on_progress)
             if lacking:

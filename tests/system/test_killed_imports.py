@@ -67,6 +67,15 @@ def stopped(root: Path, after_s: float, how: signal.Signals, *words: "str | Path
     return process.returncode
 
 
+def stopped_at(root: Path, files: int, how: signal.Signals, export: Path) -> None:
+    """Stop an import once it has written so many files."""
+    process = command(root, "import", "jsonl", export)
+    while process.poll() is None and sum(1 for _ in root.glob("chunked/*/*.md")) < files:
+        pass
+    process.send_signal(how)
+    process.communicate(timeout=120)
+
+
 def told(root: Path, *words: "str | Path") -> Any:
     """What a command says that is left alone."""
     process = command(root, *words, "--json")
@@ -86,7 +95,11 @@ def stop_imports(root: Path, export: Path, times: int, how: signal.Signals) -> N
     caught = False
     for turn in range(times):
         empty(root)
-        stopped(root, chance.uniform(0.2, 1.05) * took_s, how, "import", "jsonl", export)
+        if turn % 3 == 1:
+            # While it writes files, however fast the machine is.
+            stopped_at(root, chance.randrange(1, RESOURCES * CHUNKS), how, export)
+        else:
+            stopped(root, chance.uniform(0.2, 1.05) * took_s, how, "import", "jsonl", export)
         there = {
             path: data
             for path, data in files_below(root / "chunked").items()
@@ -106,8 +119,9 @@ def stop_imports(root: Path, export: Path, times: int, how: signal.Signals) -> N
         assert (synced["applied"], synced["remaining"]) == ([], [])
         assert files_below(root / "chunked") == whole
         assert told(root, "verify", "--level", "full")["clean"]
-    # One was hit between its files and its index, or the moments say nothing.
-    assert times < 20 or caught
+    # One was hit between its files and its index, or the moments say nothing. What is interrupted
+    # while it writes files takes them back.
+    assert times < 20 or caught or how is signal.SIGINT
 
 
 def stop_exports(root: Path, export: Path, times: int) -> None:
@@ -134,6 +148,25 @@ def stop_exports(root: Path, export: Path, times: int) -> None:
 def test_stopped_imports(store_folder: Path, export: Path, how: signal.Signals) -> None:
     """Once; the long run does it thirty times."""
     stop_imports(store_folder, export, 1, how)
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_full_text_that_a_kill_left_behind(
+    store_folder: Path, export: Path, *, is_gone: bool
+) -> None:
+    """Every file is there and indexed; the next import ends what the last one did not."""
+    told(store_folder, "import", "jsonl", export)
+    one = store_folder.parent / "one.jsonl"
+    told(store_folder, "export", "jsonl", one, "r1")
+    empty(store_folder)
+    told(store_folder, "import", "jsonl", one)
+    stamp = store_folder / ".sidecar/fulltext/stamp.json"
+    before = stamp.read_bytes()
+    told(store_folder, "import", "jsonl", export)
+    stamp.unlink() if is_gone else stamp.write_bytes(before)
+    assert not told(store_folder, "status")["clean"]
+    told(store_folder, "import", "jsonl", export)
+    assert told(store_folder, "verify", "--level", "full")["clean"]
 
 
 def test_killed_exports(store_folder: Path, export: Path) -> None:

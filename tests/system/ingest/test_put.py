@@ -56,6 +56,22 @@ def test_texts_are_files_that_are_found_with_their_metadata(store: Store) -> Non
     assert findings(store) == []
 
 
+@pytest.mark.parametrize("by", ["put", "add"])
+def test_full_text_that_a_kill_left_behind(store: Store, tmp_path: Path, by: str) -> None:
+    """What is there as it was given is not written again; the index is whole after the call."""
+    document = tmp_path / "gas.md"
+    document.write_text(GAS)
+
+    def give() -> None:
+        store.put(RENT, into="notes") if by == "put" else store.add(document)
+
+    give()
+    file(store, ".sidecar/fulltext/stamp.json").unlink()
+    assert [one.code for one in store.status().findings] == ["fulltext-missing"]
+    give()
+    assert findings(store) == []
+
+
 def test_one_text_is_put_as_it_is_typed(store: Store) -> None:
     """A str is one text, and not as many as it has letters."""
     done = store.put(RENT, into="notes", names="rent", metadata={"by": "Ada"})
