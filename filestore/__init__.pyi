@@ -22,5 +22,6 @@ from filestore.store import Store as Store
 from filestore.store import create as create
 from filestore.store import open as open
 from filestore.sync.apply import SyncReport as SyncReport
+from filestore.threads import StoreThreads as StoreThreads
 from filestore.verify.run import Status as Status
 from filestore.verify.verify import Checked as Checked

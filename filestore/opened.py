@@ -141,6 +141,13 @@ class OpenStore:
         """The model that the settings name, opened as far as it can be here."""
         return self._parts.model
 
+    def share_model(self, other: "OpenStore") -> bool:
+        """Use the model that another open store of this root has loaded, if it is the same one.
+
+        The other's thread does not matter; see `StoreModel.take_turns`.
+        """
+        return self._parts.share_model(other._session)
+
     @property
     def beside(self) -> "StoreModel | None":
         """The model beside, opened as far as it can be here; None where none is tried."""

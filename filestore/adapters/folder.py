@@ -14,8 +14,7 @@ from typing import Any, Final, Literal
 from urllib.parse import unquote
 from uuid import UUID
 
-from filestore import Hit, RefusedError, Store, UsageError
-from filestore.adapters.threads import MOST_THREADS, StoreThreads
+from filestore import Hit, RefusedError, Store, StoreThreads, UsageError
 
 Mode = Literal["hybrid", "vector", "keyword"]
 Where = Mapping[str, Any]
@@ -73,7 +72,7 @@ class ChunkFolder:
         *,
         into: str,
         configuration: StrPath | None = None,
-        threads: int = MOST_THREADS,
+        threads: int = StoreThreads.MOST,
     ) -> None:
         """Open the store that a folder is, holds or lies in.
 

@@ -28,6 +28,7 @@ from filestore.embed import (
     reaches_out,
 )
 from filestore.embed.models import DEFAULT_MODEL
+from filestore.embed.one_at_a_time import OneAtATime
 from filestore.git.repository import work_tree
 
 if TYPE_CHECKING:
@@ -108,6 +109,12 @@ class StoreModel:
         """Ask a service how long its vectors are, where that is known nowhere here."""
         if self.is_unasked:
             self._opened = ask_model(self._choice())
+
+    def take_turns(self) -> None:
+        """From now on threads may share the embedder: one at a time asks it."""
+        opened = self._opened
+        if opened.embedder is not None and not isinstance(opened.embedder, OneAtATime):
+            self._opened = replace(opened, embedder=OneAtATime(opened.embedder))
 
     @property
     def is_unasked(self) -> bool:

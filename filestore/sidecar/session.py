@@ -113,6 +113,17 @@ class Parts:
             self.places.root, self.settings, self.configuration, recorded=self.fingerprints
         )
 
+    def share_model(self, other: "Parts") -> bool:
+        """Use the model that other parts of this store opened, if the settings name the same."""
+        mine, its = self.settings, other.settings
+        is_same = self.places.root == other.places.root and (mine.embedder, mine.model) == (
+            its.embedder,
+            its.model,
+        )
+        if is_same:
+            vars(self)["model"] = other.model
+        return is_same
+
     @cached_property
     def rows(self) -> "VectorRows | None":
         """The backend that has the vectors; None where the sidecar's own file has them."""

@@ -1,7 +1,8 @@
 """A store for callers in any thread: a few threads of its own hold it open, each its own.
 
-A store belongs to the thread that opened it, and frameworks call from whichever thread is free. One
-rule: a store is opened, asked and closed in one thread.
+A store belongs to the thread that opened it, and frameworks and servers call from whichever thread
+is free. One rule: a store is opened, asked and closed in one thread. They share one model, which
+one of them asks at a time, and open the store again once its settings or its catalog are others.
 """
 
 import os
@@ -13,14 +14,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-import filestore
-from filestore import Store, UsageError
-
-MOST_THREADS: Final = 4
-"""So many calls are answered at once; each holds the index in memory."""
+from filestore.config.layout import SETTINGS
+from filestore.core.errors import UsageError
+from filestore.store import Store
 
 T = TypeVar("T")
 Open = Callable[[], Store]
+Stamp = tuple[tuple[int, ...] | None, ...]
 
 
 @dataclass(slots=True)
@@ -35,6 +35,8 @@ class _Work:
     threads: list[threading.Thread] = field(default_factory=list)
     undone: int = 0
     """How many jobs wait or are being done."""
+    first: Store | None = None
+    """The one whose model all of them ask."""
 
 
 class StoreThreads:
@@ -44,12 +46,15 @@ class StoreThreads:
     this object, or with the program, and close their stores then.
     """
 
+    MOST: Final = 4
+    """So many calls are answered at once; each holds the index in memory."""
+
     def __init__(
         self,
         path: str | os.PathLike[str],
         *,
         configuration: str | os.PathLike[str] | None = None,
-        most: int = MOST_THREADS,
+        most: int = MOST,
     ) -> None:
         """Open the store that a folder is, holds or lies in.
 
@@ -59,7 +64,7 @@ class StoreThreads:
         place = os.path.abspath(os.fsdecode(path))
 
         def opened() -> Store:
-            return filestore.open(place, configuration=configuration)
+            return Store.open(place, configuration=configuration)
 
         self._open: Open = opened
         self._most = most
@@ -75,6 +80,14 @@ class StoreThreads:
 
     def call(self, job: Callable[[Store], T]) -> T:
         """What a function makes of the store, in a thread that has it open.
+
+        Raises:
+            UsageError: It was closed.
+        """
+        return self.submit(job).result()
+
+    def submit(self, job: Callable[[Store], T]) -> "Future[T]":
+        """The same, to be waited for; a job that is cancelled before it begins is not done.
 
         Raises:
             UsageError: It was closed.
@@ -96,7 +109,12 @@ class StoreThreads:
                 work.threads.append(thread)
                 thread.start()
         work.jobs.put((future, job))
-        return future.result()
+        return future
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait or are being done."""
+        return self._work.undone
 
     def close(self) -> None:
         """Wait for what is being done, and close every store."""
@@ -112,27 +130,84 @@ class StoreThreads:
 
 def _serve(opened: Open, work: _Work) -> None:
     """Do jobs with a store until there are no more."""
-    store: Store | None = None
+    held = _Held(opened, work)
     try:
         while (given := work.jobs.get()) is not None:
             future, job = given
             try:
-                store = store or opened()
-                result = job(store)
+                result = job(held.store()) if future.set_running_or_notify_cancel() else None
             except BaseException as error:  # the caller's, whatever it is
-                with work.lock:
-                    work.undone -= 1
+                _count_down(work)
                 future.set_exception(error)
             else:
-                with work.lock:
-                    work.undone -= 1
-                future.set_result(result)
+                _count_down(work)
+                if not future.cancelled():
+                    future.set_result(result)
             # What it was given lives no longer than the caller has it.
             del given, future, job
             result = None
     finally:
-        if store is not None:
-            store.close()
+        held.close()
+
+
+def _count_down(work: _Work) -> None:
+    with work.lock:
+        work.undone -= 1
+
+
+class _Held:
+    """The store of one thread, open."""
+
+    def __init__(self, opened: Open, work: _Work) -> None:
+        self._opened = opened
+        self._work = work
+        self._store: Store | None = None
+        self._stamp: Stamp = ()
+
+    def store(self) -> Store:
+        """The store as it is now, opened again where it is another one."""
+        if self._store is not None and (now := _stamp(self._store)) != self._stamp:
+            is_only_made = self._stamp[:2] == now[:2] and self._stamp[2] is None
+            self._stamp = now
+            if not is_only_made:
+                self.close()
+        if self._store is None:
+            self._store = self._opened()
+            self._stamp = _stamp(self._store)
+            self._share()
+        return self._store
+
+    def _share(self) -> None:
+        store, work = self._store, self._work
+        assert store is not None
+        with work.lock:
+            if work.first is None or not store.share_model(work.first):
+                store.model.take_turns()
+                work.first = store
+
+    def close(self) -> None:
+        """Let go of every file."""
+        if self._store is not None:
+            self._store.close()
+        self._store = None
+
+
+def _stamp(store: Store) -> Stamp:
+    """Tells whether another store, other settings or another catalog are where they were."""
+    return (
+        _identity(store.root),
+        _identity(os.path.join(store.root, SETTINGS), is_content=True),
+        _identity(store.places.catalog),
+    )
+
+
+def _identity(path: str, *, is_content: bool = False) -> tuple[int, ...] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    content = (status.st_size, status.st_mtime_ns) if is_content else ()
+    return status.st_dev, status.st_ino, *content
 
 
 def _stop(work: _Work) -> None:

@@ -13,8 +13,7 @@ from threading import Barrier
 import pytest
 
 import filestore
-from filestore import Store, UsageError
-from filestore.adapters.threads import StoreThreads
+from filestore import Store, StoreThreads, UsageError
 
 TEXTS = [f"The rent of flat {number}." for number in range(8)]
 
@@ -88,7 +87,7 @@ def test_whoever_forgets_to_close_leaves_nothing_open(place: Path) -> None:
     gc.collect()
     assert running() == []
     program = (
-        "from filestore.adapters.threads import StoreThreads\n"
+        "from filestore import StoreThreads\n"
         f"kept = StoreThreads({str(place)!r})\n"
         "print(len(kept.call(lambda store: store.search('rent', k=3))))\n"
     )
@@ -104,6 +103,62 @@ def test_what_was_closed_says_so(place: Path) -> None:
     threads.close()
     with pytest.raises(UsageError, match="was closed"):
         threads.call(lambda store: store.root)
+
+
+def test_the_store_is_opened_again_where_it_is_another_one(place: Path) -> None:
+    """Settings that changed, an index that was made anew, a store that went and came back."""
+    with StoreThreads(place, most=1) as threads:
+        first = threads.call(lambda store: (id(store), best(store, TEXTS[0])))
+        assert threads.call(lambda store: (id(store), best(store, TEXTS[0]))) == first
+        settings = place / "filestore.toml"
+        settings.write_text(settings.read_text().replace("budget = ", "budget = 1", 1))
+        changed = threads.call(lambda store: store.settings.budget)
+        assert changed > 1000
+        with filestore.open(place) as other:
+            (place / "chunked" / "notes" / "new.md").write_text("Nobody knew of herrings.\n")
+            (place / ".sidecar" / "catalog.sqlite").unlink()
+            other.sync()
+        assert threads.call(lambda store: best(store, "herrings")) == "Nobody knew of herrings.\n"
+        away = place.rename(place.with_name("away"))
+        with pytest.raises(filestore.NoStoreError):
+            threads.call(lambda store: best(store, "herrings"))
+        away.rename(place)
+        assert threads.call(lambda store: best(store, "herrings")) == "Nobody knew of herrings.\n"
+
+
+def test_threads_share_one_model(place: Path) -> None:
+    """It is in memory once, and one thread at a time asks it."""
+    with StoreThreads(place, most=3) as threads, ThreadPoolExecutor(3) as callers:
+        together = Barrier(3)
+
+        def model(store: Store) -> int:
+            together.wait(timeout=60)
+            assert store.search(TEXTS[0], mode="vector").hits
+            return id(store.embedder)
+
+        models = set(callers.map(lambda _: threads.call(model), range(3)))
+        assert len(models) == 1
+
+
+def test_a_call_that_nobody_waits_for_is_not_made(place: Path) -> None:
+    """What was cancelled before a thread came to it."""
+    made = []
+    with StoreThreads(place, most=1) as threads:
+        begun, go_on = Barrier(2), Barrier(2)
+
+        def slow(_: Store) -> None:
+            begun.wait(timeout=60)
+            go_on.wait(timeout=60)
+
+        first = threads.submit(slow)
+        begun.wait(timeout=60)
+        second = threads.submit(lambda _: made.append(1))
+        assert second.cancel()
+        assert threads.waiting == 2
+        go_on.wait(timeout=60)
+        first.result(timeout=60)
+        threads.call(lambda _: None)
+        assert (made, threads.waiting) == ([], 0)
 
 
 def test_a_relative_path_means_the_folder_of_then(

@@ -1,0 +1,80 @@
+"""An embedder that threads share: one of them asks it at a time.
+
+What runs a model keeps buffers between two calls, and loads itself at the first one.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from filestore.embed.base import Embedder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class OneAtATime(Embedder):
+    """Another embedder, behind a lock."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The other's."""
+        return self._embedder.name
+
+    @property
+    def fingerprint(self) -> str:
+        """The other's."""
+        with self._lock:
+            return self._embedder.fingerprint
+
+    @property
+    def dimension(self) -> int:
+        """The other's."""
+        with self._lock:
+            return self._embedder.dimension
+
+    @property
+    def is_known(self) -> bool:
+        """The other's."""
+        return self._embedder.is_known
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The other's."""
+        with self._lock:
+            return self._embedder.max_tokens
+
+    @property
+    def tokenizer(self) -> str:
+        """The other's."""
+        return self._embedder.tokenizer
+
+    @property
+    def lexical(self) -> bool:
+        """The other's."""
+        return self._embedder.lexical
+
+    @property
+    def single_threaded(self) -> bool:
+        """The other's."""
+        return self._embedder.single_threaded
+
+    def count_tokens(self, text: str) -> int:
+        """How many the other counts."""
+        with self._lock:
+            return self._embedder.count_tokens(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+        """Embed, once no other thread does; see `Embedder.embed_documents`."""
+        with self._lock:
+            return self._embedder.embed_documents(texts)
+
+    def embed_query(self, text: str) -> "NDArray[np.float32]":
+        """Embed a question, once no other thread does; see `Embedder.embed_query`."""
+        with self._lock:
+            return self._embedder.embed_query(text)
