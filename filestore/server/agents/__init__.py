@@ -1,0 +1,1 @@
+"""MCP: what an agent may ask, and where programs are told of it."""

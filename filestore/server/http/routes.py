@@ -1,0 +1,85 @@
+"""The routes of a store: each operation of the table, under its name."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.server.http.answers import JSON, answer, refusal
+from filestore.server.operations import OPERATIONS, Operation, Values
+from filestore.server.stores import Stores
+
+
+def routes(stores: Stores) -> list[Route]:
+    """A route for each operation: POST with JSON, and GET where nothing is changed."""
+    found = []
+    for operation in OPERATIONS.values():
+        methods = ["POST"] if operation.writes else ["GET", "POST"]
+        found.append(Route(f"/{operation.name}", _asked(stores, operation), methods=methods))
+    return found
+
+
+def _asked(stores: Stores, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
+    async def ask(request: Request) -> Response:
+        try:
+            given = await given_in(request, operation)
+            store = stores.named(named_in(given))
+            return answer(await operation.ask(store, given))
+        except FilestoreError as error:
+            return refusal(error)
+
+    return ask
+
+
+def named_in(given: Values) -> str:
+    """The store that a request names, taken out of it; "" for none.
+
+    Raises:
+        UsageError: It is no name.
+    """
+    name = given.pop("store", "") or ""
+    if not isinstance(name, str) or len(name) > 255:
+        raise UsageError("store: the name of a store is a text")
+    return name
+
+
+async def given_in(request: Request, operation: Operation) -> Values:
+    """What a client gives: the JSON of its body, or the query of the address.
+
+    Raises:
+        UsageError: It is no JSON object.
+    """
+    if request.method == "GET":
+        return _from_query(request, operation)
+    data = await request.body()
+    kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if data and kind != JSON:
+        raise UsageError(f"expected {JSON}", remedy=f"send Content-Type: {JSON}")
+    try:
+        given = orjson.loads(data or b"{}")
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"the body is no JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise UsageError("the body is no JSON object")
+    return given
+
+
+def _from_query(request: Request, operation: Operation) -> Values:
+    given: dict[str, Any] = {}
+    for name in request.query_params:
+        values = request.query_params.getlist(name)
+        kind = operation.parameters.get(name, {}).get("type")
+        if kind == "array":
+            given[name] = values
+        elif kind in ("integer", "boolean", "object"):
+            try:
+                given[name] = orjson.loads(values[-1])
+            except orjson.JSONDecodeError as error:
+                raise UsageError(f"{name}: expected {kind}, found {values[-1][:80]!r}") from error
+        else:
+            given[name] = values[-1]
+    return given

@@ -1,0 +1,371 @@
+"""What may be asked of a served store, each once: its parameters, its answer, what does it.
+
+HTTP, its description and MCP are made from this table. One rule: what a client gives is checked
+against the parameters before any of it is used, and nothing that it names is looked for outside the
+store.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from filestore.core.errors import UsageError
+from filestore.core.schema import make
+
+if TYPE_CHECKING:
+    from filestore.server.stores import ServedStore
+    from filestore.store import Store
+
+Values = dict[str, Any]
+MOST_HITS: Final = 1_000
+MOST_QUESTIONS: Final = 10_000
+LONGEST_QUERY: Final = 10_000
+"""Characters."""
+LONGEST_PATH: Final = 4_096
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One thing that may be asked."""
+
+    name: str
+    about: str
+    """One sentence, for whoever reads the list of them."""
+    run: "Callable[[Store, Values], dict[str, Any]]"
+    """From an open store and checked values to what `--json` prints."""
+    answer: str
+    """The shape of that; see JSON.md."""
+    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Name to JSON Schema."""
+    required: tuple[str, ...] = ()
+    writes: bool = False
+    slow: bool = False
+    """Whether it reads for long: such wait for each other, and nobody else for them."""
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of its parameters; nothing else may be given."""
+        return {
+            "type": "object",
+            "properties": dict(self.parameters),
+            "required": list(self.required),
+            "additionalProperties": False,
+        }
+
+    def checked(self, given: Any) -> Values:
+        """What a client gives, with what it left out.
+
+        Raises:
+            UsageError: It does not fit.
+        """
+        from jsonschema import Draft202012Validator
+
+        problem = next(iter(Draft202012Validator(self.schema).iter_errors(given)), None)
+        if problem is not None:
+            where = ".".join(map(str, problem.absolute_path))
+            raise UsageError(
+                f"{where or self.name}: {_brief(problem.message)}",
+                remedy=f"see {self.name} in /docs",
+            )
+        left_out: Values = {
+            name: schema["default"]
+            for name, schema in self.parameters.items()
+            if name not in given and "default" in schema
+        }
+        return {**left_out, **given}
+
+    async def ask(self, store: "ServedStore", given: Any) -> dict[str, Any]:
+        """Check what a client gives, and answer it.
+
+        Raises:
+            FilestoreError: What the library raises.
+        """
+        values: Values = self.checked(given)
+        if self.name == "add":
+            store.require_writes()
+            values["paths"] = store.require_allowed(values["paths"])
+        do = store.write if self.writes else store.read_long if self.slow else store.read
+        return await do(lambda opened: self.run(opened, values))
+
+
+def _brief(message: str) -> str:
+    return message if len(message) <= 300 else f"{message[:300]}…"
+
+
+def text(about: str, *, longest: int = LONGEST_PATH, **more: Any) -> dict[str, Any]:
+    """The schema of a text."""
+    return {"type": "string", "maxLength": longest, "description": about, **more}
+
+
+def number(about: str, *, least: int, most: int, default: int) -> dict[str, Any]:
+    """The schema of a whole number."""
+    bounds = {"minimum": least, "maximum": most, "default": default}
+    return {"type": "integer", "description": about, **bounds}
+
+
+def flag(about: str, *, default: bool = False) -> dict[str, Any]:
+    """The schema of a yes or no."""
+    return {"type": "boolean", "description": about, "default": default}
+
+
+def texts(about: str, *, most: int = 1_000, **more: Any) -> dict[str, Any]:
+    """The schema of a list of texts."""
+    item = {"type": "string", "maxLength": LONGEST_PATH}
+    return {"type": "array", "items": item, "maxItems": most, "description": about, **more}
+
+
+def one_of(about: str, *choices: str) -> dict[str, Any]:
+    """The schema of a word out of some; the first is the default."""
+    return {"enum": list(choices), "default": choices[0], "description": about}
+
+
+_WHERE: Final = {
+    "type": "object",
+    "description": "key to value, or to values that must all hold, of frontmatter or document",
+    "additionalProperties": {
+        "anyOf": [
+            {"type": ["string", "number", "boolean"]},
+            {"type": "array", "items": {"type": ["string", "number", "boolean"]}, "maxItems": 100},
+        ]
+    },
+    "maxProperties": 100,
+    "default": {},
+}
+_PATH: Final = text("of a chunk file or a document, relative to the root; PATH:LINE in place")
+_K: Final = number("at most so many", least=1, most=MOST_HITS, default=10)
+_EMBED: Final = flag("whether texts without embedding are embedded now", default=True)
+
+
+def _search(store: "Store", values: Values) -> dict[str, Any]:
+    query: str = values.pop("query")
+    return store.search(query, **values).to_dict()
+
+
+def _similar(store: "Store", values: Values) -> dict[str, Any]:
+    return store.similar(values["path"], k=values["k"]).to_dict()
+
+
+def _show(store: "Store", values: Values) -> dict[str, Any]:
+    return store.show(values["path"]).to_dict()
+
+
+def _ls(store: "Store", values: Values) -> dict[str, Any]:
+    named = values["resource"]
+    if not named:
+        return make("ls", {"items": store.resources()})
+    folder = store.documents(named)
+    if folder is not None:
+        return make("ls", {"items": folder})
+    return make("ls RESOURCE", {"items": store.chunks(named)})
+
+
+def _about(store: "Store", values: Values) -> dict[str, Any]:
+    return store.about(values["asked"], depth=values["depth"]).to_dict()
+
+
+def _links(store: "Store", values: Values) -> dict[str, Any]:
+    return store.links(values["path"]).to_dict()
+
+
+def _status(store: "Store", values: Values) -> dict[str, Any]:
+    return store.status().to_dict()
+
+
+def _verify(store: "Store", values: Values) -> dict[str, Any]:
+    return store.verify(level=values["level"]).to_dict()
+
+
+def _evaluate(store: "Store", values: Values) -> dict[str, Any]:
+    from filestore.search.metrics import parse_queries
+
+    lines = b"\n".join(map(orjson.dumps, values["questions"]))
+    found = store.evaluate(parse_queries(lines, name="questions"), k=values["k"])
+    results = [result.to_dict() for result in found] if values["per_query"] else []
+    return found.to_dict() | ({"per_query": results} if results else {})
+
+
+def _sync(store: "Store", values: Values) -> dict[str, Any]:
+    return store.sync(**values).to_dict()
+
+
+def _update(store: "Store", values: Values) -> dict[str, Any]:
+    return store.update(*values.pop("resources"), **values).to_dict()
+
+
+def _add(store: "Store", values: Values) -> dict[str, Any]:
+    into = values.get("into") or None
+    return store.add(*values["paths"], into=into, each=values["each"]).to_dict()
+
+
+def _remove(store: "Store", values: Values) -> dict[str, Any]:
+    return make("rm", {"removed": store.remove(*values["resources"])})
+
+
+def _undo(store: "Store", values: Values) -> dict[str, Any]:
+    done = store.undo(values["id"] or None)
+    nothing = {"id": None, "what": "", "undone": (), "embedded": 0, "reused": 0}
+    return done.to_dict() if done else make("UndoResult", nothing)
+
+
+_ALL: Final = (
+    Operation(
+        name="search",
+        about="Search the store: passages, best first, with document, line and freshness",
+        run=_search,
+        answer="Answer",
+        parameters={
+            "query": text('words, "phrases", -excluded, +required', longest=LONGEST_QUERY),
+            "k": _K,
+            "mode": one_of("what ranks the hits", "hybrid", "vector", "keyword"),
+            "where": _WHERE,
+            "source": texts(
+                "globs over the path of the source, of which one must hold", default=[]
+            ),
+            "kind": {
+                "type": "array",
+                "items": {"enum": ["chunk", "summary"]},
+                "description": "only these kinds",
+                "default": [],
+            },
+            "syntax": one_of("which signs are operators", "auto", "plain", "operators"),
+            "group": {"enum": ["document", None], "description": "one hit a document"},
+            "context": number("lines around each passage", least=0, most=100, default=0),
+            "tree": flag("go from the summaries down to the texts"),
+        },
+        required=("query",),
+    ),
+    Operation(
+        name="similar",
+        about="Find what is similar to a file, or to one of its lines",
+        run=_similar,
+        answer="Similar",
+        parameters={"path": _PATH, "k": _K},
+        required=("path",),
+    ),
+    Operation(
+        name="show",
+        about="Show one chunk file or document with its record",
+        run=_show,
+        answer="Shown",
+        parameters={"path": _PATH},
+        required=("path",),
+    ),
+    Operation(
+        name="ls",
+        about="List resources, or the chunks of one",
+        run=_ls,
+        answer="ls",
+        parameters={"resource": text("its name; none for all", default="")},
+    ),
+    Operation(
+        name="about",
+        about="Say what the store, a resource, a file or a question is about",
+        run=_about,
+        answer="Overview",
+        parameters={
+            "asked": text("a resource, a file or a question", default=""),
+            "depth": number("levels of summaries", least=0, most=20, default=2),
+        },
+    ),
+    Operation(
+        name="links",
+        about="List the links of a file, and those to it",
+        run=_links,
+        answer="Links",
+        parameters={"path": _PATH},
+        required=("path",),
+    ),
+    Operation(
+        name="status",
+        about="Show what drifted between files and index",
+        run=_status,
+        answer="Status",
+    ),
+    Operation(
+        name="verify",
+        about="Check everything, change nothing",
+        run=_verify,
+        answer="Checked",
+        parameters={"level": one_of("how thoroughly", "fast", "full", "deep")},
+        slow=True,
+    ),
+    Operation(
+        name="evaluate",
+        about="Measure search quality by questions whose answers are known",
+        run=_evaluate,
+        answer="Evaluation",
+        parameters={
+            "questions": {
+                "type": "array",
+                "items": {"type": "object"},
+                "minItems": 1,
+                "maxItems": MOST_QUESTIONS,
+                "description": "each with query, relevant and, if wanted, id",
+            },
+            "k": _K,
+            "per_query": flag("whether each question's scores are told"),
+        },
+        required=("questions",),
+        slow=True,
+    ),
+    Operation(
+        name="sync",
+        about="Update the index from the files",
+        run=_sync,
+        answer="SyncReport",
+        parameters={
+            "embed": _EMBED,
+            "forget_missing": flag("whether a mass of missing files is meant to be gone"),
+            "full": flag("verify everything first, and repair what that finds"),
+        },
+        writes=True,
+    ),
+    Operation(
+        name="update",
+        about="Follow the originals: re-ingest what changed, then sync",
+        run=_update,
+        answer="UpdateReport",
+        parameters={
+            "resources": texts("their names; none for all", default=[]),
+            "remove_gone": flag("whether what was made from originals that are gone is to go"),
+            "embed": _EMBED,
+        },
+        writes=True,
+    ),
+    Operation(
+        name="add",
+        about="Add documents that lie in the store's folder, or update them; others are uploaded",
+        run=_add,
+        answer="AddReport",
+        parameters={
+            "paths": texts("of files and folders, relative to the root", minItems=1),
+            "into": text("the resource's name", longest=255, default=""),
+            "each": flag("whether every child of a folder is a resource of its own"),
+        },
+        required=("paths",),
+        writes=True,
+    ),
+    Operation(
+        name="remove",
+        about="Remove resources; can be undone",
+        run=_remove,
+        answer="rm",
+        parameters={"resources": texts("their names", minItems=1)},
+        required=("resources",),
+        writes=True,
+    ),
+    Operation(
+        name="undo",
+        about="Undo a change of files",
+        run=_undo,
+        answer="UndoResult",
+        parameters={"id": text("which one; none for the newest", default="")},
+        writes=True,
+    ),
+)
+
+OPERATIONS: Final[Mapping[str, Operation]] = {one.name: one for one in _ALL}
+"""By name."""

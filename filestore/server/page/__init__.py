@@ -1,0 +1,1 @@
+"""The page in a browser: search, documents, status, map. Plain files, from here alone."""

@@ -1,0 +1,1 @@
+"""The routes of services that keep one index a folder: FAISS + JSON, by name."""

@@ -1,0 +1,280 @@
+"""The stores that a server keeps open, by name, each with threads that read and one that writes.
+
+One rule: a job waits for a thread of its own store only, and where too many wait the next is
+refused at once, so that nobody waits without end.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from filestore.config.discovery import find_root
+from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.core.paths import is_below
+from filestore.core.safe_text import shown_path
+from filestore.core.spelling import did_you_mean
+from filestore.store import Store
+from filestore.threads import StoreThreads
+
+MOST_WAITING: Final = 256
+"""Jobs of one store that wait or are being done; one more is refused."""
+_USUAL: Final = "file_index"
+"""A folder of this name says nothing: the store is named like the one it lies in."""
+
+T = TypeVar("T")
+
+
+class UnknownStoreError(FilestoreError, KeyError):
+    """No store of this name is served."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class BusyError(FilestoreError):
+    """Too much waits already; the same may be asked again."""
+
+
+class ReadOnlyError(RefusedError):
+    """The server was started to read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What whoever asks may do."""
+
+    writes: bool = False
+    """Whether stores may be changed."""
+    documents: tuple[str, ...] = ()
+    """Folders besides the store's own from which documents may be added, absolute."""
+
+
+@dataclass(slots=True)
+class ServedStore:
+    """One store, asked from the event loop."""
+
+    name: str
+    root: str
+    access: Access
+    _configuration: str | None
+    _readers: StoreThreads
+    _others: dict[str, StoreThreads] = field(default_factory=dict)
+    """What writes, and what reads for long; one thread each, once there is something to do."""
+    _on_written: list[Callable[[], None]] = field(default_factory=list)
+
+    @classmethod
+    def open(
+        cls, name: str, root: str, access: Access, *, configuration: str | None, readers: int
+    ) -> "ServedStore":
+        """Open a store; see `Store`, which says what is raised."""
+        threads = StoreThreads(root, configuration=configuration, most=readers)
+        return cls(name, threads.root, access, configuration, threads)
+
+    async def read(self, job: Callable[[Store], T]) -> T:
+        """What a function that changes nothing makes of the store.
+
+        Raises:
+            BusyError: Too many wait.
+        """
+        return await self._done(self._readers, job)
+
+    async def read_long(self, job: Callable[[Store], T]) -> T:
+        """The same for what takes long; one after the other, and other readers go on.
+
+        Raises:
+            BusyError: Too many wait.
+        """
+        return await self._done(await self._other("long"), job)
+
+    async def write(self, job: Callable[[Store], T]) -> T:
+        """What a function that changes the store makes of it; one after the other.
+
+        Raises:
+            ReadOnlyError: Nobody may.
+            BusyError: Too many wait.
+        """
+        self.require_writes()
+        writer = await self._other("writer")
+        try:
+            return await self._done(writer, job)
+        finally:
+            for tell in self._on_written:
+                tell()
+
+    async def _other(self, kind: str) -> StoreThreads:
+        if kind not in self._others:
+            opened = await asyncio.to_thread(
+                StoreThreads, self.root, configuration=self._configuration, most=1
+            )
+            # Another request may have been faster.
+            if self._others.setdefault(kind, opened) is not opened:
+                opened.close()
+        return self._others[kind]
+
+    def require_writes(self) -> None:
+        """Refuse what changes the store where nobody may.
+
+        Raises:
+            ReadOnlyError: Nobody may.
+        """
+        if not self.access.writes:
+            raise ReadOnlyError(
+                f"{self.name} is served to be read", remedy="start the server with --write"
+            )
+
+    def require_allowed(self, paths: Iterable[str]) -> list[str]:
+        """The documents that a client names, where they may be added from.
+
+        Args:
+            paths: Absolute, or relative to the root.
+
+        Raises:
+            RefusedError: One lies elsewhere, or leads there.
+        """
+        folders = [os.path.realpath(one) for one in (self.root, *self.access.documents)]
+        found = []
+        for path in paths:
+            if "\0" in path:
+                raise UsageError("a path has no NUL in it")
+            place = os.path.realpath(os.path.join(self.root, path))
+            if not any(is_below(place, folder) for folder in folders):
+                raise RefusedError(
+                    f"{shown_path(path)} lies outside the store",
+                    remedy="upload it, or start the server with --documents FOLDER",
+                )
+            found.append(place)
+        return found
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait or are being done."""
+        return sum(threads.waiting for threads in (self._readers, *self._others.values()))
+
+    def on_written(self, tell: Callable[[], None]) -> None:
+        """Call this after whatever may have changed the store."""
+        self._on_written.append(tell)
+
+    def close(self) -> None:
+        """Wait for what is being done, and close every store."""
+        for threads in (self._readers, *self._others.values()):
+            threads.close()
+
+    async def _done(self, threads: StoreThreads, job: Callable[[Store], T]) -> T:
+        if threads.waiting >= MOST_WAITING:
+            raise BusyError(
+                f"{self.name} has {threads.waiting} requests waiting", remedy="ask again later"
+            )
+        return await asyncio.wrap_future(threads.submit(job))
+
+
+class Stores:
+    """Every store that is served. A context manager."""
+
+    def __init__(self, stores: Mapping[str, ServedStore]) -> None:
+        self._stores = dict(stores)
+
+    @classmethod
+    def open(
+        cls,
+        given: Sequence[str],
+        access: Access,
+        *,
+        configuration: str | None = None,
+        readers: int | None = None,
+    ) -> "Stores":
+        """Open stores.
+
+        Args:
+            given: Each a path, or ``NAME=PATH``.
+            access: What may be done with them.
+            configuration: The folder of the user's settings; None for the usual one.
+            readers: Threads a store; None for one a processor, two at least.
+
+        Raises:
+            NoStoreError: There is none.
+            UsageError: Two have one name.
+        """
+        many = max(2, os.cpu_count() or 1) if readers is None else readers
+        opened: dict[str, ServedStore] = {}
+        try:
+            for name, root in named_roots(given).items():
+                opened[name] = ServedStore.open(
+                    name, root, access, configuration=configuration, readers=many
+                )
+        except BaseException:
+            cls(opened).close()
+            raise
+        return cls(opened)
+
+    def __iter__(self) -> Iterator[ServedStore]:
+        return iter(self._stores.values())
+
+    def __len__(self) -> int:
+        return len(self._stores)
+
+    @property
+    def names(self) -> list[str]:
+        """Their names, in the order in which they were given."""
+        return list(self._stores)
+
+    def named(self, name: str | None) -> ServedStore:
+        """The store of a name; without one the only one there is.
+
+        Raises:
+            UnknownStoreError: There is none.
+            UsageError: There are several, and none was named.
+        """
+        if not name:
+            if len(self._stores) == 1:
+                return next(iter(self._stores.values()))
+            raise UsageError(
+                "several stores are served, and none was named",
+                remedy=f"name one of them: {', '.join(self._stores)}",
+            )
+        if name not in self._stores:
+            raise UnknownStoreError(
+                f"no store {shown_path(name)!r} is served{did_you_mean(name, self._stores)}",
+                remedy=f"name one of: {', '.join(self._stores)}",
+            )
+        return self._stores[name]
+
+    def close(self) -> None:
+        """Close all of them."""
+        for store in self._stores.values():
+            store.close()
+
+    def __enter__(self) -> "Stores":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def named_roots(given: Sequence[str]) -> dict[str, str]:
+    """Name to root of each store, absolute.
+
+    Raises:
+        NoStoreError: There is none at a path.
+        UsageError: Two have one name.
+    """
+    found: dict[str, str] = {}
+    for word in given:
+        name, equals, path = word.partition("=")
+        is_named = bool(equals) and bool(name) and not os.path.exists(word)
+        place = path if is_named else word
+        root = os.path.abspath(find_root(place, None if os.path.isdir(place) else place))
+        called = name if is_named else _name_of(root)
+        if found.get(called, root) != root:
+            raise UsageError(
+                f"two stores are called {called}: {found[called]} and {root}",
+                remedy=f"filestore serve {called}={found[called]} OTHER={root}",
+            )
+        found[called] = root
+    return found
+
+
+def _name_of(root: str) -> str:
+    above, name = os.path.split(root)
+    return (os.path.basename(above) if name == _USUAL else name) or "store"

@@ -1,0 +1,112 @@
+"""What may be asked of a served store: the table, what it refuses, who may change something."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+import filestore
+from filestore import RefusedError, UsageError
+from filestore.server import schemas
+from filestore.server.operations import OPERATIONS
+from filestore.server.stores import Access, ReadOnlyError, Stores, UnknownStoreError
+from tests.system.server.conftest import GAS, RENT
+
+
+def ask(stores: Stores, name: str, **given: Any) -> dict[str, Any]:
+    """What a store answers."""
+    return asyncio.run(OPERATIONS[name].ask(stores.named(None), given))
+
+
+def test_answers_are_those_of_the_command_line(stores: Stores, place: Path) -> None:
+    """Key by key, whichever door was taken."""
+    found = ask(stores, "search", query="rent", k=1)
+    with filestore.open(place) as store:
+        assert found == store.search("rent", k=1).to_dict()
+        assert ask(stores, "status") == store.status().to_dict()
+        assert ask(stores, "show", path=found["hits"][0]["path"])["body"] == RENT
+
+
+@pytest.mark.parametrize("name", list(OPERATIONS))
+def test_answers_fit_their_shapes(stores: Stores, place: Path, name: str) -> None:
+    """What the description of the server promises of each."""
+    (place / "source").mkdir(exist_ok=True)
+    (place / "source" / "new.md").write_text(GAS)
+    given: dict[str, dict[str, Any]] = {
+        "search": {"query": "rent"},
+        "similar": {"path": "chunked/notes/rent.md"},
+        "show": {"path": "chunked/notes/rent.md"},
+        "links": {"path": "chunked/notes/rent.md"},
+        "evaluate": {"questions": [{"query": "rent", "relevant": ["chunked/notes/rent.md"]}]},
+        "add": {"paths": ["source/new.md"]},
+        "remove": {"resources": ["notes"]},
+    }
+    schema = schemas.reference(OPERATIONS[name].answer) | {
+        "components": {"schemas": schemas.components()}
+    }
+    Draft202012Validator(schema).validate(ask(stores, name, **given.get(name, {})))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"query": 3},
+        {"query": "a", "k": 0},
+        {"query": "a", "k": True},
+        {"query": "a", "k": 10**9},
+        {"query": "a", "mode": "magic"},
+        {"query": "a", "rerank": "cross-encoder:/etc"},
+        {"query": "a" * 10_001},
+        {"query": "a", "where": {"k": {"a": 1}}},
+        {"query": "a", "source": ["x"] * 1_001},
+        [],
+        None,
+    ],
+)
+def test_what_does_not_fit_is_refused(given: Any) -> None:
+    """Before anything of it is used."""
+    with pytest.raises(UsageError):
+        OPERATIONS["search"].checked(given)
+
+
+def test_who_may_only_read_changes_nothing(place: Path) -> None:
+    """And is told how the server is started otherwise."""
+    with Stores.open([str(place)], Access()) as stores:
+        for name, operation in OPERATIONS.items():
+            if operation.writes:
+                given = {name: ["notes"] for name in operation.required}
+                with pytest.raises(ReadOnlyError, match="to be read"):
+                    ask(stores, name, **given)
+
+
+@pytest.mark.parametrize(
+    "path", ["../secret.md", "/etc/passwd", "link.md", "source/../../x", "a\0b"]
+)
+def test_documents_are_added_from_the_store_alone(stores: Stores, place: Path, path: str) -> None:
+    """Whatever the name, and wherever a link leads."""
+    (place.parent / "secret.md").write_text("Nobody is to read this.\n")
+    (place / "link.md").symlink_to(place.parent / "secret.md")
+    with pytest.raises((RefusedError, UsageError)):
+        ask(stores, "add", paths=[path])
+    assert [one["resource"] for one in ask(stores, "ls")["items"]] == ["notes"]
+
+
+def test_several_stores_are_told_apart_by_name(place: Path, tmp_path: Path) -> None:
+    """A name that nobody gave stands for the only one."""
+    with filestore.create(tmp_path / "other" / "file_index", embedder="builtin"):
+        pass
+    given = [str(place), f"second={tmp_path / 'other' / 'file_index'}", str(tmp_path / "other")]
+    with Stores.open(given[:2], Access()) as stores:
+        assert stores.names == ["kb", "second"]
+        assert stores.named("second").root == str(tmp_path / "other" / "file_index")
+        with pytest.raises(UsageError, match="several"):
+            stores.named("")
+        with pytest.raises(UnknownStoreError, match="second"):
+            stores.named("secnd")
+    with Stores.open(given[::2], Access()) as stores:
+        assert stores.names == ["kb", "other"]
+    with pytest.raises(UsageError, match="two stores"):
+        Stores.open([f"a={place}", f"a={tmp_path / 'other'}"], Access())
