@@ -43,6 +43,7 @@ COMMANDS: Final = {
     "enrich": "make questions and summaries, kept as files",
     "trust": "allow the service that the settings name",
     "reconstruct": "rebuild texts from chunks, also from those that others made",
+    "serve": "serve stores to programs, agents and browsers",
     "demo": "a tour in a temporary folder",
     "tui": "open the inspector",
 }

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 from typing import Any
 
 from filestore.config.discovery import find_root
@@ -34,3 +36,15 @@ def _tell_waiting(holder: str) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(safe_text(f"filestore: waiting for {holder}, which is writing") + "\n")
         sys.stderr.flush()
+
+
+def end_politely() -> threading.Event:
+    """Let the system's polite end interrupt as Ctrl-C does; the event tells which it was."""
+    ended = threading.Event()
+
+    def end(*_: object) -> None:
+        ended.set()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+    return ended

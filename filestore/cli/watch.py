@@ -1,7 +1,6 @@
 """Keep the index up to date while files change; Ctrl-C ends it."""
 
 import argparse
-import signal
 import sys
 import threading
 from functools import partial
@@ -32,7 +31,7 @@ def run(options: Any) -> int:
 
     with _context.open_store(options) as store:
         places = store.places
-    ended = _end_politely()
+    ended = _context.end_politely()
 
     # No second process walks the tree: what tells of changes has threads.
     open_store = partial(Store, places.root)
@@ -45,18 +44,6 @@ def run(options: Any) -> int:
         pass
     _say({"event": "stopped", "detail": _KEPT}, f"stopped: {_KEPT}", as_json=options.json)
     return 0 if ended.is_set() else EXIT_INTERRUPTED
-
-
-def _end_politely() -> threading.Event:
-    """Let the system's polite end interrupt as Ctrl-C does; the event tells which it was."""
-    ended = threading.Event()
-
-    def end(*_: object) -> None:
-        ended.set()
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, end)
-    return ended
 
 
 def _tell(event: "watch.Event", *, as_json: bool) -> None:

@@ -4,7 +4,6 @@ Kept on the user's side, never in a store, because a store is shared and cloned.
 that cannot be read allows nothing.
 """
 
-import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from filestore.core.errors import FilestoreError
-from filestore.fs import disk
+from filestore.fs import disk, private_file
 
 NAME: Final = os.path.join("filestore", "machine.json")
 CACHE: Final = "filestore"
@@ -126,7 +125,7 @@ def seal(configuration: str, data: bytes, *, make: bool = False) -> str | None:
     path = os.path.join(configuration, SECRET) if configuration else ""
     secret = _secret(path)
     if secret is None and make and path:
-        secret = _new_secret(path)
+        secret = private_file.make(path, os.urandom(SECRET_BYTES), _is_secret)
     return None if secret is None else blake2b(data, key=secret, digest_size=32).hexdigest()
 
 
@@ -142,43 +141,11 @@ def can_seal(configuration: str) -> bool:
 
 def _secret(path: str) -> bytes | None:
     """The secret; None where there is none, or none that others could not have put there."""
-    if not path:
-        return None
-    try:
-        descriptor = disk.open_regular(path)
-    except OSError as error:
-        disk.pass_limits(error)
-        return None
-    with open(descriptor, "rb") as file:
-        seen = os.fstat(descriptor)
-        private = seen.st_uid == os.geteuid()
-        secret = file.read(SECRET_BYTES + 1) if private and not seen.st_mode & 0o077 else b""
-    return secret if len(secret) == SECRET_BYTES else None
+    return private_file.read(path, _is_secret) if path else None
 
 
-def _new_secret(path: str) -> bytes | None:
-    """Make the secret; None where nothing can be written. Of two that make it one is kept."""
-    name = f"{disk.TEMPORARY_PREFIX}{os.urandom(8).hex()}"
-    temporary = os.path.join(os.path.dirname(path), name)
-    try:
-        disk.make_folders(os.path.dirname(path), 0o700)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with open(os.open(temporary, flags, 0o600), "wb") as file:
-            file.write(os.urandom(SECRET_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(temporary, path)
-        except FileExistsError:
-            if _secret(path) is None:
-                os.replace(temporary, path)
-        disk.sync_path(os.path.dirname(path))
-    except OSError:
-        return None
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-    return _secret(path)
+def _is_secret(data: bytes) -> bool:
+    return len(data) == SECRET_BYTES
 
 
 def _read(path: str) -> dict[str, dict[str, Any]]:

@@ -25,6 +25,7 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "qdrant url": ("qdrant-client",),
     "qdrant edge": ("qdrant-edge-py",),
     "qdrant client": ("qdrant-client",),
+    "serve": ("starlette", "uvicorn", "jsonschema", "prometheus-client", "python-multipart"),
     "tui --serve": ("textual-serve",),
     "qdrant": ("qdrant-client",),
     "haystack": ("haystack-ai",),
@@ -36,6 +37,7 @@ with what it is used by, a framework that `adapters` speaks to, or a command."""
 _IMPORTED: Final = {
     "haystack-ai": "haystack",
     "llama-index-core": "llama_index",
+    "python-multipart": "python_multipart",
     "qdrant-edge-py": "qdrant_edge",
 }
 """What is imported of a package, where its own name does not say."""

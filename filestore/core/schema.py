@@ -195,8 +195,9 @@ SHAPES: Final[dict[str, str]] = {
     "git": "folder:text store:text note:text hooks:[Hook]",
     "Hook": "hook=name:text state:text path:text line:text",
     "watch": "event:text applied?:{number} remaining?:{number} embedded?:number reused?:number"
-    " generation?:number updated?:[text] conflicts?:[text] failed?:[text] for?:text"
+    " generation?:number updated?:[text] conflicts?:[text] failed?:[text] paths?:[text] for?:text"
     " error?:text detail?:text remedy?:text",
+    "serve": "url:text token_file:text stores:[text]",
     "demo": "root:text clean:flag",
     "error": "error:text detail:text remedy:text",
 }

@@ -178,11 +178,10 @@ def check_name(name: str) -> None:
         reason = "a resource name is one folder name"
     elif name.startswith("."):
         reason = "a name that starts with a dot is hidden from the walk"
-    elif len(os.fsencode(name)) > MAX_NAME_BYTES:
-        reason = f"a name has at most {MAX_NAME_BYTES} bytes"
     else:
         try:
-            name.encode("utf-8")
+            if len(name.encode()) > MAX_NAME_BYTES:
+                reason = f"a name has at most {MAX_NAME_BYTES} bytes"
         except UnicodeEncodeError:
             reason = "it is not valid UTF-8"
     if reason:

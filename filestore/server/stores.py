@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from filestore.config.discovery import find_root
+from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.paths import is_below
 from filestore.core.safe_text import shown_path
@@ -57,6 +58,7 @@ class ServedStore:
 
     name: str
     root: str
+    places: Places
     access: Access
     _configuration: str | None
     _readers: StoreThreads
@@ -70,7 +72,8 @@ class ServedStore:
     ) -> "ServedStore":
         """Open a store; see `Store`, which says what is raised."""
         threads = StoreThreads(root, configuration=configuration, most=readers)
-        return cls(name, threads.root, access, configuration, threads)
+        places = threads.call(lambda store: store.places)
+        return cls(name, places.root, places, access, configuration, threads)
 
     async def read(self, job: Callable[[Store], T]) -> T:
         """What a function that changes nothing makes of the store.

@@ -515,6 +515,14 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         Scene(words=("watch",), ends_by=signal.SIGINT, runs_s=4),
         Scene(words=("watch", "--json"), ends_by=signal.SIGTERM, runs_s=4),
     ]
+    made["serve"] = [
+        Scene(
+            words=("serve", f"{mixed}=file_index", "--port", "0"), ends_by=signal.SIGINT, runs_s=4
+        ),
+        Scene(words=("serve", mixed)),
+        Scene(words=("serve", "--host", mixed, "--insecure")),
+        Scene(words=("serve", "--token", mixed)),
+    ]
     made |= _with_a_history(some, mixed)
     made["tui"] = [Scene(words=("tui",), keys=b"=\x11", runs_s=6, steers=True)]
     made[""] = [

@@ -48,7 +48,7 @@ ELSEWHERE: Final = frozenset(
     [
         "about", "backend", "compare", "convert", "demo", "duplicates", "embedder", "embeddings",
         "enrich", "evaluate", "export", "git", "import", "init", "links", "log", "open",
-        "reconstruct", "rm", "similar", "trust", "tui", "update", "watch",
+        "reconstruct", "rm", "serve", "similar", "trust", "tui", "update", "watch",
     ]
 )  # fmt: skip
 """Commands of the program that need a terminal of their own."""

@@ -27,6 +27,7 @@ ONCE: Final = frozenset(
         "--format",
         "--from",
         "--group",
+        "--host",
         "--into",
         "--layout",
         "--level",
@@ -44,6 +45,7 @@ ONCE: Final = frozenset(
         "--select",
         "--store",
         "--syntax",
+        "--token",
         "-k",
         "-o",
     ]
@@ -128,6 +130,7 @@ def test_the_lists_are_known() -> None:
         "search --kind",
         "search --source",
         "search --where",
+        "serve --documents",
     }
 
 

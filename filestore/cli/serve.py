@@ -1,0 +1,134 @@
+"""Serve stores to programs, agents and browsers: HTTP with JSON, a page, and MCP at /mcp.
+
+It answers this machine alone and asks for a token, unless told otherwise; it changes no store
+without --write. Ctrl-C ends it.
+"""
+
+import argparse
+import logging
+import os
+import sys
+from typing import Any
+
+from filestore.cli import EXIT_INTERRUPTED, _diagnostics, _output
+from filestore.cli._context import end_politely
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.packages import install_line, missing_packages
+from filestore.core.safe_text import safe_text
+
+EXAMPLE = "filestore serve handbook notes=~/notes --write"
+
+
+class ServerMissingError(FilestoreError, ImportError):
+    """What serves is not installed."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Say what the command takes."""
+    parser.add_argument(
+        "stores",
+        nargs="*",
+        metavar="STORE",
+        help="a store, or NAME=PATH; none: the store that every command would use",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="default 127.0.0.1: this machine")
+    parser.add_argument("--port", type=int, default=8765, help="default 8765; 0: any that is free")
+    parser.add_argument(
+        "--token",
+        metavar="T",
+        help="instead of the one that is made once and kept in the folder of your settings; "
+        "other users see it in the list of processes: FILESTORE_TOKEN is better",
+    )
+    parser.add_argument("--no-token", action="store_true", help="ask for none")
+    parser.add_argument("--read-only", action="store_true", help="change nothing (the default)")
+    parser.add_argument("--write", action="store_true", help="allow what changes a store")
+    parser.add_argument(
+        "--documents",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="documents of this folder may be added by their path, too; repeated: of any of them",
+    )
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="say again that --no-token, or a --host that others reach, is meant",
+    )
+
+
+def run(options: Any) -> int:
+    """Serve until Ctrl-C, or until the system ends it."""
+    if missing_packages("serve"):
+        raise ServerMissingError(
+            "stores cannot be served: packages are missing", remedy=install_line("serve")
+        )
+    if options.write and options.read_only:
+        raise UsageError("--read-only and --write exclude each other", remedy="choose one")
+    if options.no_token and options.token:
+        raise UsageError("--token and --no-token exclude each other", remedy="choose one")
+    return _serve(options)
+
+
+def _serve(options: Any) -> int:
+    from filestore.config.discovery import configuration_folder
+    from filestore.server.http import run as running
+    from filestore.server.http.app import Parts
+    from filestore.server.stores import Access, Stores
+
+    address = running.Address(host=options.host, port=options.port)
+    running.require_meant(address, token=not options.no_token, insecure=options.insecure)
+    configuration = configuration_folder()
+    given = options.token or os.environ.get("FILESTORE_TOKEN")
+    token, path = (None, "") if options.no_token else running.token_of(configuration, given)
+    access = Access(writes=options.write, documents=tuple(map(os.path.abspath, options.documents)))
+    logging.basicConfig(level=logging.WARNING, format="filestore: %(message)s", stream=sys.stderr)
+    with Stores.open(_named(options), access, configuration=configuration) as stores:
+        parts = Parts(stores=stores, token=token, is_local=address.is_local)
+        opened = running.listening(address)
+        ended = end_politely()
+        told = _Told(running.url_of(opened), token, path, stores.names, as_json=options.json)
+        try:
+            running.serve(parts, opened, told)
+        except KeyboardInterrupt:
+            return 0 if ended.is_set() else EXIT_INTERRUPTED
+    return 0
+
+
+def _named(options: Any) -> list[str]:
+    if options.stores:
+        return [_expanded(word) for word in options.stores]
+    from filestore.config.discovery import find_root
+
+    explicit = options.store or os.environ.get("FILESTORE") or None
+    return [find_root(os.getcwd(), explicit)]
+
+
+def _expanded(word: str) -> str:
+    name, equals, path = word.partition("=")
+    return f"{name}={os.path.expanduser(path)}" if equals else os.path.expanduser(word)
+
+
+class _Told:
+    """What a person, or a program, needs to ask the server; said once it answers."""
+
+    def __init__(
+        self, url: str, token: str | None, path: str, names: list[str], *, as_json: bool
+    ) -> None:
+        self._url, self._token, self._path, self._names = url, token, path, names
+        self._as_json = as_json
+
+    def __call__(self) -> None:
+        if self._as_json:
+            from filestore.core.schema import make
+
+            fields = {"url": self._url, "token_file": self._path, "stores": self._names}
+            _output.write_json_line(make("serve", fields))
+            return
+        _output.line(f"serving {', '.join(self._names)} at {self._url}")
+        if self._token and sys.stdout.isatty():
+            # On a terminal alone: what is written elsewhere is a log.
+            _output.line(f"open {self._url}#token={self._token}")
+        elif self._path:
+            _output.line(f"the token is in {safe_text(self._path)}")
+        sys.stdout.flush()
+        _diagnostics.say("Ctrl-C ends it")

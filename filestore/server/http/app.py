@@ -1,0 +1,220 @@
+"""The application: every route of a server, behind its gate and its limits."""
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from filestore._version import __version__
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.schema import make
+from filestore.server.http import description, routes, uploads
+from filestore.server.http.answers import answer, refusal
+from filestore.server.http.events import Events
+from filestore.server.http.gate import Gate
+from filestore.server.http.limits import Limits
+from filestore.server.http.metrics import Metrics
+from filestore.server.operations import OPERATIONS
+from filestore.server.refusals import UNUSABLE, body_of
+
+if TYPE_CHECKING:
+    from starlette.datastructures import FormData
+    from starlette.types import ASGIApp
+
+    from filestore.server.stores import Stores
+
+_LOG: Final = logging.getLogger("filestore.server")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """Another way in, which the application has beside its own routes."""
+
+    routes: Sequence[BaseRoute] = ()
+    open: "Callable[[], AbstractAsyncContextManager[Any]] | None" = None
+    """Open for as long as the server runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What an application is made of."""
+
+    stores: "Stores"
+    token: str | None
+    is_local: bool
+    """Whether it only answers by names of this machine."""
+    doors: Sequence[Door] = field(default=())
+
+
+def make_app(parts: Parts) -> "ASGIApp":
+    """The application, from the outside in: gate, limits, figures, routes."""
+    stores = parts.stores
+    events = {store.name: Events(store) for store in stores}
+    add = _add(stores)
+    own = [
+        Route("/health", _health),
+        Route("/stores", _served(stores)),
+        Route("/events", _events(stores, events)),
+        Route("/openapi.json", _openapi),
+        Route("/docs", _docs),
+        Route("/metrics", lambda _: metrics.response()),
+        *(
+            Route(one.path, add, methods=["POST"]) if one.path == "/add" else one
+            for one in routes.routes(stores)
+        ),
+    ]
+    others = [route for door in parts.doors for route in door.routes]
+    app = Starlette(
+        routes=[*own, *others],
+        lifespan=_lifespan([door.open for door in parts.doors if door.open], events),
+        exception_handlers={
+            HTTPException: _refused,  # type: ignore[dict-item]
+            FilestoreError: _told,  # type: ignore[dict-item]
+        },
+    )
+    metrics = Metrics(_Caught(app), stores)
+    return Gate(Limits(metrics), token=parts.token, is_local=parts.is_local)
+
+
+def _lifespan(
+    doors: "Sequence[Callable[[], AbstractAsyncContextManager[Any]]]", events: dict[str, Events]
+) -> "Callable[[Starlette], AbstractAsyncContextManager[None]]":
+    @contextlib.asynccontextmanager
+    async def opened(_: Starlette) -> AsyncIterator[None]:
+        async with contextlib.AsyncExitStack() as stack:
+            for door in doors:
+                await stack.enter_async_context(door())
+            yield
+        for one in events.values():
+            one.close()
+
+    return opened
+
+
+class _Caught:
+    """Says of what nobody foresaw that it happened, and not what was asked or found."""
+
+    def __init__(self, app: "ASGIApp") -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        is_begun = False
+
+        async def sent(message: Any) -> None:
+            nonlocal is_begun
+            is_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sent)
+        except (ClientDisconnect, TimeoutError, FilestoreError):
+            raise
+        except Exception:
+            # The traceback goes to the person who runs the server.
+            _LOG.exception("a request could not be answered")
+            if is_begun:
+                raise
+            fault = FilestoreError(
+                "this request could not be answered: a fault of filestore",
+                remedy="the output of 'filestore serve' says more",
+            )
+            await answer(body_of(fault), status=500)(scope, receive, send)
+
+
+async def _refused(_: Request, error: HTTPException) -> Response:
+    """What Starlette refuses, as everything else is refused."""
+    fields = {"error": error.detail, "detail": "", "remedy": "see /docs"}
+    response = answer(make("error", fields), status=error.status_code)
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _told(_: Request, error: FilestoreError) -> Response:
+    return refusal(error)
+
+
+async def _health(_: Request) -> Response:
+    return answer({"status": "ok", "version": __version__})
+
+
+def _served(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
+    async def served(_: Request) -> Response:
+        listed = [{"name": one.name, "writes": one.access.writes} for one in stores]
+        return answer({"stores": listed})
+
+    return served
+
+
+def _events(
+    stores: "Stores", events: dict[str, Events]
+) -> Callable[[Request], Awaitable[Response]]:
+    async def listen(request: Request) -> Response:
+        store = stores.named(request.query_params.get("store", ""))
+        return events[store.name].response(request)
+
+    return listen
+
+
+async def _openapi(_: Request) -> Response:
+    return answer(description.openapi())
+
+
+async def _docs(_: Request) -> Response:
+    policy = "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+    return HTMLResponse(description.page(), headers={"Content-Security-Policy": policy})
+
+
+def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
+    """Documents by their path, or by what they hold."""
+    operation = OPERATIONS["add"]
+
+    async def add(request: Request) -> Response:
+        if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+            given = await routes.given_in(request, operation)
+            return _report(await operation.ask(stores.named(routes.named_in(given)), given))
+        try:
+            async with request.form(max_files=uploads.MOST_FILES, max_fields=10) as form:
+                store = stores.named(_text(form, "store"))
+                store.require_writes()
+                into, replace = _text(form, "into"), _text(form, "replace") == "true"
+                given_files = [one for one in form.getlist("file") if not isinstance(one, str)]
+                documents = [
+                    uploads.Upload(name=one.filename or "", data=await one.read())
+                    for one in given_files
+                ]
+        except (HTTPException, MultiPartException) as error:
+            raise UsageError("the form cannot be read", detail=str(error)) from error
+        if not documents:
+            raise UsageError("no document was sent", remedy="send it as a field 'file' of the form")
+        return _report(
+            await store.write(
+                lambda opened: uploads.take(opened, documents, into=into, replace=replace)
+            )
+        )
+
+    return add
+
+
+def _report(added: dict[str, Any]) -> Response:
+    """What was added; where nothing could be, that is no success."""
+    is_done = not added["failed"] or any(added[kind] for kind in ("added", "updated", "unchanged"))
+    return answer(added, status=200 if is_done else UNUSABLE)
+
+
+def _text(form: "FormData", name: str) -> str:
+    value = form.get(name, "")
+    if not isinstance(value, str) or len(value) > 255:
+        raise UsageError(f"{name}: expected a short text")
+    return value

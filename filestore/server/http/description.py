@@ -1,0 +1,107 @@
+"""What the server can be asked, for programs (OpenAPI) and for people (a page without script)."""
+
+import json
+from collections.abc import Iterator
+from html import escape
+from typing import Any, Final
+
+from filestore._version import __version__
+from filestore.server import schemas
+from filestore.server.operations import OPERATIONS, Operation
+
+_STORE: Final = {
+    "type": "string",
+    "maxLength": 255,
+    "description": "the store's name; not needed where one is served",
+}
+_JSON: Final = "application/json"
+_STYLE: Final = "/page/style.css"
+
+
+def openapi() -> dict[str, Any]:
+    """The description of every route that answers with JSON, as OpenAPI 3.1."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "filestore", "version": __version__},
+        "security": [{"token": []}],
+        "paths": {f"/{one.name}": {"post": _described(one)} for one in OPERATIONS.values()}
+        | {
+            "/health": {"get": _plain("Whether the server answers", {"security": []})},
+            "/stores": {"get": _plain("The stores that are served")},
+            "/events": {"get": _plain("What changes, as server-sent events")},
+            "/metrics": {"get": _plain("Figures for Prometheus")},
+        },
+        "components": {
+            "schemas": schemas.components(),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _plain(about: str, more: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"summary": about, "responses": {"200": {"description": "done"}}} | (more or {})
+
+
+def _described(operation: Operation) -> dict[str, Any]:
+    named = {"properties": {"store": _STORE, **operation.parameters}}
+    content: dict[str, Any] = {_JSON: {"schema": operation.schema | named}}
+    if operation.name == "add":
+        content["multipart/form-data"] = {"schema": UPLOAD}
+    return {
+        "operationId": operation.name,
+        "summary": operation.about,
+        "requestBody": {"required": bool(operation.required), "content": content},
+        "responses": {
+            "200": _answer(operation.answer, "done"),
+            "default": _answer("error", "what was not done, and what to do"),
+        },
+    }
+
+
+def _answer(shape: str, about: str) -> dict[str, Any]:
+    return {"description": about, "content": {_JSON: {"schema": schemas.reference(shape)}}}
+
+
+UPLOAD: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "store": _STORE,
+        "file": {"type": "array", "items": {"type": "string", "format": "binary"}},
+        "into": {"type": "string", "description": "one resource of all files, by this name"},
+        "replace": {"type": "boolean", "description": "whether documents of the names go"},
+    },
+    "required": ["file"],
+}
+
+
+def page() -> str:
+    """The same as HTML."""
+    return "".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    yield "<!doctype html><html lang=en><meta charset=utf-8><title>filestore: routes</title>"
+    yield '<meta name=viewport content="width=device-width">'
+    yield f'<link rel=stylesheet href="{_STYLE}"><main><h1>Routes</h1>'
+    yield "<p>Each takes JSON by POST, those that change nothing also a query by GET, and answers"
+    yield " with the JSON of the command line. The header <code>Authorization: Bearer TOKEN</code>"
+    yield ' goes with it. For programs: <a href="/openapi.json">openapi.json</a>.'
+    for operation in OPERATIONS.values():
+        yield f"<h2>/{escape(operation.name)}</h2><p>{escape(operation.about)}."
+        if operation.writes:
+            yield " Needs <code>--write</code>."
+        yield "<dl>"
+        for name, schema in operation.parameters.items():
+            needed = " (needed)" if name in operation.required else ""
+            yield f"<dt><code>{escape(name)}</code>{needed}<dd>{escape(_words(schema))}"
+        yield "</dl>"
+    yield "</main></html>"
+
+
+def _words(schema: Any) -> str:
+    words: str = schema.get("description", "")
+    if "enum" in schema:
+        words += f"; one of {', '.join(map(str, schema['enum']))}"
+    elif "type" in schema:
+        words += f"; {schema['type']}"
+    return words + (f"; default {json.dumps(schema['default'])}" if "default" in schema else "")

@@ -1,0 +1,116 @@
+"""What changes in a store, for every client that listens: server-sent events.
+
+One thread watches a store while somebody listens. One rule: a client that does not read is let go,
+and never slows the others.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+from starlette.responses import StreamingResponse
+
+from filestore import watch
+from filestore.core.schema import make
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from filestore.server.stores import ServedStore
+
+MOST_WAITING: Final = 100
+"""Events that a client may leave unread."""
+HEARTBEAT_S: Final = 15.0
+"""So often a comment is sent, by which a client that is gone is noticed."""
+MOST_PATHS: Final = 1_000
+_FULL: Final = {"event": "lagging", "detail": "events were not read in time: look again"}
+
+
+class Events:
+    """The listeners of one store."""
+
+    def __init__(self, store: "ServedStore") -> None:
+        self._store = store
+        self._queues: set[asyncio.Queue[dict[str, Any]]] = set()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def response(self, request: "Request") -> StreamingResponse:
+        """The stream of one client."""
+        return StreamingResponse(
+            self._stream(request),
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
+        )
+
+    async def _stream(self, request: "Request") -> AsyncIterator[bytes]:
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_WAITING)
+        self._queues.add(queue)
+        self._begin()
+        try:
+            yield b": listening\n\n"
+            while not await request.is_disconnected():
+                try:
+                    event = await asyncio.wait_for(queue.get(), HEARTBEAT_S)
+                except TimeoutError:
+                    yield b": still here\n\n"
+                    continue
+                yield b"data: " + orjson.dumps(make("watch", event)) + b"\n\n"
+                if event is _FULL:
+                    return
+        finally:
+            self._queues.discard(queue)
+            if not self._queues:
+                self._end()
+
+    def publish(self, event: dict[str, Any]) -> None:
+        """Tell every listener; from the event loop."""
+        for queue in list(self._queues):
+            if queue.full():
+                # It hears no more, and says so at the end of what it has not read yet.
+                queue.get_nowait()
+                queue.put_nowait(_FULL)
+                self._queues.discard(queue)
+            else:
+                queue.put_nowait(event)
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._end()
+
+    def _begin(self) -> None:
+        if self._thread is not None:
+            return
+        self._loop, self._stop = asyncio.get_running_loop(), threading.Event()
+        self._thread = threading.Thread(
+            target=self._watch, args=(self._loop, self._stop), name="filestore-events", daemon=True
+        )
+        self._thread.start()
+
+    def _end(self) -> None:
+        self._stop.set()
+        self._thread = None
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, stop: threading.Event) -> None:
+        places = self._store.places
+        notices = watch.changes(places.root, tree=places.tree, catalog=places.catalog, stop=stop)
+        for notice in notices:
+            if notice is not None and not stop.is_set():
+                loop.call_soon_threadsafe(self.publish, event_of(notice))
+
+
+def event_of(notice: watch.Notice) -> dict[str, Any]:
+    """What a client is told of a notice."""
+    match notice:
+        case watch.Ready():
+            return {"event": "ready"}
+        case watch.Changed(paths=paths):
+            known = [] if paths is None or len(paths) > MOST_PATHS else sorted(paths)
+            return {"event": "changed", "paths": known}
+        case watch.CatalogChanged():
+            return {"event": "catalog"}
+        case watch.Unavailable(reason=reason):
+            return {"event": "blind", "detail": reason}

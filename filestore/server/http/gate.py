@@ -1,0 +1,98 @@
+"""Who may ask: a token, and a host and an origin that are ours.
+
+A page of another site can send requests to this machine, and a name of that site can be made to
+lead here (DNS rebinding). One rule: whoever cannot say the token learns nothing of a store, and a
+token is in no address, no log and no error.
+"""
+
+import hmac
+import ipaddress
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from filestore.core.errors import FilestoreError, RefusedError
+from filestore.server.http.answers import answer
+from filestore.server.refusals import body_of
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+SHORTEST_TOKEN: Final = 16
+"""Characters; a shorter one can be guessed."""
+_OPEN: Final = ("/", "/health", "/docs", "/openapi.json")
+"""What holds nothing of a store."""
+_OPEN_BELOW: Final = "/page/"
+_LOCAL: Final = "localhost"
+
+
+class Gate:
+    """Lets requests through to an application, or refuses them."""
+
+    def __init__(self, app: "ASGIApp", *, token: str | None, is_local: bool) -> None:
+        """Guard an application.
+
+        Args:
+            app: What answers.
+            token: What each request has to bear; None for nothing.
+            is_local: Whether only names of this machine are its own.
+        """
+        self._app = app
+        self._token = None if token is None else token.encode()
+        self._is_local = is_local
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer one request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            refused = self._refused(scope)
+            await (refused or self._app)(scope, receive, send)
+
+    def _refused(self, scope: "Scope") -> "ASGIApp | None":
+        headers: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.lower(), []).append(value)
+        hosts = headers.get(b"host", [])
+        if len(hosts) != 1 or (self._is_local and not is_of_this_machine(hosts[0])):
+            return _told(
+                421, RefusedError("this server has another name", remedy="use its address")
+            )
+        for origin in headers.get(b"origin", []):
+            if not _is_own(origin, hosts[0]):
+                return _told(403, RefusedError("pages of other sites may not ask this server"))
+        path = scope["path"]
+        if self._token is None or path in _OPEN or path.startswith(_OPEN_BELOW):
+            return None
+        given = headers.get(b"authorization", [])
+        if len(given) == 1 and hmac.compare_digest(given[0], b"Bearer " + self._token):
+            return None
+        refused = answer(
+            body_of(
+                FilestoreError(
+                    "this server asks for its token",
+                    remedy="send the header 'Authorization: Bearer TOKEN'; 'filestore serve' says"
+                    " where the token is",
+                )
+            ),
+            status=401,
+        )
+        refused.headers["WWW-Authenticate"] = "Bearer"
+        return refused
+
+
+def _told(status: int, error: FilestoreError) -> "ASGIApp":
+    return answer(body_of(error), status=status)
+
+
+def is_of_this_machine(host: bytes) -> bool:
+    """Whether a Host header names the loopback device, with any port."""
+    try:
+        name = urlsplit(f"//{host.decode('ascii')}").hostname or ""
+        return name == _LOCAL or ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_own(origin: bytes, host: bytes) -> bool:
+    scheme, _, place = origin.partition(b"://")
+    return scheme in (b"http", b"https") and place.lower() == host.lower()

@@ -1,0 +1,167 @@
+"""How much of a server one client may take: bytes, and seconds in which nothing comes or goes.
+
+Slow clients and huge bodies cost others nothing. One rule: whatever waits for a client ends.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import h11
+from starlette.requests import ClientDisconnect
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from filestore.core.errors import FilestoreError
+from filestore.server.http.answers import answer
+from filestore.server.refusals import body_of
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MOST_JSON_BYTES: Final = 4 * 1024 * 1024
+MOST_UPLOAD_BYTES: Final = 256 * 1024 * 1024
+HEADERS_S: Final = 10.0
+"""The headers of a request are there within."""
+SILENCE_S: Final = 30.0
+"""More of a body comes within, and what is sent is taken."""
+MOST_HEADER_BYTES: Final = 32 * 1024
+MOST_CONNECTIONS: Final = 512
+
+
+class TooLargeError(FilestoreError):
+    """A body has more bytes than a request may have."""
+
+
+class Limits:
+    """Ends requests that are too large, or that stand still."""
+
+    def __init__(self, app: "ASGIApp") -> None:
+        self._app = app
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = _Body(receive, _most(scope))
+        reply = _Reply(send)
+        try:
+            if body.is_too_large(scope):
+                raise TooLargeError(_too_large(body.most))
+            await self._app(scope, body.receive, reply.send)
+        except TooLargeError as error:
+            if not reply.is_begun:
+                refused = answer(body_of(error), status=413)
+                # What the client goes on to send is not read.
+                refused.headers["Connection"] = "close"
+                await refused(scope, receive, reply.send)
+        except TimeoutError:
+            if body.is_late and not reply.is_begun:
+                late = FilestoreError("the request did not come in time", remedy="send it again")
+                refused = answer(body_of(late), status=408)
+                refused.headers["Connection"] = "close"
+                await refused(scope, receive, reply.send)
+            elif not (body.is_late or reply.is_late):
+                raise
+        except ClientDisconnect:
+            pass
+
+
+def _most(scope: "Scope") -> int:
+    is_upload = any(
+        name.lower() == b"content-type" and value.lower().startswith(b"multipart/form-data")
+        for name, value in scope["headers"]
+    )
+    return MOST_UPLOAD_BYTES if is_upload and scope["path"] == "/add" else MOST_JSON_BYTES
+
+
+def _too_large(most: int) -> str:
+    return f"a request has at most {most // 1024 // 1024} MB here"
+
+
+class _Body:
+    """The body of one request, as it comes."""
+
+    def __init__(self, receive: "Receive", most: int) -> None:
+        self._receive = receive
+        self.most = most
+        self.is_late = False
+        self._seen = 0
+        self._is_whole = False
+
+    def is_too_large(self, scope: "Scope") -> bool:
+        """Whether its client says so."""
+        lengths = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
+        return any(not one.isdigit() or len(one) > 15 or int(one) > self.most for one in lengths)
+
+    async def receive(self) -> "Message":
+        """The next of it; once it is whole, the end of the connection, whenever that comes."""
+        if self._is_whole:
+            return await self._receive()
+        try:
+            message = await asyncio.wait_for(self._receive(), SILENCE_S)
+        except TimeoutError:
+            self.is_late = True
+            raise
+        self._seen += len(message.get("body", b""))
+        self._is_whole = not message.get("more_body", False)
+        if self._seen > self.most:
+            raise TooLargeError(_too_large(self.most))
+        return message
+
+
+class _Reply:
+    """The answer to one request, as it goes."""
+
+    def __init__(self, send: "Send") -> None:
+        self._send = send
+        self.is_begun = self.is_late = False
+
+    async def send(self, message: "Message") -> None:
+        """Send the next of it, to a client that takes it."""
+        self.is_begun = True
+        try:
+            await asyncio.wait_for(self._send(message), SILENCE_S)
+        except TimeoutError:
+            self.is_late = True
+            raise
+
+
+class ClosesSilent(H11Protocol):
+    """Closes a connection whose next request does not come in time, however little comes of it."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._silent: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait."""
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Wait while headers are expected, and not once they are there."""
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE:
+            self._wait()
+        else:
+            self._stop_waiting()
+
+    def _wait(self) -> None:
+        if self._silent is None:
+            self._silent = self.loop.call_later(HEADERS_S, self._close)
+
+    def _stop_waiting(self) -> None:
+        if self._silent is not None:
+            self._silent.cancel()
+            self._silent = None
+
+    def _close(self) -> None:
+        self._silent = None
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if not is_answering and self.conn.their_state is h11.IDLE and self.transport is not None:
+            self.transport.close()

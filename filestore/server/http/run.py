@@ -1,0 +1,189 @@
+"""The process that serves: its address, its token, its end.
+
+One rule: whoever starts it without a word gets a server for this machine alone that asks for a
+token; anything else is said twice.
+"""
+
+import contextlib
+import ipaddress
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import uvicorn
+
+from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.fs import private_file
+from filestore.server.http import limits
+from filestore.server.http.app import Parts, make_app
+from filestore.server.http.gate import SHORTEST_TOKEN
+
+TOKEN_FILE: Final = os.path.join("filestore", "server-token")
+"""Below the folder of the user's settings."""
+_GRACE_S: Final = 10
+"""So long requests may take once the server is to end."""
+_BACKLOG: Final = 128
+_NO_SIGNS: Final = {chr(code) for code in (*range(33), 127)}
+_MOST_PORT: Final = 65_535
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a server listens."""
+
+    host: str
+    port: int
+    """0 for any that is free."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine reaches it."""
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def require_meant(address: Address, *, token: bool, insecure: bool) -> None:
+    """Refuse what opens a store to others, where that was said only once.
+
+    Raises:
+        RefusedError: It was.
+    """
+    if insecure:
+        return
+    if not address.is_local:
+        raise RefusedError(
+            f"{address.host} is no address of this machine alone: others could reach the store, and"
+            " what they send is not encrypted",
+            remedy="if that is meant: --insecure; better: a reverse proxy with TLS, or ssh -L",
+        )
+    if not token:
+        raise RefusedError(
+            "without a token every user and every program of this machine can ask the server",
+            remedy="if that is meant: --insecure",
+        )
+
+
+def token_of(configuration: str, given: str | None) -> tuple[str, str]:
+    """The token, and the file that has it.
+
+    Args:
+        configuration: The user's folder of settings.
+        given: What the user gave; None for the token of the file, which is made once.
+
+    Raises:
+        UsageError: What was given can be guessed, or is in no header.
+    """
+    path = os.path.join(configuration, TOKEN_FILE)
+    if given is not None:
+        _require_token(given)
+        return given, ""
+    known = private_file.read(path, _is_token)
+    if known is None:
+        known = private_file.make(path, f"{secrets.token_urlsafe(32)}\n".encode(), _is_token)
+    if known is None:
+        raise FilestoreError(
+            f"the token cannot be kept in {path}", remedy="set FILESTORE_TOKEN to one of your own"
+        )
+    return known.decode().strip(), path
+
+
+def _is_token(data: bytes) -> bool:
+    words = data.split()
+    return len(words) == 1 and len(words[0]) >= SHORTEST_TOKEN and words[0].isascii()
+
+
+def _require_token(given: str) -> None:
+    if len(given) < SHORTEST_TOKEN or not given.isascii() or set(given) & _NO_SIGNS:
+        raise UsageError(
+            f"a token has at least {SHORTEST_TOKEN} characters of ASCII, and no blanks",
+            remedy="leave --token out: the server makes one",
+        )
+
+
+def listening(address: Address) -> socket.socket:
+    """A socket at an address.
+
+    Raises:
+        FilestoreError: It cannot be used.
+    """
+    if not 0 <= address.port <= _MOST_PORT:
+        raise _unusable(address, ValueError(f"a port is a number from 0 to {_MOST_PORT}"))
+    try:
+        family, _, _, _, place = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        opened = socket.socket(family, socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise _unusable(address, error) from error
+    try:
+        # A server that ended a moment ago keeps nobody from the port.
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        opened.bind(place)
+        opened.listen(_BACKLOG)
+    except OSError as error:
+        opened.close()
+        raise _unusable(address, error) from error
+    return opened
+
+
+def _unusable(address: Address, error: Exception) -> FilestoreError:
+    reason = getattr(error, "strerror", "") or str(error)
+    return FilestoreError(
+        f"{address.host} port {address.port} cannot be used: {reason}",
+        remedy="filestore serve --port NUMBER (0 for any that is free)",
+    )
+
+
+def url_of(opened: socket.socket) -> str:
+    """The address of a socket, for a browser."""
+    host, port = opened.getsockname()[:2]
+    return (
+        f"http://[{host}]:{port}/" if opened.family == socket.AF_INET6 else f"http://{host}:{port}/"
+    )
+
+
+def serve(parts: Parts, opened: socket.socket, on_ready: Callable[[], None]) -> None:
+    """Serve until the process is told to end; what is being answered then is answered.
+
+    Args:
+        parts: What the application is made of.
+        opened: Where it listens; closed at the end.
+        on_ready: Called once requests are answered.
+    """
+    config = uvicorn.Config(
+        make_app(parts),
+        http=limits.ClosesSilent,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=limits.MOST_CONNECTIONS,
+        h11_max_incomplete_event_size=limits.MOST_HEADER_BYTES,
+        timeout_graceful_shutdown=_GRACE_S,
+    )
+    server = _Server(config, on_ready)
+    with contextlib.closing(opened):
+        server.run(sockets=[opened])
+
+
+class _Server(uvicorn.Server):
+    """Says when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        if not self.should_exit:
+            self._on_ready()
