@@ -21,7 +21,7 @@ from filestore.server.http import description, routes, uploads
 from filestore.server.http.answers import answer, refusal
 from filestore.server.http.events import Events
 from filestore.server.http.gate import Gate
-from filestore.server.http.limits import Limits
+from filestore.server.http.limits import Limits, TooLargeError, TooSlowError
 from filestore.server.http.metrics import Metrics
 from filestore.server.operations import OPERATIONS
 from filestore.server.refusals import UNUSABLE, body_of
@@ -77,11 +77,13 @@ def make_app(parts: Parts) -> "ASGIApp":
         routes=[*own, *others],
         lifespan=_lifespan([door.open for door in parts.doors if door.open], events),
         exception_handlers={
-            HTTPException: _refused,  # type: ignore[dict-item]
-            FilestoreError: _told,  # type: ignore[dict-item]
+            HTTPException: _refused,
+            FilestoreError: _told,
+            ClientDisconnect: _gone,
+            Exception: _fault,
         },
     )
-    metrics = Metrics(_Caught(app), stores)
+    metrics = Metrics(app, stores)
     return Gate(Limits(metrics), token=parts.token, is_local=parts.is_local)
 
 
@@ -100,49 +102,40 @@ def _lifespan(
     return opened
 
 
-class _Caught:
-    """Says of what nobody foresaw that it happened, and not what was asked or found."""
-
-    def __init__(self, app: "ASGIApp") -> None:
-        self._app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        is_begun = False
-
-        async def sent(message: Any) -> None:
-            nonlocal is_begun
-            is_begun = True
-            await send(message)
-
-        try:
-            await self._app(scope, receive, sent)
-        except (ClientDisconnect, TimeoutError, FilestoreError):
-            raise
-        except Exception:
-            # The traceback goes to the person who runs the server.
-            _LOG.exception("a request could not be answered")
-            if is_begun:
-                raise
-            fault = FilestoreError(
-                "this request could not be answered: a fault of filestore",
-                remedy="the output of 'filestore serve' says more",
-            )
-            await answer(body_of(fault), status=500)(scope, receive, send)
-
-
-async def _refused(_: Request, error: HTTPException) -> Response:
+async def _refused(_: Request, error: Exception) -> Response:
     """What Starlette refuses, as everything else is refused."""
+    assert isinstance(error, HTTPException)
     fields = {"error": error.detail, "detail": "", "remedy": "see /docs"}
     response = answer(make("error", fields), status=error.status_code)
     response.headers.update(error.headers or {})
     return response
 
 
-async def _told(_: Request, error: FilestoreError) -> Response:
-    return refusal(error)
+async def _told(_: Request, error: Exception) -> Response:
+    assert isinstance(error, FilestoreError)
+    response = refusal(error)
+    for kind, status in ((TooLargeError, 413), (TooSlowError, 408)):
+        if isinstance(error, kind):
+            # What the client goes on to send is not read.
+            response.status_code = status
+            response.headers["Connection"] = "close"
+    return response
+
+
+async def _gone(_: Request, __: Exception) -> Response:
+    """Nobody reads it."""
+    return Response(status_code=400)
+
+
+async def _fault(_: Request, error: Exception) -> Response:
+    """What nobody foresaw: that it happened, and not what was asked or found."""
+    # The traceback goes to the person who runs the server.
+    _LOG.error("a request could not be answered", exc_info=error)
+    fault = FilestoreError(
+        "this request could not be answered: a fault of filestore",
+        remedy="the output of 'filestore serve' says more",
+    )
+    return answer(body_of(fault), status=500)
 
 
 async def _health(_: Request) -> Response:

@@ -4,15 +4,13 @@ Slow clients and huge bodies cost others nothing. One rule: whatever waits for a
 """
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 import h11
-from starlette.requests import ClientDisconnect
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from filestore.core.errors import FilestoreError
-from filestore.server.http.answers import answer
-from filestore.server.refusals import body_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,14 +19,20 @@ MOST_JSON_BYTES: Final = 4 * 1024 * 1024
 MOST_UPLOAD_BYTES: Final = 256 * 1024 * 1024
 HEADERS_S: Final = 10.0
 """The headers of a request are there within."""
-SILENCE_S: Final = 30.0
+SILENCE_S: Final = 15.0
 """More of a body comes within, and what is sent is taken."""
+WHOLE_BODY_S: Final = 600.0
+"""All of it is there within."""
 MOST_HEADER_BYTES: Final = 32 * 1024
 MOST_CONNECTIONS: Final = 512
 
 
 class TooLargeError(FilestoreError):
     """A body has more bytes than a request may have."""
+
+
+class TooSlowError(FilestoreError):
+    """A body does not come in time."""
 
 
 class Limits:
@@ -42,28 +46,14 @@ class Limits:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body = _Body(receive, _most(scope))
+        body = _Body(receive, scope)
         reply = _Reply(send)
         try:
-            if body.is_too_large(scope):
-                raise TooLargeError(_too_large(body.most))
             await self._app(scope, body.receive, reply.send)
-        except TooLargeError as error:
-            if not reply.is_begun:
-                refused = answer(body_of(error), status=413)
-                # What the client goes on to send is not read.
-                refused.headers["Connection"] = "close"
-                await refused(scope, receive, reply.send)
-        except TimeoutError:
-            if body.is_late and not reply.is_begun:
-                late = FilestoreError("the request did not come in time", remedy="send it again")
-                refused = answer(body_of(late), status=408)
-                refused.headers["Connection"] = "close"
-                await refused(scope, receive, reply.send)
-            elif not (body.is_late or reply.is_late):
+        except Exception:
+            # A client that takes nothing: the connection ends without the rest.
+            if not reply.is_late:
                 raise
-        except ClientDisconnect:
-            pass
 
 
 def _most(scope: "Scope") -> int:
@@ -74,39 +64,50 @@ def _most(scope: "Scope") -> int:
     return MOST_UPLOAD_BYTES if is_upload and scope["path"] == "/add" else MOST_JSON_BYTES
 
 
-def _too_large(most: int) -> str:
-    return f"a request has at most {most // 1024 // 1024} MB here"
-
-
 class _Body:
     """The body of one request, as it comes."""
 
-    def __init__(self, receive: "Receive", most: int) -> None:
+    def __init__(self, receive: "Receive", scope: "Scope") -> None:
         self._receive = receive
-        self.most = most
-        self.is_late = False
-        self._seen = 0
+        self._most = _most(scope)
+        told = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
+        self._seen = max((int(one) for one in told if one.isdigit() and len(one) < 16), default=0)
+        """As many bytes as there are at least."""
+        self._read = 0
+        self._left_s = WHOLE_BODY_S
         self._is_whole = False
 
-    def is_too_large(self, scope: "Scope") -> bool:
-        """Whether its client says so."""
-        lengths = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
-        return any(not one.isdigit() or len(one) > 15 or int(one) > self.most for one in lengths)
-
     async def receive(self) -> "Message":
-        """The next of it; once it is whole, the end of the connection, whenever that comes."""
+        """The next of it; once it is whole, the end of the connection, whenever that comes.
+
+        Raises:
+            TooLargeError: It has too many bytes, or its client says so.
+            TooSlowError: It does not come in time.
+        """
         if self._is_whole:
             return await self._receive()
+        self._require_room()
+        began_s = time.monotonic()
         try:
-            message = await asyncio.wait_for(self._receive(), SILENCE_S)
+            message = await asyncio.wait_for(self._receive(), min(SILENCE_S, self._left_s))
         except TimeoutError:
-            self.is_late = True
-            raise
-        self._seen += len(message.get("body", b""))
+            raise TooSlowError("the request did not come in time", remedy="send it again") from None
+        self._left_s -= time.monotonic() - began_s
+        self._seen = max(self._seen, self._count(message))
+        self._require_room()
         self._is_whole = not message.get("more_body", False)
-        if self._seen > self.most:
-            raise TooLargeError(_too_large(self.most))
         return message
+
+    def _count(self, message: "Message") -> int:
+        self._read += len(message.get("body", b""))
+        return self._read
+
+    def _require_room(self) -> None:
+        if self._seen > self._most:
+            raise TooLargeError(
+                f"a request has at most {self._most // 1024 // 1024} MB here",
+                remedy="send less at once",
+            )
 
 
 class _Reply:

@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from filestore.core.errors import FilestoreError, UsageError
-from filestore.server.http.answers import JSON, answer, refusal
+from filestore.core.errors import UsageError
+from filestore.server.http.answers import JSON, answer
 from filestore.server.operations import OPERATIONS, Operation, Values
 from filestore.server.stores import Stores
 
@@ -25,12 +25,9 @@ def routes(stores: Stores) -> list[Route]:
 
 def _asked(stores: Stores, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
     async def ask(request: Request) -> Response:
-        try:
-            given = await given_in(request, operation)
-            store = stores.named(named_in(given))
-            return answer(await operation.ask(store, given))
-        except FilestoreError as error:
-            return refusal(error)
+        given = await given_in(request, operation)
+        store = stores.named(named_in(given))
+        return answer(await operation.ask(store, given))
 
     return ask
 

@@ -6,6 +6,7 @@ token; anything else is said twice.
 
 import contextlib
 import ipaddress
+import logging
 import os
 import secrets
 import socket
@@ -170,6 +171,8 @@ def serve(parts: Parts, opened: socket.socket, on_ready: Callable[[], None]) -> 
         h11_max_incomplete_event_size=limits.MOST_HEADER_BYTES,
         timeout_graceful_shutdown=_GRACE_S,
     )
+    # It would tell each broken request, and again each fault that is told already.
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     server = _Server(config, on_ready)
     with contextlib.closing(opened):
         server.run(sockets=[opened])

@@ -1,0 +1,52 @@
+"""A server among strangers: it goes on, shows nothing of others, and keeps its memory."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.system.server.hostile_requests import SECRET, attack
+from tests.system.server.serving import Served, serving
+
+
+def memory_of(server: Served) -> int:
+    """Bytes of the process that are in memory now."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) * 1024
+
+
+def files_of(server: Served) -> int:
+    """How many files it has open."""
+    return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+
+
+def under_attack(place: Path, folder: Path, times: int, seed: int) -> None:
+    """The same questions before and after, and nothing else that changed."""
+    (folder / "secret.txt").write_text(SECRET)
+    (place / "source").mkdir()
+    (place / "source" / "link.md").symlink_to(folder / "secret.txt")
+    (place / "chunked" / "link.md").symlink_to(folder / "secret.txt")
+    outside = {path: path.read_bytes() for path in folder.glob("*") if path.is_file()}
+    with serving(folder, place, "--write") as server:
+        before = server.ask("search", query="rent", k=1)["hits"][0]["text"]
+        attack(server.port, server.token, min(times, 400), seed=seed)
+        memory, files = memory_of(server), files_of(server)
+        found = attack(server.port, server.token, times, seed=seed + 1_000)
+        assert found.wrong == [], found.wrong[:5]
+        assert sum(found.asked.values()) >= times * 0.99 - 8
+        assert server.ask("search", query="rent", k=1)["hits"][0]["text"] == before
+        assert files_of(server) <= files + 20
+        assert memory_of(server) <= memory * 1.2 + 30_000_000
+    assert {path: path.read_bytes() for path in outside} == outside
+    assert server.token not in "".join(server.errors)
+    assert "Traceback" not in "".join(server.errors), "".join(server.errors)[:3_000]
+
+
+def test_hostile_requests(place: Path, tmp_path: Path) -> None:
+    """Some; the long run sends ten thousand."""
+    under_attack(place, tmp_path, 240, 1)
+
+
+@pytest.mark.long
+def test_many_hostile_requests(place: Path, tmp_path: Path) -> None:
+    """Ten thousand."""
+    under_attack(place, tmp_path, 10_000, 2)
