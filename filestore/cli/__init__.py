@@ -44,6 +44,7 @@ COMMANDS: Final = {
     "trust": "allow the service that the settings name",
     "reconstruct": "rebuild texts from chunks, also from those that others made",
     "serve": "serve stores to programs, agents and browsers",
+    "mcp": "answer agents over MCP",
     "demo": "a tour in a temporary folder",
     "tui": "open the inspector",
 }

@@ -14,6 +14,16 @@ from filestore.store import Store
 
 def open_store(options: Any) -> Store:
     """Open the store of --store, of FILESTORE, or the nearest one around the working folder."""
+    # Two processes walk a large tree: this one has no threads yet, so it may fork.
+    return Store(
+        root_of(options),
+        processes=os.cpu_count() or 1,
+        on_wait=_tell_waiting,
+    )
+
+
+def root_of(options: Any) -> str:
+    """The root of the store that is meant."""
     explicit = options.store or os.environ.get("FILESTORE") or None
     try:
         here = os.getcwd()
@@ -22,13 +32,7 @@ def open_store(options: Any) -> Store:
         if explicit is None or not os.path.isabs(explicit):
             raise
         here = explicit
-    root = find_root(here, explicit)
-    # Two processes walk a large tree: this one has no threads yet, so it may fork.
-    return Store(
-        root,
-        processes=os.cpu_count() or 1,
-        on_wait=_tell_waiting,
-    )
+    return find_root(here, explicit)
 
 
 def _tell_waiting(holder: str) -> None:

@@ -30,6 +30,7 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "qdrant": ("qdrant-client",),
     "haystack": ("haystack-ai",),
     "langchain": ("langchain-core",),
+    "mcp": ("mcp", "jsonschema"),
     "llama-index": ("llama-index-core",),
 }
 """By feature: a kind of model as `init --embedder` and `search --rerank` name it, a backend

@@ -68,7 +68,7 @@ class Operation:
             where = ".".join(map(str, problem.absolute_path))
             raise UsageError(
                 f"{where or self.name}: {_brief(problem.message)}",
-                remedy=f"see {self.name} in /docs",
+                remedy=f"see the parameters of {self.name}",
             )
         left_out: Values = {
             name: schema["default"]

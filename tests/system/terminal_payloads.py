@@ -523,6 +523,11 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         Scene(words=("serve", "--host", mixed, "--insecure")),
         Scene(words=("serve", "--token", mixed)),
     ]
+    made["mcp"] = [
+        Scene(words=("mcp",), ends_by=signal.SIGINT, runs_s=4),
+        Scene(words=("mcp", mixed)),
+        Scene(words=("mcp", f"{mixed}=file_index", mixed)),
+    ]
     made |= _with_a_history(some, mixed)
     made["tui"] = [Scene(words=("tui",), keys=b"=\x11", runs_s=6, steers=True)]
     made[""] = [

@@ -47,7 +47,7 @@ OPTIONS: Final[dict[str, frozenset[str]]] = {
 ELSEWHERE: Final = frozenset(
     [
         "about", "backend", "compare", "convert", "demo", "duplicates", "embedder", "embeddings",
-        "enrich", "evaluate", "export", "git", "import", "init", "links", "log", "open",
+        "enrich", "evaluate", "export", "git", "import", "init", "links", "log", "mcp", "open",
         "reconstruct", "rm", "serve", "similar", "trust", "tui", "update", "watch",
     ]
 )  # fmt: skip

@@ -1,0 +1,133 @@
+"""The tools that agents call: some of what may be asked of a store; what writes only if allowed.
+
+One rule: a call that fails says what failed and what helps, as a result that agents can read; never
+how the program came there.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import mcp_types as types
+
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.server import refusals, schemas
+from filestore.server.agents.wording import text_of, text_of_error
+from filestore.server.operations import OPERATIONS, Operation
+from filestore.server.stores import ServedStore, Stores
+
+_ALL: Final[Mapping[str, Operation]] = {
+    name: OPERATIONS[name] for name in ("search", "show", "similar", "about", "status", "sync")
+}
+_DESTROYING: Final = frozenset[str]()
+"""Those that take away what was there; the rest adds, or repairs what can be derived again."""
+
+
+def offered(stores: Stores) -> list[types.Tool]:
+    """The tools for some stores; those that write only where all may be written."""
+    names = stores.names
+    return [_tool(operation, names) for operation in _operations(stores)]
+
+
+def _operations(stores: Stores) -> Iterator[Operation]:
+    may_write = any(store.access.writes for store in stores)
+    return (one for one in _ALL.values() if may_write or not one.writes)
+
+
+def _tool(operation: Operation, names: list[str]) -> types.Tool:
+    hints = types.ToolAnnotations(
+        title=operation.name.replace("_", " ").capitalize(),
+        read_only_hint=not operation.writes,
+        destructive_hint=operation.name in _DESTROYING,
+        idempotent_hint=not operation.writes or operation.name == "sync",
+        open_world_hint=False,
+    )
+    return types.Tool(
+        name=operation.name,
+        title=hints.title,
+        description=operation.about,
+        input_schema=_input(operation, names),
+        output_schema=_output(operation.answer),
+        annotations=hints,
+    )
+
+
+def _input(operation: Operation, names: list[str]) -> dict[str, Any]:
+    """What a tool takes; which store is meant, where there are several."""
+    schema = dict(operation.schema)
+    if len(names) > 1:
+        which = {"enum": names, "description": "which store"}
+        schema["properties"] = {"store": which, **schema["properties"]}
+        schema["required"] = ["store", *schema["required"]]
+    return schema
+
+
+def _output(shape: str) -> dict[str, Any]:
+    """The shape of an answer with those that it is made of, in one document."""
+    found: dict[str, Any] = {}
+    waiting = [schemas.name_of(shape)]
+    every = schemas.components()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = _moved(every[name], waiting)
+    own = found[schemas.name_of(shape)]
+    return {**own, "$defs": found} if len(found) > 1 else own
+
+
+def _moved(schema: Any, named: list[str]) -> Any:
+    """A schema whose references lead into its own document; the names of those are added."""
+    if isinstance(schema, list):
+        return [_moved(one, named) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if isinstance(where := schema.get("$ref"), str):
+        name = where.rpartition("/")[2]
+        named.append(name)
+        return {"$ref": f"#/$defs/{name}"}
+    return {key: _moved(value, named) for key, value in schema.items()}
+
+
+async def call(stores: Stores, name: str, given: Any) -> types.CallToolResult:
+    """What a tool answers; a call that cannot be done says so in its result."""
+    try:
+        operation = _named(stores, name)
+        values = dict(given or {})
+        answer = await operation.ask(_store(stores, values), values)
+    except FilestoreError as error:
+        return failed(error)
+    except (OSError, MemoryError) as error:
+        return failed(of_machine(error))
+    said = types.TextContent(type="text", text=text_of(name, answer))
+    return types.CallToolResult(content=[said], structured_content=answer)
+
+
+def _named(stores: Stores, name: str) -> Operation:
+    found = {one.name: one for one in _operations(stores)}
+    if name in found:
+        return found[name]
+    if name in _ALL:
+        raise UsageError(f"{name} changes the store", remedy="start the server with --write")
+    raise UsageError("there is no such tool", remedy=f"call one of: {', '.join(found)}")
+
+
+def _store(stores: Stores, values: dict[str, Any]) -> ServedStore:
+    name = values.pop("store", None) if len(stores) > 1 else None
+    if name is not None and not isinstance(name, str):
+        raise UsageError("store: the name of a store is a text")
+    return stores.named(name)
+
+
+def failed(error: FilestoreError) -> types.CallToolResult:
+    """An error as the result of a tool."""
+    said = types.TextContent(type="text", text=text_of_error(refusals.body_of(error)))
+    return types.CallToolResult(content=[said], is_error=True)
+
+
+def of_machine(error: OSError | MemoryError) -> FilestoreError:
+    """What the machine refused, without saying where on it."""
+    if isinstance(error, MemoryError):
+        return FilestoreError("there is not enough memory", remedy="ask for less")
+    return FilestoreError(
+        f"the store cannot be read: {error.strerror or type(error).__name__}",
+        remedy="check that its folder is there, then ask again",
+    )

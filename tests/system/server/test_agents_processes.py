@@ -1,0 +1,227 @@
+"""Agents: `filestore mcp` as a process of its own, and the same over HTTP from a real server."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+import uvicorn
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from starlette.applications import Starlette
+
+import filestore
+from filestore.server.agents.server import HttpDoor
+from filestore.server.stores import Access, Stores
+from tests.system.server.conftest import RENT
+
+T = TypeVar("T")
+
+
+def started(place: Path, *words: str) -> StdioServerParameters:
+    """How a program starts the server."""
+    arguments = ["-m", "filestore", "mcp", str(place), *words]
+    return StdioServerParameters(
+        command=sys.executable, args=arguments, env=dict(os.environ), cwd=str(place.parent)
+    )
+
+
+def ask(place: Path, use: Callable[[Client], Awaitable[T]], *words: str, mode: str = "auto") -> T:
+    """What somebody does who started it."""
+
+    async def connected() -> T:
+        async with Client(stdio_client(started(place, *words)), mode=mode) as client:
+            return await use(client)
+
+    return asyncio.run(asyncio.wait_for(connected(), 60))
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_program_that_starts_it_is_answered(place: Path, mode: str) -> None:
+    """By the protocol of now and that before."""
+
+    async def search(client: Client) -> Any:
+        names = [tool.name for tool in (await client.list_tools()).tools]
+        assert "sync" not in names
+        return await client.call_tool("search", {"query": "rent", "k": 1})
+
+    done = ask(place, search, mode=mode)
+    assert RENT.strip() in done.content[0].text
+    assert done.structured_content["hits"][0]["path"] == "chunked/notes/rent.md"
+
+
+@contextmanager
+def process(place: Path, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """The server with pipes to it; it is ended at the end."""
+    given = started(place, *words)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [given.command, *given.args], stdin=pipe, stdout=pipe, stderr=pipe, cwd=given.cwd
+    ) as found:
+        try:
+            yield found
+        finally:
+            found.kill()
+
+
+def message(number: int, method: str, **params: Any) -> bytes:
+    """One request as it is sent."""
+    asked = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    return json.dumps(asked).encode() + b"\n"
+
+
+HELLO = message(
+    1,
+    "initialize",
+    protocolVersion="2025-06-18",
+    capabilities={},
+    clientInfo={"name": "test", "version": "1"},
+)
+READY = b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n'
+
+
+def test_nothing_but_the_protocol_is_printed(place: Path) -> None:
+    """Whatever is sent: each line of the output is an answer."""
+    words = [
+        HELLO,
+        READY,
+        b"no JSON\n",
+        b"\xff\xfe\n",
+        b"[" * 10_000 + b"\n",
+        message(2, "tools/call", name="sync", arguments={}),
+        message(3, "tools/call", name="search", arguments={"query": "\ud800 rent"}),
+        message(4, "tools/call", name="search", arguments=[1]),
+        message(5, "no/such/method"),
+        message(6, "tools/call", name="status", arguments={}),
+    ]
+    with process(place, "--write") as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(b"".join(words))
+        server.stdin.flush()
+        answers: dict[Any, Any] = {}
+        while 6 not in answers:
+            line = json.loads(server.stdout.readline())
+            assert line["jsonrpc"] == "2.0"
+            answers[line.get("id")] = line
+        out, err = server.communicate()
+        assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
+    assert server.returncode == 0
+    assert b"Traceback" not in err
+    assert answers[6]["result"]["structuredContent"]["clean"]
+
+
+def test_a_signal_ends_it(place: Path) -> None:
+    """Though whoever started it keeps its input open."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with process(place) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            server.stdin.write(HELLO)
+            server.stdin.flush()
+            assert server.stdout.readline()
+            server.send_signal(number)
+            assert server.wait(30) == 128 + number
+
+
+def test_where_no_store_is_it_says_so(tmp_path: Path) -> None:
+    """In words, not in the protocol."""
+    with process(tmp_path / "none") as server:
+        out, err = server.communicate()
+    assert (server.returncode, out) == (3, b"")
+    assert b"Traceback" not in err
+    assert b"filestore init" in err
+
+
+@contextmanager
+def over_http(stores: Stores, **settings: Any) -> Iterator[str]:
+    """The address of a real server on loopback."""
+    door = HttpDoor(stores, **settings)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> Any:
+        async with door.running():
+            yield
+
+    app = Starlette(routes=door.routes("/mcp"), lifespan=lifespan)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_same_over_http(stores: Stores, mode: str) -> None:
+    """By the SDK's own client, several at once."""
+
+    async def search(address: str, query: str) -> Any:
+        async with Client(address, mode=mode) as client:
+            return await client.call_tool("search", {"query": query, "k": 1})
+
+    async def everyone(address: str) -> Any:
+        return await asyncio.gather(*(search(address, word) for word in ["rent", "gas"] * 4))
+
+    with over_http(stores) as address:
+        answers = asyncio.run(everyone(address))
+    found = [one.structured_content["hits"][0]["path"] for one in answers]
+    assert found == ["chunked/notes/rent.md", "chunked/notes/gas.md"] * 4
+
+
+@pytest.mark.parametrize(
+    ("headers", "hosts", "status"),
+    [
+        ({}, True, 200),
+        ({"Host": "evil.example"}, True, 421),
+        ({"Origin": "https://evil.example"}, True, 403),
+        ({"Host": "evil.example"}, False, 200),
+        ({"Content-Type": "text/plain"}, False, 400),
+    ],
+)
+def test_pages_of_others_are_refused(
+    stores: Stores, headers: dict[str, str], hosts: bool, status: int
+) -> None:
+    """By itself; behind a guard that is the guard's task."""
+    import httpx
+
+    said = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    with over_http(stores, **({} if hosts else {"hosts": None})) as address:
+        done = httpx.post(address, content=HELLO, headers=said | headers)
+        assert done.status_code == status
+
+
+def test_two_servers_serve_one_store(place: Path) -> None:
+    """What one writes the other finds."""
+
+    async def both() -> Any:
+        words = stdio_client(started(place, "--write"))
+        async with Client(words) as one, Client(stdio_client(started(place))) as other:
+            (place / "chunked" / "notes" / "lamp.md").write_text("A lamp burns.\n")
+            done = await one.call_tool("sync", {})
+            assert not done.is_error
+            return await other.call_tool("search", {"query": "lamp", "k": 1})
+
+    found = asyncio.run(asyncio.wait_for(both(), 60))
+    assert found.structured_content["hits"][0]["path"] == "chunked/notes/lamp.md"
+    with filestore.open(place) as store:
+        assert store.status().clean
+
+
+def test_the_stores_are_let_go(place: Path) -> None:
+    """Once the door is closed."""
+    with Stores.open([str(place)], Access()) as stores, over_http(stores):
+        pass
+    assert not [one for one in threading.enumerate() if one.name == "filestore"]
