@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from filestore.browse.links import Links
     from filestore.browse.overview import Overview
     from filestore.browse.similar import Similar
+    from filestore.browse.vectors import VectorMap
+    from filestore.browse.whole import WholeDocument
     from filestore.chunks.reconstruct import Reconstruction
     from filestore.exchange.from_store import Exported
     from filestore.fulltext import Syntax
@@ -321,6 +323,34 @@ class ReadableStore(OpenStore, Searchable):
             if self.places.is_in_place:
                 return in_place.show(self._parts, catalog, os.fsdecode(path))
             return file.show(self.places, catalog, os.fsdecode(path))
+
+    def document(
+        self,
+        path: StrPath,
+        *,
+        line: int = 0,
+        first: int | None = None,
+        most: int = 1_000_000,
+    ) -> "WholeDocument":
+        """The whole document that a file is, or was made from, part by part; see `whole.whole`.
+
+        Args:
+            path: A chunk file or a document.
+            line: Of a document in place: the one whose part must be there.
+            first: Begin with the part of this number, from 0.
+            most: At most so many characters, but one part at least.
+        """
+        from filestore.browse import whole
+
+        wanted = whole.Wanted(line=line, first=first, most=most)
+        with self._reading() as catalog:
+            return whole.whole(self._parts, catalog, os.fsdecode(path), wanted)
+
+    def vector_map(self, *, most: int = 2_000) -> "VectorMap":
+        """The texts of the store as points in a plane; see `vectors.Explorer.vector_map`."""
+        from filestore.browse.vectors import Explorer
+
+        return Explorer(self._parts).vector_map(most)
 
     def locate(self, hit: StrPath, *, chunk: bool = False) -> "Place":
         """The document that a hit leads to, relative to the root, with line or page.

@@ -253,7 +253,7 @@ def _record(
         "resource": row.resource,
         "kind": row.kind,
         "source": source,
-        "document": _document(catalog, row.resource, source),
+        "document": document_metadata(catalog, row.resource, source),
         "hand_edited": hand_edited,
         "vector_ids": catalog.parts_of(row.id),
         "file_hash": row.file_hash.hex(),
@@ -473,8 +473,8 @@ def _each_once(texts: Sequence[str]) -> str:
     return ", ".join(dict.fromkeys(texts))
 
 
-def _document(catalog: Catalog, resource: str, source: str | None) -> dict[str, Any]:
-    """What the chunk's document says about itself."""
+def document_metadata(catalog: Catalog, resource: str, source: str | None) -> dict[str, Any]:
+    """What the document of a chunk says about itself."""
     for data in catalog.records_of(resource):
         for document in resource_record.parse(data).documents:
             if document.source == source:

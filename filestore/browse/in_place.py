@@ -92,13 +92,7 @@ def show(parts: Parts, catalog: Catalog, name: str) -> Shown:
     places = parts.places
     path, part = _meant(places, catalog, name)
     row = catalog.files([path]).get(path)
-    now = _now(parts, path)
-    before = _as_indexed(catalog, row)
-    is_fresh = row is not None and now.file_hash == row.file_hash
-    chunk = before if is_fresh or now.chunk is None else now.chunk
-    if chunk is None or (now.state != INDEXED and not is_fresh):
-        reason = now.detail or now.state
-        raise UnknownPathError(f"cannot show {name}: {reason}", remedy="filestore sync")
+    chunk, is_fresh = present(parts, catalog, path, row)
     body = chunk.body
     if part is not None and part < len(chunk.sections):
         body = body[chunk.sections[part].start : chunk.sections[part].end]
@@ -108,6 +102,24 @@ def show(parts: Parts, catalog: Catalog, name: str) -> Shown:
         body=body,
         record=_record(places, catalog, row, chunk, is_fresh=is_fresh),
     )
+
+
+def present(
+    parts: Parts, catalog: Catalog, path: ChunkPath, row: FileRow | None
+) -> tuple[Chunk, bool]:
+    """What a document says, and whether that is as it was indexed.
+
+    Raises:
+        UnknownPathError: It cannot be read.
+    """
+    now = _now(parts, path)
+    before = _as_indexed(catalog, row)
+    is_fresh = row is not None and now.file_hash == row.file_hash
+    chunk = before if is_fresh or now.chunk is None else now.chunk
+    if chunk is None or (now.state != INDEXED and not is_fresh):
+        reason = now.detail or now.state
+        raise UnknownPathError(f"cannot show {path}: {reason}", remedy="filestore sync")
+    return chunk, is_fresh
 
 
 def _meant(places: Places, catalog: Catalog, name: str) -> tuple[ChunkPath, int | None]:

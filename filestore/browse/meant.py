@@ -123,6 +123,9 @@ def _source(places: Places, catalog: Catalog, text: str) -> str | None:
     known = {source for _, _, source, _ in catalog.documents()}
     if text in known:
         return text
+    if "\0" in text:
+        # No path has one, and the system takes none.
+        return None
     here = {os.path.abspath(text), os.path.realpath(text)}
     lying = {reference: path for reference, path in catalog.originals().items() if path in here}
     for source in sorted(known):

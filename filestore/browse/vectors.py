@@ -24,6 +24,7 @@ from filestore.chunks.observe import look_at
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import embedding_key
 from filestore.core.paths import ChunkPath, StorePath, Tree
+from filestore.core.schema import JsonObject
 from filestore.fs.scan import STAT_BYTES, unpack_names, unpack_stat
 from filestore.sidecar import vector_file
 from filestore.sidecar.session import Parts
@@ -78,17 +79,30 @@ class _Near:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VectorMap:
-    """The bodies of a store as points; the fields but the last two are parallel."""
+class VectorMap(JsonObject):
+    """The bodies of a store as points; the first five fields are parallel."""
 
     paths: tuple[StorePath, ...]
     resources: tuple[str, ...]
+    titles: tuple[str, ...]
+    """The innermost heading of each, or its document's title; "" where there is none."""
     xs: "array[float]"
     ys: "array[float]"
     total: int
     """How many bodies there are, drawn or not."""
     explained: tuple[float, float]
     """The shares of all variance, 0 to 1, along x and along y."""
+    generation: int
+
+    @property
+    def points(self) -> "Iterator[tuple[str, str, str, float, float]]":
+        """Path, resource, title and place of each."""
+        return zip(self.paths, self.resources, self.titles, self.xs, self.ys, strict=True)
+
+    @property
+    def left_out(self) -> int:
+        """How many bodies are no point: those beyond the limit, and those without a vector."""
+        return self.total - len(self.paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,13 +226,16 @@ class Explorer:
         with catalog.snapshot():
             rows, vectors = self._sampled(catalog, most)
             plane = principal_plane(vectors)
+            paths = [decode_path(path) for _, _, path, _ in rows]
             return VectorMap(
-                paths=tuple(self._tree.store_path(decode_path(path)) for _, _, path, _ in rows),
+                paths=tuple(self._tree.store_path(path) for path in paths),
                 resources=tuple(resource for _, _, _, resource in rows),
+                titles=_titles(catalog, paths),
                 xs=plane.xs,
                 ys=plane.ys,
                 total=catalog.indexed_count(),
                 explained=plane.explained,
+                generation=catalog.generation,
             )
 
     def sizes(self, resource: str | None = None) -> Histogram:
@@ -492,6 +509,13 @@ def _neighbours(tree: Tree, catalog: Catalog, near: Sequence[_Near]) -> Iterator
             pages=pages,
             line=line,
         )
+
+
+def _titles(catalog: Catalog, paths: Sequence[ChunkPath]) -> tuple[str, ...]:
+    """The innermost heading of each file; a document in place has its title there."""
+    rows = catalog.files(paths)
+    headings = (rows[path].headings_and_pages()[0] if path in rows else () for path in paths)
+    return tuple(one[-1] if one else "" for one in headings)
 
 
 def _every_size(catalog: Catalog, *, every: bool) -> Iterator[int]:

@@ -62,7 +62,7 @@ SHAPES: Final[dict[str, str]] = {
     "Understood": "words:[text] phrases:[text] prefixes:[text] required:[text] excluded:[text]"
     " text:text",
     "Hit": "document:text title:text line:number|null end_line:number|null page:number|null"
-    " section:[text] excerpt:text before?:[text] after?:[text] others?:number"
+    " section:[text] excerpt:text marks?:[[number]] before?:[text] after?:[text] others?:number"
     " question?:text via?:[text] metadata?:{any}"
     " path:text score:number kind:text resource:text source:text|null freshness:text"
     " headings:[text] pages:[number] text:text why:{{number}}",
@@ -117,6 +117,13 @@ SHAPES: Final[dict[str, str]] = {
     "ChunkFile": "path:text kind:text|null source:text|null edited:flag withheld:text|null"
     " line?:number|null end_line?:number|null page?:number|null headings?:[text]",
     "Shown": "path:text frontmatter:{any} body:text record:Record",
+    "WholeDocument": "path:text title:text resource:text kind:text generation:number"
+    " metadata:{any} parts:[DocumentPart] first:number total:number at:number",
+    "DocumentPart": "path:text line:number|null end_line:number|null page:number|null"
+    " headings:[text] freshness:text text:text problem?:text",
+    "VectorMap": "points:[MapPoint] total:number left_out:number explained:[number]"
+    " generation:number",
+    "MapPoint": "path=0:text resource=1:text title=2:text x=3:number y=4:number",
     "Record": "indexed:flag withheld?:text|null freshness?:text resource?:text kind?:text|null"
     " source?:text|null document?:{any} hand_edited:flag vector_ids?:any file_hash?:text"
     " generation?:number title?:text aliases?:[text] tags?:[text] sections?:[ShownSection]"

@@ -152,6 +152,14 @@ def _show(store: "Store", values: Values) -> dict[str, Any]:
     return store.show(values["path"]).to_dict()
 
 
+def _document(store: "Store", values: Values) -> dict[str, Any]:
+    return store.document(values.pop("path"), **values).to_dict()
+
+
+def _map(store: "Store", values: Values) -> dict[str, Any]:
+    return store.vector_map(most=values["most"]).to_dict()
+
+
 def _ls(store: "Store", values: Values) -> dict[str, Any]:
     named = values["resource"]
     if not named:
@@ -252,6 +260,31 @@ _ALL: Final = (
         answer="Shown",
         parameters={"path": _PATH},
         required=("path",),
+    ),
+    Operation(
+        name="document",
+        about="Show a whole document in its parts, around the one that is named",
+        run=_document,
+        answer="WholeDocument",
+        parameters={
+            "path": text("of a chunk file or a document, relative to the root"),
+            "line": number("of a document in place", least=0, most=10**9, default=0),
+            "first": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 10**9,
+                "description": "begin with the part of this number, not around the one named",
+            },
+        },
+        required=("path",),
+    ),
+    Operation(
+        name="map",
+        about="Lay the texts of the store out in a plane, near ones near each other",
+        run=_map,
+        answer="VectorMap",
+        parameters={"most": number("points", least=1, most=20_000, default=2_000)},
+        slow=True,
     ),
     Operation(
         name="ls",

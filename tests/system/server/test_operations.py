@@ -38,6 +38,7 @@ def test_answers_fit_their_shapes(stores: Stores, place: Path, name: str) -> Non
         "search": {"query": "rent"},
         "similar": {"path": "chunked/notes/rent.md"},
         "show": {"path": "chunked/notes/rent.md"},
+        "document": {"path": "chunked/notes/rent.md"},
         "links": {"path": "chunked/notes/rent.md"},
         "evaluate": {"questions": [{"query": "rent", "relevant": ["chunked/notes/rent.md"]}]},
         "add": {"paths": ["source/new.md"]},

@@ -1,0 +1,254 @@
+"""A document from beginning to end, in the parts that a search finds, for someone who reads on.
+
+One rule: what is given is bounded by characters, the part that was asked for is always there, and
+how many parts are left out is told.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from filestore.browse import in_place
+from filestore.browse.file import document_metadata
+from filestore.browse.meant import meant, rows_of
+from filestore.catalog import Catalog, FileRow, queries
+from filestore.chunks import chunk_file
+from filestore.chunks.interpretation import MAX_CHUNK_BYTES
+from filestore.chunks.observation import DOCUMENT
+from filestore.core.errors import FilestoreError
+from filestore.core.hashing import content_hash
+from filestore.core.paths import StorePath
+from filestore.core.schema import JsonObject
+from filestore.fs import disk
+from filestore.search.freshness import first_line
+from filestore.search.passage import Passage
+from filestore.search.place import Chunk, Locator
+from filestore.sidecar.session import Parts
+
+MOST_PARTS: Final = 2_000
+_BEFORE: Final = 4
+"""Of what may be given, one in so many parts stands before the one that was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentPart(JsonObject):
+    """A chunk of the document, or a section of one in place."""
+
+    path: StorePath
+    line: int | None
+    """Of the document, from 1; None where it has no lines, or does not hold this text."""
+    end_line: int | None
+    page: int | None
+    headings: tuple[str, ...]
+    freshness: str
+    text: str
+    problem: str | None = None
+    """Why there is no text; None where there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeDocument(JsonObject):
+    """A document, as much of it as is given at once."""
+
+    path: StorePath
+    """As hits name it: the original, or the file of the tree."""
+    title: str
+    resource: str
+    kind: str
+    generation: int
+    metadata: dict[str, Any]
+    parts: tuple[DocumentPart, ...]
+    first: int
+    """The number of the first part that is given, from 0."""
+    total: int
+    """How many parts there are."""
+    at: int
+    """The number of the one that was asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which of its parts are given; around the one that was asked for unless `first` is told."""
+
+    line: int
+    """Of a document in place, whose part is asked for; 0 for the beginning."""
+    first: int | None
+    """Begin with the part of this number instead."""
+    most: int
+    """At most so many characters, but one part at least."""
+
+
+def whole(parts: Parts, catalog: Catalog, name: str, wanted: Wanted) -> WholeDocument:
+    """The document that a file is, or was made from.
+
+    Args:
+        parts: The store's.
+        catalog: Inside a snapshot.
+        name: A file of the tree, or an original.
+        wanted: Which of its parts.
+
+    Raises:
+        UnknownPathError: There is none.
+    """
+    found = meant(parts.places, catalog, name)
+    row = found.rows[0]
+    if row.kind == DOCUMENT:
+        return _in_place(parts, catalog, row, wanted)
+    source = catalog.source_of(row) if row.kind == "chunk" else None
+    rows = rows_of(catalog, source) if source else []
+    at = next((n for n, one in enumerate(rows) if one.id == row.id), None)
+    if at is None:
+        # A summary, or written by hand beside what was made: no part of the document.
+        rows, at, source = [row], 0, None
+    return _of_chunks(parts, catalog, rows, at, source, wanted)
+
+
+def _in_place(parts: Parts, catalog: Catalog, row: FileRow, wanted: Wanted) -> WholeDocument:
+    path = parts.places.tree.store_path(row.path)
+    chunk, is_fresh = in_place.present(parts, catalog, row.path, row)
+    freshness = "fresh" if is_fresh else "edited"
+    sections = chunk.sections or (
+        chunk_file.Section(
+            start=0, end=len(chunk.body), headings=chunk.headings, line=0, end_line=0, page=0
+        ),
+    )
+    above = [n for n, one in enumerate(sections) if one.line <= wanted.line]
+    at = above[-1] if above else 0
+
+    def part(number: int) -> DocumentPart:
+        one = sections[number]
+        text = chunk.body[one.start : one.end]
+        return DocumentPart(
+            path=path,
+            line=first_line(text, one.line) or None,
+            end_line=one.end_line or None,
+            page=one.page or None,
+            headings=one.headings,
+            freshness=freshness,
+            text=text,
+        )
+
+    given, begin = _window(part, len(sections), at, wanted)
+    return WholeDocument(
+        path=path,
+        title=chunk.headings[0] if chunk.headings else _stem(path),
+        resource=row.resource or path,
+        kind=row.kind,
+        generation=catalog.generation,
+        metadata=dict(chunk.frontmatter),
+        parts=given,
+        first=begin,
+        total=len(sections),
+        at=at,
+    )
+
+
+def _of_chunks(
+    parts: Parts,
+    catalog: Catalog,
+    rows: Sequence[FileRow],
+    at: int,
+    source: str | None,
+    wanted: Wanted,
+) -> WholeDocument:
+    row, tree = rows[at], parts.places.tree
+    recorded = catalog.source_of(row)
+    locator = Locator(parts.reachable, catalog)
+    with disk.folder_at(parts.places.chunked) as handle:
+        given, begin = _window(
+            lambda number: _chunk_part(parts, catalog, locator, handle, rows[number]),
+            len(rows),
+            at,
+            wanted,
+        )
+    path = StorePath(source) if source else tree.store_path(row.path)
+    metadata = document_metadata(catalog, row.resource, recorded)
+    own = queries.titles_of_files(catalog, [row.id]).get(row.id)
+    return WholeDocument(
+        path=path,
+        title=own or str(metadata.get("title") or "") or _stem(path),
+        resource=row.resource,
+        kind=row.kind,
+        generation=catalog.generation,
+        metadata=metadata,
+        parts=given,
+        first=begin,
+        total=len(rows),
+        at=at,
+    )
+
+
+def _chunk_part(
+    parts: Parts, catalog: Catalog, locator: Locator, handle: int, row: FileRow
+) -> DocumentPart:
+    """A chunk file as it is now, and where in its document it stands."""
+    path = parts.places.tree.store_path(row.path)
+    headings, pages = row.headings_and_pages()
+    text, problem, freshness, line, end_line = "", None, "edited", None, None
+    try:
+        data, _ = disk.read_below(handle, row.path, most=MAX_CHUNK_BYTES)
+        text = chunk_file.parse(data).body
+    except FileNotFoundError:
+        problem, freshness = "the file is gone", "gone"
+    except OSError as error:
+        problem = error.strerror or str(error)
+    except FilestoreError as error:
+        problem = error.message
+    else:
+        freshness = "fresh" if content_hash(data) == row.file_hash else "edited"
+        source = catalog.source_of(row)
+        chunk = Chunk(
+            path=path,
+            body=text,
+            body_line=0,
+            source=source,
+            resource=row.resource,
+            headings=headings,
+            pages=pages,
+            edited=row.edited or freshness == "edited",
+        )
+        words = text.strip()
+        place = locator.place(chunk, Passage(start=text.find(words), text=words))
+        if place.document == source:
+            line, end_line = place.line, place.end_line
+    return DocumentPart(
+        path=path,
+        line=line,
+        end_line=end_line,
+        page=pages[0] if pages else None,
+        headings=headings,
+        freshness=freshness,
+        text=text,
+        problem=problem,
+    )
+
+
+def _window(
+    part: Callable[[int], DocumentPart], total: int, at: int, wanted: Wanted
+) -> tuple[tuple[DocumentPart, ...], int]:
+    """As many parts as are given at once, with the one asked for, and the number of the first."""
+    begin = at if wanted.first is None else min(max(wanted.first, 0), total - 1)
+    found = [part(begin)]
+    left = wanted.most - len(found[0].text)
+    before: list[DocumentPart] = []
+    if wanted.first is None:
+        room = left // _BEFORE
+        while len(before) < min(begin, MOST_PARTS // _BEFORE):
+            one = part(begin - len(before) - 1)
+            if len(one.text) > room:
+                break
+            room, left = room - len(one.text), left - len(one.text)
+            before.append(one)
+    for number in range(begin + 1, min(total, begin + MOST_PARTS - len(before))):
+        one = part(number)
+        if len(one.text) > left:
+            break
+        left -= len(one.text)
+        found.append(one)
+    return (*reversed(before), *found), begin - len(before)
+
+
+def _stem(path: str) -> str:
+    """The name of a file without its suffix."""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
