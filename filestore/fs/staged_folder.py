@@ -140,7 +140,7 @@ def _install(staging: str, path: str, aside: str) -> None:
     if not os.path.lexists(path):
         os.rename(staging, path)
         return
-    if _exchanged(staging, path):
+    if exchanged(staging, path):
         return
     os.rename(path, aside)
     try:
@@ -151,7 +151,7 @@ def _install(staging: str, path: str, aside: str) -> None:
     os.rename(aside, staging)
 
 
-def _exchanged(one: str, other: str) -> bool:
+def exchanged(one: str, other: str) -> bool:
     """Exchange two names in one call; whether the system can."""
     try:
         call = ctypes.CDLL(None, use_errno=True).renameat2
