@@ -20,6 +20,11 @@ _EMBEDDED: Final = " embedded:number reused:number"
 _PLANNED: Final = (
     "plan:Plan applied:[Step] skipped:[SkippedStep] remaining:[PlainFinding] undo:[text]"
 )
+_RAG_STATUS: Final = (
+    "rag_name:text has_index:flag document_count:number embedding_dimension:number|null"
+    " index_type:text|null created_at:text updated_at:text total_size_bytes:number"
+    " dataset_info:{any} clean:flag"
+)
 _FINDING: Final = "code:text severity:text path:text detail:text repair:text safe:flag"
 
 SHAPES: Final[dict[str, str]] = {
@@ -207,6 +212,16 @@ SHAPES: Final[dict[str, str]] = {
     "serve": "url:text token_file:text stores:[text]",
     "demo": "root:text clean:flag",
     "error": "error:text detail:text remedy:text",
+    "rag list": "rags:[RagEntry] count:number",
+    "RagEntry": "rag_name:text index_status:RagStatus",
+    "RagStatus": _RAG_STATUS + " error?:text details?:text action?:text",
+    "rag index": _RAG_STATUS + _EMBEDDED,
+    "rag query": "rag_name:text query:text results:[RagResult] notes:[text]",
+    "RagResult": "id:text text:text score:number metadata:{any} path:text freshness:text",
+    "rag reload": _RAG_STATUS + " error?:text details?:text action?:text synced:flag"
+    " applied:{number} remaining:{number}" + _EMBEDDED,
+    "rag delete": "rag_name:text deleted:flag",
+    "rag error": "error:text details:text action:text",
 }
 """Each object: its keys in order, as ``key=attribute:type``.
 

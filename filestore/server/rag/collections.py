@@ -1,0 +1,502 @@
+"""A folder of collections: each an ordinary store of its own, made whole or not at all.
+
+Knows nothing of HTTP. One rule: whoever asks a collection gets an answer of what was there before,
+or of what is there now. A new one is made beside it, and exchanged in one step.
+"""
+
+import contextlib
+import math
+import os
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.config import settings
+from filestore.config.discovery import ancestors, configuration_folder
+from filestore.config.layout import SETTINGS
+from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.core.safe_text import brief, shown_path
+from filestore.core.schema import make
+from filestore.fs import disk, staged_tree
+from filestore.search.answer import Mode
+from filestore.server.rag import folder
+from filestore.server.rag.documents import FOLDER, Document, told
+from filestore.server.rag.folder import Record
+from filestore.server.rag.names import check_alike, check_name
+from filestore.server.rag.served import ServedCollection
+from filestore.server.stores import ReadOnlyError
+from filestore.store import Store
+
+if TYPE_CHECKING:
+    from filestore.ingest.put import Put
+
+MOST_OPEN: Final = 16
+"""So many collections are kept open; of more, whoever was not asked for longest is closed."""
+_PACK: Final = f"{disk.TEMPORARY_PREFIX}pack"
+_FILE_BYTES: Final = 8_192
+"""What one document takes on a disk beside its text and its vectors: its file, its rows."""
+_COPIES: Final = 3
+"""Of each text and each vector: in files, catalog and indexes."""
+
+
+class NoSpaceError(FilestoreError):
+    """The disk has no room for what is to be made."""
+
+
+def free_bytes(path: str) -> int:
+    """How much may be written at a path."""
+    found = os.statvfs(path)
+    return found.f_bavail * found.f_frsize
+
+
+def now() -> datetime:
+    """The time."""
+    return datetime.now(UTC)
+
+
+class Collections:
+    """Every collection of one folder, from any thread. A context manager."""
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        writes: bool = False,
+        configuration: str | None = None,
+        embedder: str | None = None,
+        readers: int = 2,
+        available: Callable[[str], int] = free_bytes,
+        clock: Callable[[], datetime] = now,
+    ) -> None:
+        """Open a folder of collections; where they may be written it is made.
+
+        Args:
+            path: The folder.
+            writes: Whether collections may be made, replaced and deleted.
+            configuration: The folder of the user's settings; None for the usual one.
+            embedder: Of new collections; None for the best whose model is here.
+            readers: Threads a collection.
+            available: How many bytes may be written at a path.
+            clock: The time.
+
+        Raises:
+            UsageError: It is no folder, or lies inside a store.
+            WriteFailedError: It cannot be made.
+        """
+        self.path: str = os.path.realpath(path)
+        self.writes = writes
+        self._configuration = configuration_folder() if configuration is None else configuration
+        self._embedder = embedder
+        self._readers = readers
+        self._available = available
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._served: dict[str, ServedCollection] = {}
+        _require_outside_stores(self.path)
+        if writes:
+            with disk.disk_errors(self.path):
+                os.makedirs(self.path, exist_ok=True)
+                staged_tree.collect(self.path)
+        if not os.path.isdir(self.path):
+            raise UsageError(
+                f"{shown_path(path)} is no folder", remedy="name the folder of the collections"
+            )
+
+    def __enter__(self) -> "Collections":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of every file."""
+        with self._lock:
+            served = list(self._served.values())
+        for one in served:
+            one.close()
+
+    @property
+    def names(self) -> list[str]:
+        """Of every folder that is a store, or one of FAISS + JSON."""
+        return [one for one in self._entries() if folder.kind_of(self._place(one))]
+
+    def listed(self) -> dict[str, Any]:
+        """Every collection with how it stands; one that is damaged says so, the others go on."""
+        rags = [{"rag_name": one, "index_status": self.status(one)} for one in self.names]
+        return make("rag list", {"rags": rags, "count": len(rags)})
+
+    def status(self, name: str) -> dict[str, Any]:
+        """How a collection stands.
+
+        Raises:
+            UnknownCollectionError: There is none.
+        """
+        with self._using(name) as served:
+            found = self._known(served)
+            try:
+                found |= served.call(_counted)
+            except FilestoreError as error:
+                if not folder.kind_of(served.path):
+                    served.require()
+                found |= {"error": error.message, "details": error.detail, "action": error.remedy}
+        return make("RagStatus", found)
+
+    def _known(self, served: ServedCollection) -> dict[str, Any]:
+        record = folder.record_of(served.path)
+        return {
+            "rag_name": served.name,
+            "has_index": False,
+            "document_count": 0,
+            "embedding_dimension": None,
+            "index_type": None,
+            "created_at": record.created_at,
+            "updated_at": record.updated_at,
+            "total_size_bytes": folder.size_bytes(served.path),
+            "dataset_info": record.dataset_info,
+            "clean": False,
+        }
+
+    def query(self, name: str, query: str, *, k: int = 5, mode: Mode = "hybrid") -> dict[str, Any]:
+        """The documents that answer a question, best first.
+
+        Raises:
+            UnknownCollectionError: There is none.
+            FilestoreError: What `Store.search` raises.
+        """
+        with self._using(name) as served:
+            answer = served.call(lambda store: store.search(query, k=k, mode=mode))
+        results = []
+        for hit in answer.hits:
+            identifier, metadata = told(hit.metadata, hit.path)
+            found = {"id": identifier, "text": hit.text, "metadata": metadata}
+            score = hit.score if math.isfinite(hit.score) else 0.0
+            place = {"path": hit.path, "freshness": hit.freshness}
+            results.append({**found, "score": score, **place})
+        return make(
+            "rag query",
+            {"rag_name": name, "query": query, "results": results, "notes": answer.notes},
+        )
+
+    def index(
+        self,
+        name: str,
+        documents: Sequence[Document],
+        *,
+        dataset_info: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
+    ) -> dict[str, Any]:
+        """Make a collection of documents, or replace all of one that is there.
+
+        Args:
+            name: Of the collection.
+            documents: All that it is to have.
+            dataset_info: What is to be kept beside them.
+            overwrite: Whether what a person changed in the old one may go, too.
+
+        Raises:
+            UsageError: The name or a document cannot be used.
+            RefusedError: Something else has the name, or a person changed what is there.
+            NoSpaceError: The disk has no room for it.
+            WriteFailedError: The disk refused.
+            FilestoreError: The model failed. In each case the old collection is as it was.
+        """
+        self.require_writes()
+        check_name(name)
+        check_alike(name, self._entries())
+        with self._using(name) as served, served.writing():
+            self._require_replaceable(served, overwrite=overwrite)
+            self._require_space(documents)
+            before = folder.record_of(served.path) if os.path.isdir(served.path) else None
+            with staged_tree.staged_tree(served.path, swap=served.exchanging) as staging:
+                with self._made(staging, served) as store:
+                    done = _put(store, documents)
+                self._write_record(staging, before, dict(dataset_info or {}))
+                self._require_replaceable(served, overwrite=overwrite)
+        embedded = {"embedded": done.embedded, "reused": done.reused}
+        return make("rag index", self.status(name) | embedded)
+
+    def reload(self, name: str) -> dict[str, Any]:
+        """Take up what changed on the disk: synced where that may be written, then opened anew.
+
+        A folder of FAISS + JSON becomes a store; its files stay in it.
+
+        Raises:
+            UnknownCollectionError: There is none.
+            FilestoreError: What `Store.sync` or `Store.import_from` raises.
+        """
+        told_of: dict[str, Any] = {"applied": {}, "remaining": {}, "embedded": 0, "reused": 0}
+        with self._using(name) as served, served.writing():
+            if folder.kind_of(served.path) == "faiss-json":
+                self.require_writes()
+                self._import(served)
+            served.require()
+            if self.writes:
+                with Store(served.path, configuration=self._configuration) as store:
+                    told_of = _synced(store)
+                if told_of["applied"] and folder.kind_of(served.path) == "collection":
+                    self._touch(served)
+            served.close()
+        return make("rag reload", {**self.status(name), **told_of, "synced": self.writes})
+
+    def delete(self, name: str) -> dict[str, Any]:
+        """Delete a collection with its folder.
+
+        Raises:
+            UnknownCollectionError: There is none.
+            RefusedError: It was not made here.
+            WriteFailedError: The disk refused.
+        """
+        self.require_writes()
+        with self._using(name) as served, served.writing():
+            if not folder.kind_of(served.path):
+                served.require()
+            self._require_ours(served)
+            with served.exchanging():
+                staged_tree.remove(served.path)
+        return make("rag delete", {"rag_name": name, "deleted": True})
+
+    def require_writes(self) -> None:
+        """Refuse what changes collections where nobody may.
+
+        Raises:
+            ReadOnlyError: Nobody may.
+        """
+        if not self.writes:
+            raise ReadOnlyError(
+                "collections are served to be read", remedy="start the server with --write"
+            )
+
+    def _entries(self) -> list[str]:
+        """The names in the folder that a collection may have."""
+        found = []
+        for name in os.listdir(self.path):
+            with contextlib.suppress(UsageError):
+                found.append(check_name(name))
+        return sorted(found)
+
+    def _place(self, name: str) -> str:
+        return os.path.join(self.path, name)
+
+    @contextlib.contextmanager
+    def _using(self, name: str) -> Iterator[ServedCollection]:
+        """The one object of a name, for as long as anybody uses it or it is open."""
+        check_name(name)
+        with self._lock:
+            # A file system that ignores case has one folder for several names.
+            is_new = name not in self._served
+            if is_new and os.path.lexists(self._place(name)):
+                check_alike(name, os.listdir(self.path))
+            served = self._served.get(name) or ServedCollection(
+                name,
+                self._place(name),
+                configuration=self._configuration,
+                readers=self._readers,
+            )
+            self._served[name] = served
+            served.users += 1
+        try:
+            yield served
+        finally:
+            with self._lock:
+                served.users -= 1
+                idle = self._idle()
+            for one in idle:
+                one.close()
+
+    def _idle(self) -> list[ServedCollection]:
+        """Those that nobody uses, and that need not be kept open; they are kept no longer."""
+        unused = [one for one in self._served.values() if not one.users]
+        opened = sorted((one for one in unused if one.is_open), key=lambda one: one.asked_at)
+        many = sum(one.is_open for one in self._served.values())
+        idle = opened[: max(0, many - MOST_OPEN)]
+        for one in unused:
+            if one in idle or not one.is_open:
+                del self._served[one.name]
+        return idle
+
+    def _require_ours(self, served: ServedCollection) -> None:
+        """Refuse a folder that was not made here; an index of the old layout counts as made here.
+
+        Raises:
+            RefusedError: It was not.
+        """
+        path, shown = served.path, brief(served.name)
+        kind = folder.kind_of(path)
+        strange = folder.strange(path) if kind == "faiss-json" else []
+        if kind in ("", "store") or strange:
+            what = "is a store that was made otherwise" if kind == "store" else "holds other files"
+            raise RefusedError(
+                f"{shown} {what}: it is neither replaced nor deleted here",
+                remedy="choose another name, or remove the folder yourself",
+            )
+        sidecar = settings.sidecar_folder(path, self._configuration)
+        if sidecar != os.path.join(path, ".sidecar"):
+            raise RefusedError(
+                f"the sidecar of {shown} lies elsewhere: {shown_path(sidecar)}",
+                remedy="take it out of your settings, or remove the folder yourself",
+            )
+
+    def _require_replaceable(self, served: ServedCollection, *, overwrite: bool) -> None:
+        """Refuse to replace what a person changed.
+
+        Raises:
+            RefusedError: A person did, or the folder is something else.
+        """
+        if not os.path.lexists(served.path):
+            return
+        self._require_ours(served)
+        if overwrite or folder.kind_of(served.path) != "collection":
+            return
+        strange = folder.strange(served.path)
+        known = folder.record_of(served.path).digest
+        with disk.disk_errors(served.path):
+            is_as_written = known == folder.digest_of(served.path)
+        if strange or not is_as_written:
+            what = f"{shown_path(strange[0])} was put there" if strange else "a document changed"
+            raise RefusedError(
+                f"{brief(served.name)} was changed since it was indexed: {what}",
+                remedy='send "overwrite": true to replace it all the same',
+            )
+
+    def _require_space(self, documents: Sequence[Document]) -> None:
+        texts = sum(len(one.text.encode("utf-8", "surrogatepass")) for one in documents)
+        required = _COPIES * texts + _FILE_BYTES * len(documents)
+        with disk.disk_errors(self.path):
+            available = self._available(self.path)
+        if available < required:
+            sizes = f"required {_megabytes(required)} MB, available {_megabytes(available)} MB"
+            raise NoSpaceError(
+                "the disk has no room for the collection",
+                detail=sizes,
+                remedy=f"{sizes}; free space and try again",
+            )
+
+    @contextlib.contextmanager
+    def _made(self, staging: str, served: ServedCollection) -> Iterator[Store]:
+        """A new store with the settings and the embeddings of the old one, if there is one."""
+        if not _has_settings(served.path):
+            made = partial(Store.create, embedder=self._embedder)
+            with made(staging, configuration=self._configuration) as store:
+                yield store
+            return
+        for name in folder.SETTLED:
+            with contextlib.suppress(FileNotFoundError):
+                data = disk.read_path(os.path.join(served.path, name))
+                disk.write_path(os.path.join(staging, name), data)
+        os.mkdir(os.path.join(staging, "chunked"))
+        with Store(staging, configuration=self._configuration) as store:
+            embedder = store.embedder
+            if embedder is not None and not embedder.lexical:
+                _carry_embeddings(served, store)
+            yield store
+
+    def _import(self, served: ServedCollection) -> None:
+        """Make a store of a folder of FAISS + JSON."""
+        with staged_tree.staged_tree(served.path, swap=served.exchanging) as staging:
+            with self._made(staging, served) as store:
+                store.import_from("faiss-json", served.path)
+            for name in os.listdir(served.path):
+                # Whatever lies there comes along.
+                source, target = os.path.join(served.path, name), os.path.join(staging, name)
+                if os.path.isdir(source):
+                    shutil.copytree(source, target, symlinks=True)
+                else:
+                    shutil.copy2(source, target, follow_symlinks=False)
+            self._write_record(staging, None, {})
+
+    def _write_record(
+        self, staging: str, before: Record | None, dataset_info: dict[str, Any]
+    ) -> None:
+        stamp = folder.written_time(self._clock())
+        made = Record(
+            created_at=before.created_at if before else stamp,
+            updated_at=stamp,
+            digest=folder.digest_of(staging),
+            dataset_info=dataset_info,
+        )
+        disk.write_path(os.path.join(staging, folder.RECORD), made.written)
+
+    def _touch(self, served: ServedCollection) -> None:
+        """Let the record say that the index is of now; whose the documents are does not change."""
+        before = folder.record_of(served.path)
+        made = Record(
+            created_at=before.created_at,
+            updated_at=folder.written_time(self._clock()),
+            digest=before.digest,
+            dataset_info=before.dataset_info,
+        )
+        disk.write_path(os.path.join(served.path, folder.RECORD), made.written)
+
+
+def _has_settings(path: str) -> bool:
+    """Whether there are settings of a store that can be used."""
+    try:
+        settings.parse(settings.read(os.path.join(path, SETTINGS)))
+    except (FilestoreError, OSError):
+        return False
+    return True
+
+
+def _require_outside_stores(path: str) -> None:
+    for one in ancestors(path):
+        if os.path.exists(os.path.join(one, SETTINGS)):
+            raise UsageError(
+                f"{shown_path(path)} lies in the store {shown_path(one)}",
+                remedy="choose a folder outside it: each collection is a store of its own",
+            )
+
+
+def _put(store: Store, documents: Sequence[Document]) -> "Put":
+    done = store.put(
+        [one.text for one in documents],
+        into=FOLDER,
+        names=[f"document{number}" for number in range(1, len(documents) + 1)],
+        metadata=[one.frontmatter for one in documents],
+    )
+    if done.problem is not None:
+        raise done.problem
+    return done
+
+
+def _carry_embeddings(served: ServedCollection, store: Store) -> None:
+    """Let no text be embedded twice; where that cannot be it only takes longer."""
+    pack = os.path.join(store.root, _PACK)
+    try:
+        served.call(lambda old: old.export_embeddings(pack))
+        store.import_embeddings(pack)
+    except FilestoreError:
+        pass
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(pack)
+
+
+def _synced(store: Store) -> dict[str, Any]:
+    report = store.sync()
+    return {
+        "applied": Counter(one.code for one in report.applied),
+        "remaining": Counter(one.code for one in report.remaining if not one.accepted),
+        "embedded": report.embedded,
+        "reused": report.reused,
+    }
+
+
+def _counted(store: Store) -> dict[str, Any]:
+    """What an open store says of itself."""
+    found = store.status()
+    embedder = store.embedder
+    return {
+        "has_index": True,
+        "document_count": sum(one["chunks"] for one in store.resources()),
+        "embedding_dimension": embedder.dimension if embedder and embedder.is_known else None,
+        "index_type": found.index.kind if found.index else None,
+        "clean": found.clean,
+    }
+
+
+def _megabytes(size: int) -> int:
+    return math.ceil(size / 1_000_000)

@@ -1,0 +1,112 @@
+"""The documents that a client sends, as chunk files have them, and back.
+
+One rule: id and metadata come back as they were given. Each document is one chunk file; its id, and
+metadata whose names the store needs for itself, stand in the frontmatter under keys of our own.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from filestore.chunks.chunk_file import OUR_KEYS
+from filestore.core.errors import UsageError
+from filestore.core.safe_text import brief
+
+FOLDER: Final = "documents"
+"""Below `chunked/`."""
+MOST_DOCUMENTS: Final = 100_000
+LONGEST_ID: Final = 1_000
+"""Characters."""
+_ID: Final = "document_id"
+_DEEPER: Final = "document_metadata"
+"""Holds metadata whose names are taken."""
+_TAKEN: Final = frozenset((*OUR_KEYS, _ID, _DEEPER))
+_TEXTS: Final = ("text", "content")
+_KEYS: Final = frozenset((*_TEXTS, "id", "metadata"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One text with what is said of it."""
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any]
+
+    @property
+    def frontmatter(self) -> dict[str, Any]:
+        """The keys of its chunk file."""
+        own = {key: value for key, value in self.metadata.items() if key not in _TAKEN}
+        deeper = {key: value for key, value in self.metadata.items() if key in _TAKEN}
+        return {_ID: self.id, **own, **({_DEEPER: deeper} if deeper else {})}
+
+
+def told(keys: Mapping[str, Any], path: str) -> tuple[str, dict[str, Any]]:
+    """Id and metadata of a chunk file; one that a person wrote has its path as id."""
+    own = {key: value for key, value in keys.items() if key not in (_ID, _DEEPER)}
+    deeper = keys.get(_DEEPER)
+    if isinstance(deeper, Mapping):
+        own |= deeper
+    identifier = keys.get(_ID)
+    return (identifier if isinstance(identifier, str) and identifier else path), own
+
+
+def documents_in(given: object) -> list[Document]:
+    """What a client sends as documents; one without an id gets its place in the list, from 0.
+
+    Raises:
+        UsageError: One cannot be used, or two have the same id.
+    """
+    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+        raise UsageError(
+            "documents: expected a list of at least one document",
+            remedy='send "documents": ["TEXT", {"text": "TEXT", "id": "ID", "metadata": {}}]',
+        )
+    if len(given) > MOST_DOCUMENTS:
+        raise UsageError(
+            f"{len(given):,} documents: at most {MOST_DOCUMENTS:,} make one collection",
+            remedy="make several collections, or use filestore add",
+        )
+    found = [_document(place, one) for place, one in enumerate(given)]
+    seen: set[str] = set()
+    for place, one in enumerate(found):
+        if one.id in seen:
+            raise UsageError(
+                f"document {place}: the id {brief(one.id)} is that of another document",
+                remedy="give each document an id of its own, or none",
+            )
+        seen.add(one.id)
+    return found
+
+
+def _document(place: int, given: object) -> Document:
+    wrong = f"document {place}:"
+    if isinstance(given, str):
+        given = {"text": given}
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{wrong} expected a text or an object, found {type(given).__name__}")
+    unknown = sorted(set(given) - _KEYS)
+    if unknown:
+        raise UsageError(
+            f"{wrong} unknown key {brief(unknown[0])}", remedy="put it into its metadata"
+        )
+    texts = [given[key] for key in _TEXTS if given.get(key) is not None]
+    if len(texts) != 1 or not isinstance(texts[0], str):
+        raise UsageError(f"{wrong} expected one text, as text or content")
+    if not texts[0].strip():
+        raise UsageError(f"{wrong} its text is empty: nothing could find it")
+    metadata = given.get("metadata")
+    if not isinstance(metadata, Mapping | None):
+        raise UsageError(f"{wrong} its metadata is no object")
+    identifier = _identifier(given.get("id"), place, wrong)
+    return Document(id=identifier, text=texts[0], metadata=dict(metadata or {}))
+
+
+def _identifier(given: object, place: int, wrong: str) -> str:
+    if given is None:
+        return str(place)
+    if isinstance(given, int) and not isinstance(given, bool):
+        return str(given)
+    if not isinstance(given, str) or not given or len(given) > LONGEST_ID:
+        raise UsageError(f"{wrong} its id is a text of 1 to {LONGEST_ID:,} characters, or a number")
+    return given

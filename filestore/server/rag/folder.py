@@ -1,0 +1,127 @@
+"""What lies in the folder of a collection: a store with a record beside it, or the old layout.
+
+One rule: what this door did not make it neither replaces nor deletes.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+
+import orjson
+
+from filestore.config.layout import SETTINGS
+from filestore.core.hashing import content_hash
+from filestore.exchange.vector_files import faiss_folder
+from filestore.fs import disk
+
+Kind = Literal["collection", "store", "faiss-json", ""]
+RECORD: Final = "collection.json"
+OLD_FILES: Final = frozenset(faiss_folder.FILES)
+SETTLED: Final = (SETTINGS, ".gitignore", ".gitattributes")
+"""What stays where all documents are replaced."""
+_OURS: Final = OLD_FILES | {*SETTLED, RECORD, ".sidecar", ".undo", "chunked"}
+_FORMAT: Final = 1
+_MOST_RECORD_BYTES: Final = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What is known of a collection beside its documents."""
+
+    created_at: str
+    updated_at: str
+    digest: str = ""
+    """Of the documents as they were written; "" where nobody knows."""
+    dataset_info: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def written(self) -> bytes:
+        """As it stands in its file."""
+        return orjson.dumps({"format": _FORMAT, **asdict(self)}, option=orjson.OPT_INDENT_2)
+
+
+def kind_of(path: str) -> Kind:
+    """What a folder is; "" for what is none of these, a link among them."""
+    if os.path.islink(path):
+        return ""
+    try:
+        names = set(os.listdir(path))
+    except OSError:
+        return ""
+    if SETTINGS in names:
+        return "collection" if RECORD in names else "store"
+    return "faiss-json" if faiss_folder.INDEX in names else ""
+
+
+def strange(path: str) -> list[str]:
+    """What in the root of a collection neither this door nor a store put there."""
+    return sorted(set(os.listdir(path)) - _OURS)
+
+
+def record_of(path: str) -> Record:
+    """The record; where it cannot be used, what the files tell."""
+    try:
+        found = orjson.loads(disk.read_path(os.path.join(path, RECORD), limit=_MOST_RECORD_BYTES))
+        times = [found[key] for key in ("created_at", "updated_at")]
+        for one in times:
+            datetime.fromisoformat(one)
+        info = found.get("dataset_info")
+        return Record(
+            created_at=times[0],
+            updated_at=times[1],
+            digest=str(found.get("digest", "")),
+            dataset_info=info if isinstance(info, dict) else {},
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        stamp = _stamp(path)
+        return Record(created_at=stamp, updated_at=stamp)
+
+
+def _stamp(path: str) -> str:
+    try:
+        seconds = os.stat(path).st_mtime
+        return written_time(datetime.fromtimestamp(seconds, UTC))
+    except (OSError, ValueError, OverflowError):
+        return written_time(datetime.fromtimestamp(0, UTC))
+
+
+def written_time(moment: datetime) -> str:
+    """A time as the layout has it."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def digest_of(path: str) -> str:
+    """Tells whether a document was changed, whoever did it.
+
+    Raises:
+        OSError: One cannot be read.
+    """
+    lines = []
+    top = os.path.join(path, "chunked")
+    for place in sorted(_files(top, strict=True)):
+        name = os.fsencode(os.path.relpath(place, top))
+        lines.append(content_hash(name) + content_hash(disk.read_path(place)))
+    return content_hash(b"".join(lines)).hex()
+
+
+def size_bytes(path: str) -> int:
+    """What all files of a folder have together."""
+    total = 0
+    for place in _files(path, strict=False):
+        try:
+            total += os.lstat(place).st_size
+        except OSError:
+            continue  # It went just now.
+    return total
+
+
+def _files(top: str, *, strict: bool) -> Iterator[str]:
+    def refuse(error: OSError) -> None:
+        if strict:
+            raise error
+
+    for folder, _, names in os.walk(top, onerror=refuse):
+        for name in names:
+            yield os.path.join(folder, name)

@@ -1,0 +1,60 @@
+"""Documents as clients send them, and as chunk files have them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filestore import UsageError
+from filestore.server.rag.documents import Document, documents_in, told
+
+KEYS = st.sampled_from(["source", "document_id", "document_metadata", "order", "a"]) | st.text()
+VALUES = st.none() | st.integers() | st.text() | st.lists(st.booleans())
+
+
+@given(st.text(min_size=1), st.dictionaries(KEYS, VALUES))
+def test_id_and_metadata_come_back(identifier: str, metadata: dict[str, Any]) -> None:
+    """Whatever they are called: names that the store needs for itself, too."""
+    document = Document(id=identifier, text="a", metadata=metadata)
+    assert told(document.frontmatter, "a.md") == (identifier, metadata)
+
+
+def test_a_file_that_a_person_wrote_has_its_path_as_id() -> None:
+    """And its keys as metadata."""
+    assert told({"tags": ["a"]}, "chunked/a.md") == ("chunked/a.md", {"tags": ["a"]})
+
+
+def test_documents_without_id_are_counted() -> None:
+    """From 0, as rows of an index are."""
+    found = documents_in(["a", {"content": "b"}, {"text": "c", "id": 7}, {"text": "d", "id": "x"}])
+    assert [(one.id, one.text) for one in found] == [("0", "a"), ("1", "b"), ("7", "c"), ("x", "d")]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        "text",
+        [],
+        {},
+        [3],
+        [None],
+        [""],
+        [" \n"],
+        [{}],
+        [{"text": 3}],
+        [{"text": "a", "content": "b"}],
+        [{"text": "a", "id": ""}],
+        [{"text": "a", "id": True}],
+        [{"text": "a", "id": "x" * 1001}],
+        [{"text": "a", "metadata": []}],
+        [{"text": "a", "more": 1}],
+        [{"text": "a", "id": "1"}, "b"],
+    ],
+)
+def test_what_is_no_document_is_refused(given: object) -> None:
+    """With what to do about it, or what was expected."""
+    with pytest.raises(UsageError) as caught:
+        documents_in(given)
+    assert caught.value.remedy or "expected" in caught.value.message or "its" in str(caught.value)
