@@ -10,7 +10,7 @@ from filestore.core.paths import CHUNKS, StorePath, Tree
 from filestore.core.paths import SETTINGS as SETTINGS
 
 if TYPE_CHECKING:
-    from filestore.fs.scan import TreeRules
+    from filestore.fs.scan import TopRules
 
 RECORD_NAME: Final = "meta.json"
 CATALOG: Final = "catalog.sqlite"
@@ -31,7 +31,7 @@ class Places:
     """The user's configuration folder, which no store brings along; "" for none."""
     tree: Tree = CHUNKS
     """Where the truth lies below the root."""
-    rules: "TreeRules | None" = None
+    rules: "TopRules | None" = None
     """What of a folder of documents belongs to the tree; None where all of it does."""
     fetch: Callable[[str], None] | None = None
     """Puts a file of an earlier commit where it is looked for; None where files lie as they are."""

@@ -27,6 +27,7 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "qdrant client": ("qdrant-client",),
     "serve": ("starlette", "uvicorn", "jsonschema", "prometheus-client", "python-multipart"),
     "tui --serve": ("textual-serve",),
+    "watched tree": ("inotify-simple",),
     "qdrant": ("qdrant-client",),
     "haystack": ("haystack-ai",),
     "langchain": ("langchain-core",),

@@ -10,10 +10,11 @@ does not hold, and is reported; a `.git/info/exclude` is followed. A `.filestore
 is an error.
 """
 
+import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -110,6 +111,30 @@ def start(folder: str, *, named: str, patterns: Sequence[str], note: Note) -> tu
     parts = _parts(os.path.realpath(folder), tree)
     given = _given(patterns, path_bytes(_parts(top, tree)))
     return path_bytes(parts), replace(_above(tree, parts, note), given=given)
+
+
+def files_around(folder: str) -> Iterator[str]:
+    """What is or may be there around a folder and says which rules `start` finds.
+
+    Which work tree the folder lies in is told by what of it is not there, too.
+    """
+    place = os.path.realpath(folder)
+    while place != os.path.dirname(place):
+        place = os.path.dirname(place)
+        yield from (os.path.join(place, name) for name in RULE_FILES)
+        yield from exclude_files(place)
+        if os.path.exists(os.path.join(place, GIT)):
+            return
+
+
+def exclude_files(place: str) -> Iterator[str]:
+    """Where the excludes of a work tree are, if a folder is one, and what leads there."""
+    git = os.path.join(place, GIT)
+    if os.path.lexists(git):
+        yield git
+        # Where it cannot be told, a walk tells that its rules cannot be followed.
+        with contextlib.suppress(OSError):
+            yield _exclude_file(place)
 
 
 def _parts(folder: str, tree: str) -> tuple[str, ...]:

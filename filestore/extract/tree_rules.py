@@ -11,7 +11,7 @@ its end or the rules give a reason to.
 """
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -27,9 +27,17 @@ from filestore.extract.by_products import (
     is_made_by_tools,
 )
 from filestore.extract.ignore import IgnoreRulesError
-from filestore.extract.ignore_files import RULE_FILES, Applied, Place, entered, start
+from filestore.extract.ignore_files import (
+    RULE_FILES,
+    Applied,
+    Place,
+    entered,
+    exclude_files,
+    files_around,
+    start,
+)
 from filestore.extract.ignore_hints import Suffixes, places, starting
-from filestore.fs.scan import Choice, FolderRules, TreeRules, TreeRulesError
+from filestore.fs.scan import Choice, FolderRules, TopRules, TreeRulesError
 
 STORE: Final = "is a filestore store of its own, or what is left of one"
 
@@ -41,7 +49,7 @@ _FEW: Final = 5
 
 def tree_rules(
     root: str, patterns: Sequence[str] = (), *, leave_out: Collection[ChunkPath] = ()
-) -> TreeRules:
+) -> TopRules:
     """The rules of a tree of documents, read anew in each walk.
 
     Args:
@@ -60,6 +68,17 @@ class _Top:
     root: str
     patterns: tuple[str, ...]
     own: dict[ChunkPath, set[str]]
+
+    @property
+    def marks(self) -> Collection[str]:
+        """See `TopRules`."""
+        return _MARKS
+
+    def outside(self, marked: Iterable[ChunkPath]) -> Iterator[str]:
+        """See `TopRules`."""
+        yield from files_around(self.root)
+        for path in marked:
+            yield from exclude_files(os.path.join(self.root, path))
 
     def enter(self, handle: int, path: ChunkPath, names: Sequence[str]) -> FolderRules | str:
         notes: dict[str, str] = {}

@@ -15,12 +15,14 @@ from typing import Final
 
 STAT_FIELDS: Final = 5
 
-BulkStat = Callable[[int, Sequence[bytes]], "array[int] | None"]
+BulkStat = Callable[..., "array[int] | None"]
 """Directory handle and names to size, mtime_ns, ctime_ns, inode and mode of each, in one array of
-int64; None where one of them cannot be told this way."""
+int64; None where one of them cannot be told this way. `linked`, a list, is given the places of
+those that have several names."""
 
-_LAYOUTS: Final = {"x86_64": (18, 6), "aarch64": (16, 4)}
-"""By machine: the int64 of Linux's `struct stat`, and at which of its int32 the mode stands."""
+_LAYOUTS: Final = {"x86_64": (18, 6, 4), "aarch64": (16, 4, 5)}
+"""By machine: the int64 of Linux's `struct stat`, and at which of its int32 the mode and the count
+of links stand."""
 _INODE: Final = 1
 _SIZE: Final = 6
 _MTIME: Final = 11
@@ -51,7 +53,7 @@ def open_bulk_stat(handle: int) -> BulkStat | None:
     return bulk if found is not None and tuple(found) == expected else None
 
 
-def _bulk_stat(words: int, mode_at: int) -> BulkStat | None:
+def _bulk_stat(words: int, mode_at: int, links_at: int) -> BulkStat | None:
     try:
         import ctypes
     except ImportError:
@@ -64,16 +66,22 @@ def _bulk_stat(words: int, mode_at: int) -> BulkStat | None:
     start, _ = buffer.buffer_info()
     slots = [ctypes.c_void_p(start + 8 * words * number) for number in range(_AT_ONCE)]
 
-    def read(handle: int, names: Sequence[bytes]) -> "array[int] | None":
+    def read(
+        handle: int, names: Sequence[bytes], linked: list[int] | None = None
+    ) -> "array[int] | None":
         found = array("q")
         for first in range(0, len(names), _AT_ONCE):
             some = names[first : first + _AT_ONCE]
             if any(map(lstat, repeat(handle), some, slots, repeat(_AT_SYMLINK_NOFOLLOW))):
                 return None
-            entries = _entries(buffer[: words * len(some)], words, mode_at)
+            seen = buffer[: words * len(some)]
+            entries = _entries(seen, words, mode_at)
             if entries is None:
                 return None
             found += entries
+            if linked is not None:
+                links = array("I", seen.tobytes())[links_at :: 2 * words]
+                linked += (first + place for place, count in enumerate(links) if count > 1)
         return found
 
     return read

@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -29,7 +29,7 @@ MAX_DEPTH: Final = 64
 HORIZON_NS: Final = 3_000_000_000
 """A stamp further in the future than this is not waited for."""
 
-_FOLDER_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
+FOLDER_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
 _TYPE_BITS: Final = 0o170000
 _FOLDER_BITS: Final = stat.S_IFDIR
 _MANY: Final = 64
@@ -53,6 +53,9 @@ class PackedFolder:
             name: stats[at : at + STAT_BYTES]
             for name, at in zip(names, range(0, len(stats), STAT_BYTES), strict=True)
         }
+
+
+NO_ENTRIES: Final = PackedFolder(b"", b"")
 
 
 @dataclass(slots=True)
@@ -107,6 +110,21 @@ class TreeRules(Protocol):
         """
 
 
+class TopRules(TreeRules, Protocol):
+    """The rules of a whole tree, which can tell where they are written."""
+
+    @property
+    def marks(self) -> Collection[str]:
+        """Names that say something about the folder they are in, or about what is below it."""
+
+    def outside(self, marked: Iterable[ChunkPath]) -> Iterator[str]:
+        """Paths of files and folders that say something, and that no walk lists.
+
+        Args:
+            marked: Folders of the tree that have one of the `marks`.
+        """
+
+
 class FolderRules(TreeRules, Protocol):
     """The rules inside one folder."""
 
@@ -117,6 +135,41 @@ class FolderRules(TreeRules, Protocol):
             names: Sorted; a part of the folder's names, where several processes walk.
             folders: Places of those that are folders.
         """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderScan:
+    """What one folder adds to a walk."""
+
+    listed: PackedFolder
+    """All that is in it: folders, too, and what rules leave out."""
+    packed: PackedFolder = NO_ENTRIES
+    """What of it belongs to the tree and is no folder."""
+    entered: tuple[str, ...] = ()
+    """The folders in it that are walked."""
+    choice: Choice = field(default_factory=Choice)
+
+
+class Observer(Protocol):
+    """Follows a walk from folder to folder."""
+
+    def entering(self, handle: int, path: ChunkPath) -> None:
+        """Called before a folder is listed."""
+
+    def seen(
+        self, path: ChunkPath, folder: FolderScan, rules: FolderRules | None, linked: Sequence[str]
+    ) -> None:
+        """Called with what is in a folder, before those in it are entered.
+
+        Args:
+            path: The folder's.
+            folder: What is in it.
+            rules: Those inside it.
+            linked: What of it has several names.
+        """
+
+    def kept_out(self, path: ChunkPath, reason: str) -> None:
+        """Called where rules keep a walk out of a folder that was listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +242,7 @@ def scan_tree(
     Raises:
         OSError: The root itself cannot be listed.
     """
-    handle = os.open(root, _FOLDER_FLAGS)
+    handle = os.open(root, FOLDER_FLAGS)
     try:
         names = sorted(os.listdir(handle))
         tree = TreeScan()
@@ -197,10 +250,10 @@ def scan_tree(
         if not is_entered:
             return tree
         if len(names) < _MANY:
-            return _Walk().of(handle, names, inner)
+            return Walk().of(handle, names, inner)
         bulk = open_bulk_stat(handle)
         if processes < 2:
-            return _Walk(bulk).of(handle, names, inner)
+            return Walk(bulk).of(handle, names, inner)
         return _walk_shared(handle, names, bulk, processes, recorded or {}, inner)
     finally:
         os.close(handle)
@@ -228,17 +281,24 @@ def _enter_rules(
     return False, None
 
 
-class _Walk:
+class Walk:
     """One walk: what it saw so far, and how it asks for stats."""
 
-    def __init__(self, bulk: BulkStat | None = None) -> None:
-        self._tree = TreeScan()
+    def __init__(self, bulk: BulkStat | None = None, observer: Observer | None = None) -> None:
+        """Begin one; see `open_bulk_stat`."""
+        self.tree = TreeScan()
         self._bulk = bulk
+        self._observer = observer
 
     def of(self, handle: int, names: list[str], rules: FolderRules | None) -> TreeScan:
         """The tree below some names of the top."""
         self._folder(handle, TOP, names, 0, rules)
-        return self._tree
+        return self.tree
+
+    def of_all(self, handle: int, rules: TreeRules | None) -> TreeScan:
+        """The tree below the top."""
+        self._list(handle, TOP, 0, rules)
+        return self.tree
 
     def _folder(
         self,
@@ -248,45 +308,37 @@ class _Walk:
         depth: int,
         rules: FolderRules | None,
     ) -> None:
-        if self._bulk is None and len(names) >= _MANY:
-            # A small tree does not pay for what a large folder in it repays.
-            self._bulk = open_bulk_stat(handle)
-        packed = pack_names(names)
-        entries = self._bulk(handle, packed.split(b"\0")) if self._bulk and names else None
-        if entries is None:
-            names, entries = self._one_by_one(handle, path, names)
-            packed = pack_names(names)
-        stats, modes = entries.tobytes(), entries[STAT_FIELDS - 1 :: STAT_FIELDS]
-        entered: list[int] = []
-        if any(_is_folder(mode) for mode in set(modes)):
-            entered = [place for place, mode in enumerate(modes) if _is_folder(mode)]
-        away: Sequence[int] = entered
-        if rules is not None:
-            entered, away = self._chosen(path, names, entered, rules)
-        if away:
-            packed, stats = _without(away, names, stats)
-        if stats:
-            self._tree.folders[path] = PackedFolder(packed, stats)
-        for place in entered:
-            self._enter(handle, inside(path, names[place]), names[place], depth + 1, rules)
-
-    def _chosen(
-        self, path: ChunkPath, names: list[str], folders: list[int], rules: FolderRules
-    ) -> tuple[list[int], Sequence[int]]:
-        """The folders to be entered, and the places of all that is no entry of this one."""
-        choice = rules.choose(names, folders)
-        tree = self._tree
+        listed, linked = self.stats(handle, path, names)
+        folder = choose(listed, rules)
+        tree, choice = self.tree, folder.choice
+        if folder.packed.stats:
+            tree.folders[path] = folder.packed
         tree.skipped |= {inside(path, name): reason for name, reason in choice.skipped.items()}
         tree.ignored += choice.ignored
         tree.other += choice.other
-        if not choice.left_out:
-            return folders, folders
-        left_out = set(choice.left_out)
-        entered = [place for place in folders if place not in left_out]
-        return entered, sorted(left_out.union(entered))
+        if self._observer is not None:
+            self._observer.seen(path, folder, rules, linked)
+        for name in folder.entered:
+            self.enter(handle, inside(path, name), depth + 1, rules)
+
+    def stats(
+        self, handle: int, path: ChunkPath, names: list[str]
+    ) -> tuple[PackedFolder, Sequence[str]]:
+        """Those of some names that are there, with their stats; and which have several names."""
+        if self._bulk is None and len(names) >= _MANY:
+            # A small tree does not pay for what a large folder in it repays.
+            self._bulk = open_bulk_stat(handle)
+        linked: list[int] | None = None if self._observer is None else []
+        packed = pack_names(names)
+        entries = self._bulk(handle, packed.split(b"\0"), linked) if self._bulk and names else None
+        if entries is None:
+            linked = []
+            names, entries = self._one_by_one(handle, path, names, linked)
+            packed = pack_names(names)
+        return PackedFolder(packed, entries.tobytes()), [names[place] for place in linked or ()]
 
     def _one_by_one(
-        self, handle: int, path: ChunkPath, names: list[str]
+        self, handle: int, path: ChunkPath, names: list[str], linked: list[int]
     ) -> "tuple[list[str], array[int]]":
         found: list[str] = []
         entries = array("q")
@@ -297,21 +349,29 @@ class _Walk:
                 continue
             except OSError as error:
                 pass_limits(error)
-                self._tree.problems[inside(path, name)] = error.strerror or str(error)
+                self.tree.problems[inside(path, name)] = error.strerror or str(error)
                 continue
+            if seen.st_nlink > 1:
+                linked.append(len(found))
             found.append(name)
             entries.extend(stat_values(seen))
         return found, entries
 
-    def _enter(
-        self, parent: int, path: ChunkPath, name: str, depth: int, rules: FolderRules | None
-    ) -> None:
-        problems = self._tree.problems
+    def enter(self, parent: int, path: ChunkPath, depth: int, rules: FolderRules | None) -> None:
+        """Walk a folder in another one.
+
+        Args:
+            parent: The other's directory handle.
+            path: Its path.
+            depth: How many folders it lies below the top.
+            rules: Those inside the other one.
+        """
+        problems = self.tree.problems
         if depth > MAX_DEPTH:
             problems[path] = f"nested deeper than {MAX_DEPTH} folders"
             return
         try:
-            handle = os.open(name, _FOLDER_FLAGS, dir_fd=parent)
+            handle = os.open(path.rpartition("/")[2], FOLDER_FLAGS, dir_fd=parent)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -320,28 +380,67 @@ class _Walk:
             problems[path] = "it changed during the scan" if swapped else str(error.strerror)
             return
         try:
-            names = sorted(os.listdir(handle))
-        except OSError as error:
-            pass_limits(error)
-            problems[path] = error.strerror or str(error)
-        else:
-            is_entered, inner = _enter_rules(self._tree, rules, handle, path, names)
-            if is_entered:
-                self._folder(handle, path, names, depth, inner)
+            self._list(handle, path, depth, rules)
         finally:
             os.close(handle)
+
+    def _list(self, handle: int, path: ChunkPath, depth: int, rules: TreeRules | None) -> None:
+        if self._observer is not None:
+            self._observer.entering(handle, path)
+        try:
+            names = sorted(os.listdir(handle))
+        except OSError as error:
+            if not depth:
+                raise
+            pass_limits(error)
+            self.tree.problems[path] = error.strerror or str(error)
+            return
+        is_entered, inner = _enter_rules(self.tree, rules, handle, path, names)
+        if is_entered:
+            self._folder(handle, path, names, depth, inner)
+        elif self._observer is not None:
+            self._observer.kept_out(path, self.tree.skipped.get(path, ""))
+
+
+def choose(listed: PackedFolder, rules: FolderRules | None) -> FolderScan:
+    """What of a folder belongs to the tree; pure.
+
+    Args:
+        listed: All that is in it.
+        rules: Those inside it; None where all of it belongs to the tree.
+    """
+    modes = array("q", listed.stats)[STAT_FIELDS - 1 :: STAT_FIELDS]
+    folders: list[int] = []
+    if any(_is_folder(mode) for mode in set(modes)):
+        folders = [place for place, mode in enumerate(modes) if _is_folder(mode)]
+    if rules is None and not folders:
+        return FolderScan(listed=listed, packed=listed)
+    names = unpack_names(listed.names)
+    choice = Choice() if rules is None else rules.choose(names, folders)
+    entered, away = folders, folders
+    if choice.left_out:
+        left_out = set(choice.left_out)
+        entered = [place for place in folders if place not in left_out]
+        away = sorted(left_out.union(entered))
+    return FolderScan(
+        listed=listed,
+        packed=_without(away, names, listed.stats) if away else listed,
+        entered=tuple(names[place] for place in entered),
+        choice=choice,
+    )
 
 
 def _is_folder(mode: int) -> bool:
     return mode & _TYPE_BITS == _FOLDER_BITS
 
 
-def _without(away: Sequence[int], names: list[str], stats: bytes) -> tuple[bytes, bytes]:
-    """Packed names and stats without those at some places, in runs of what stays."""
+def _without(away: Sequence[int], names: list[str], stats: bytes) -> PackedFolder:
+    """A folder without the entries at some places, in runs of what stays."""
     runs = list(zip((0, *(place + 1 for place in away)), (*away, len(names)), strict=True))
     kept = [name for start, end in runs for name in names[start:end]]
-    return pack_names(kept), b"".join(
-        stats[STAT_BYTES * start : STAT_BYTES * end] for start, end in runs
+    return PackedFolder(
+        pack_names(kept),
+        b"".join(stats[STAT_BYTES * start : STAT_BYTES * end] for start, end in runs),
     )
 
 
@@ -357,7 +456,7 @@ def _walk_shared(
     blocks = [names[start : start + size] for start in range(0, len(names), size)]
 
     def walk(number: int) -> _Piece:
-        piece = _Walk(bulk).of(handle, blocks[number], rules)
+        piece = Walk(bulk).of(handle, blocks[number], rules)
         # A block has but its part of the top.
         as_recorded = [
             path for path, packed in piece.folders.items() if path and packed == recorded.get(path)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from filestore.core.findings import Finding
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
-    from filestore.fs.scan import TreeRules
+    from filestore.fs.scan import TopRules
     from filestore.sidecar.beside_feed import BesideFeed
     from filestore.sidecar.chunker import Chunker
     from filestore.sidecar.commit import Commit
@@ -90,7 +90,7 @@ class Parts:
 
         return FLAT if self.settings.layout == "flat" else TREE
 
-    def _rules(self) -> "TreeRules":
+    def _rules(self) -> "TopRules":
         """What of a folder of documents belongs to the store."""
         from filestore.extract.tree_rules import tree_rules
 

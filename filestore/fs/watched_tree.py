@@ -1,0 +1,367 @@
+"""A walk that is kept: what `scan_tree` would see now, found by looking only where events point.
+
+For a process that is asked again and again. Rules: a folder is watched before it is listed, so that
+there is no gap; whatever happens to the watch ends in a whole walk, never in an old answer; and
+everything is looked at again after `RESCAN_S`, for what no system reports (see `folder_watches`).
+"""
+
+import contextlib
+import os
+import stat
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from filestore.core.paths import TOP, ChunkPath, inside
+from filestore.fs import disk, scan
+from filestore.fs.bulk_stat import open_bulk_stat
+from filestore.fs.folder_watches import FolderWatches, LostEventsError, UnwatchableError
+from filestore.fs.scan import FolderRules, FolderScan, PackedFolder, TopRules, TreeScan, Walk
+
+RESCAN_S: Final = 60.0
+"""So often everything is looked at again."""
+_RETRY_S: Final = 10.0
+"""Where nothing can be watched, that is tried again after so long."""
+_MOST_LINKED: Final = 1_000
+"""With more files that have other names, looking at each of them costs as much as a walk."""
+_MANY: Final = 64
+"""So many names of a folder are not put in one by one."""
+_SETTLED_NS: Final = 2_000_000_000
+"""A file with younger stamps may be written once more without another stamp."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedScan:
+    """What `scan_tree` would have given."""
+
+    tree: TreeScan
+    """Never changed; parts of it are shared with other scans."""
+    unwatched: str = ""
+    """Why the whole tree was walked; "" where the watch told what to look at."""
+
+
+class WatchedTree:
+    """The scans of one tree, for any thread. Nothing is held before the first one."""
+
+    def __init__(self, *, rescan_s: float = RESCAN_S) -> None:
+        """Begin with nothing known; everything is looked at again after so long."""
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._rescan_s = rescan_s
+        self._kept: _Kept | None = None
+        self._why_not = ""
+        self._retry_at_s = 0.0
+        self._is_closed = False
+
+    def scan(self, root: str, rules: TopRules | None = None) -> WatchedScan:
+        """What `scan_tree` would give for a folder now.
+
+        Raises:
+            OSError: The folder cannot be listed.
+        """
+        if os.getpid() != self._pid:
+            # Events are told to one process only, and a lock may be held for ever here.
+            return _walked(root, rules, "the process was forked")
+        with self._lock:
+            if self._is_closed:
+                return _walked(root, rules, "the watch was closed")
+            if time.monotonic() < self._retry_at_s:
+                return _walked(root, rules, self._why_not)
+            try:
+                return self._scanned(root, rules)
+            except (UnwatchableError, LostEventsError) as error:
+                self._forget()
+                self._why_not = error.message
+                self._retry_at_s = time.monotonic() + _RETRY_S
+                return _walked(root, rules, error.message)
+            except BaseException:
+                self._forget()
+                raise
+
+    def _scanned(self, root: str, rules: TopRules | None) -> WatchedScan:
+        reason = "the tree was not watched until now"
+        if self._kept is not None:
+            try:
+                return WatchedScan(tree=self._kept.tree_now(root, rules, self._rescan_s))
+            except LostEventsError as error:
+                reason = error.message
+        marked = self._kept.marked if self._kept is not None else (TOP,)
+        self._forget()
+        self._kept = _Kept(root, rules, marked)
+        return WatchedScan(tree=self._kept.walk(), unwatched=reason)
+
+    @property
+    def folders(self) -> int:
+        """How many folders are watched."""
+        return self._kept.watches.count if self._kept is not None else 0
+
+    def close(self) -> None:
+        """Let go of every watch; later scans walk."""
+        if os.getpid() == self._pid:
+            with self._lock:
+                self._is_closed = True
+                self._forget()
+
+    def _forget(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.watches.close()
+
+
+def _walked(root: str, rules: TopRules | None, reason: str) -> WatchedScan:
+    return WatchedScan(tree=scan.scan_tree(root, rules=rules), unwatched=reason)
+
+
+@dataclass(slots=True)
+class _Folder:
+    """What is known of one folder that is watched."""
+
+    scan: FolderScan | None = None
+    """None where rules keep a walk out of it."""
+    rules: FolderRules | None = None
+    kept_out: str = ""
+    """What a person is told of that."""
+    linked: set[str] = field(default_factory=set)
+    """The files in it that have other names, too: what is done to those is not told here."""
+
+
+Stamp = tuple[int, ...] | None
+
+
+class _Kept:
+    """One tree from its first walk until it is forgotten; an `Observer` of its walks."""
+
+    def __init__(self, root: str, rules: TopRules | None, marked: Iterable[ChunkPath]) -> None:
+        """Begin with nothing.
+
+        Args:
+            root: The folder.
+            rules: What of it belongs to the tree.
+            marked: The folders of it that had marks of the rules, as far as they are known.
+        """
+        self.watches = FolderWatches()
+        self.marked = set(marked)
+        self._root, self._rules = root, rules
+        self._identity = (0, 0)
+        self._folders: dict[ChunkPath, _Folder] = {}
+        self._linked: set[ChunkPath] = set()
+        self._tree = TreeScan()
+        self._stamps: dict[str, Stamp] = {}
+        self._are_rules_sure = True
+        self._is_walked = False
+        self._begun_s = time.monotonic()
+
+    def walk(self) -> TreeScan:
+        """All of the tree, watched from now on.
+
+        Raises:
+            OSError: The top cannot be listed.
+            UnwatchableError, LostEventsError: It cannot be watched.
+        """
+        before, begun_ns = self._outside(), time.time_ns()
+        with _opened(self._root) as handle:
+            self._identity = _identity(handle)
+            walk = Walk(open_bulk_stat(handle), self)
+            walk.of_all(handle, self._rules)
+        _require_whole(walk.tree)
+        self._is_walked = True
+        self._stamps = now = self._outside()
+        # A file that is read while it changes, twice in one tick of the clock, shows no trace.
+        self._are_rules_sure = before == now and all(
+            stamp is None or stamp[0] < begun_ns - _SETTLED_NS for stamp in now.values()
+        )
+        self._tree = self._assembled()
+        return self._tree
+
+    def tree_now(self, root: str, rules: TopRules | None, rescan_s: float) -> TreeScan:
+        """The tree as it is now.
+
+        Raises:
+            OSError: The top cannot be listed.
+            UnwatchableError, LostEventsError: It has to be walked.
+        """
+        if (root, rules) != (self._root, self._rules):
+            raise LostEventsError("what belongs to the tree is said otherwise now")
+        if time.monotonic() - self._begun_s > rescan_s:
+            raise LostEventsError(f"everything is looked at again after {rescan_s:g} s")
+        with _opened(root) as handle:
+            if _identity(handle) != self._identity:
+                raise LostEventsError("another folder is in its place")
+            changes = self.watches.changes()
+            if not self._are_rules_sure or self._outside() != self._stamps:
+                raise LostEventsError("the ignore rules changed")
+            for path in changes.folders:
+                self._drop(path)
+            names = {path: has for path, has in changes.names.items() if path in self._folders}
+            for path in self._linked:
+                names.setdefault(path, set()).update(self._folders[path].linked)
+            if names:
+                self._look_at(handle, names)
+        return self._tree
+
+    def _outside(self) -> dict[str, Stamp]:
+        """The stamps of what says something of the tree and lies outside of it."""
+        if self._rules is None:
+            return {}
+        return {path: _stamp(path) for path in self._rules.outside(sorted(self.marked))}
+
+    def _look_at(self, handle: int, names: Mapping[ChunkPath, set[str]]) -> None:
+        """Take in what is there now under some names of known folders."""
+        if self._rules is not None:
+            marks = self._rules.marks
+            if not all(has.isdisjoint(marks) for has in names.values()):
+                raise LostEventsError("the ignore rules changed")
+        walk, is_changed = Walk(observer=self), False
+        try:
+            for path in sorted(names):
+                is_changed |= self._look_into(handle, walk, path, names[path])
+        except OSError as error:
+            raise LostEventsError(f"a folder cannot be opened: {error.strerror}") from error
+        _require_whole(walk.tree)
+        if is_changed:
+            self._tree = self._assembled()
+
+    def _look_into(self, top: int, walk: Walk, path: ChunkPath, names: set[str]) -> bool:
+        known = self._folders.get(path)
+        if known is None or known.scan is None:
+            return False
+        with disk.folder(top, path) as handle:
+            found, linked = walk.stats(handle, path, sorted(names))
+            listed = _replaced(known.scan.listed, names, found.entries())
+            now = scan.choose(listed, known.rules)
+            gone = set(known.scan.entered) - set(now.entered)
+            new = [name for name in now.entered if inside(path, name) not in self._folders]
+            if not (gone or new) and listed is known.scan.listed:
+                return False
+            known.scan = now
+            self._link(path, known, (known.linked - names).union(linked))
+            for name in gone:
+                self._drop(inside(path, name))
+            depth = path.count("/") + 2 if path else 1
+            for name in new:
+                walk.enter(handle, inside(path, name), depth, known.rules)
+        return True
+
+    def _drop(self, path: ChunkPath) -> None:
+        """Forget a folder with all that is below it."""
+        known = self._folders.pop(path, None)
+        self.watches.drop(path)
+        self.marked.discard(path)
+        self._linked.discard(path)
+        if known is not None and known.scan is not None:
+            for name in known.scan.entered:
+                self._drop(inside(path, name))
+
+    def entering(self, handle: int, path: ChunkPath) -> None:
+        """See `Observer`."""
+        self.watches.add(handle, path)
+
+    def seen(
+        self, path: ChunkPath, folder: FolderScan, rules: FolderRules | None, linked: Sequence[str]
+    ) -> None:
+        """See `Observer`."""
+        self._folders[path] = known = _Folder(scan=folder, rules=rules)
+        if self._rules is not None and not set(self._rules.marks).isdisjoint(
+            scan.unpack_names(folder.listed.names)
+        ):
+            self.marked.add(path)
+        if linked:
+            self._link(path, known, linked)
+
+    def kept_out(self, path: ChunkPath, reason: str) -> None:
+        """See `Observer`."""
+        self._folders[path] = _Folder(kept_out=reason)
+
+    def _link(self, path: ChunkPath, known: _Folder, names: Collection[str]) -> None:
+        """Note which names of a folder are not the only ones of their files."""
+        before, known.linked = known.linked, _files(known.scan, names) if names else set()
+        if self._is_walked and not known.linked <= before:
+            # Its stamps are others now under its first name, of which nothing is told.
+            raise LostEventsError("a file got another name")
+        (self._linked.add if known.linked else self._linked.discard)(path)
+        if sum(len(self._folders[one].linked) for one in self._linked) > _MOST_LINKED:
+            raise UnwatchableError("too many files of the tree have other names, too")
+
+    def _assembled(self) -> TreeScan:
+        tree = TreeScan()
+        for path, known in self._folders.items():
+            if known.scan is None:
+                tree.skipped |= {path: known.kept_out} if known.kept_out else {}
+                continue
+            if known.scan.packed.stats:
+                tree.folders[path] = known.scan.packed
+            choice = known.scan.choice
+            for name, reason in choice.skipped.items():
+                tree.skipped[inside(path, name)] = reason
+            tree.ignored += choice.ignored
+            tree.other += choice.other
+        return tree
+
+
+@contextlib.contextmanager
+def _opened(root: str) -> Iterator[int]:
+    handle = os.open(root, scan.FOLDER_FLAGS)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _identity(handle: int) -> tuple[int, int]:
+    status = os.fstat(handle)
+    return status.st_dev, status.st_ino
+
+
+def _require_whole(tree: TreeScan) -> None:
+    """Refuse to keep a walk that did not see everything: nothing tells when it could."""
+    for path, reason in tree.problems.items():
+        raise UnwatchableError(f"{path or 'the folder'} cannot be looked at: {reason}")
+
+
+def _files(folder: FolderScan | None, names: Iterable[str]) -> set[str]:
+    """Which of some names of a folder are no folders."""
+    entries = folder.listed.entries() if folder is not None else {}
+    return {
+        name
+        for name in names
+        if name in entries and not stat.S_ISDIR(scan.unpack_stat(entries[name])[-1])
+    }
+
+
+def _replaced(
+    listed: PackedFolder, names: Collection[str], found: Mapping[str, bytes]
+) -> PackedFolder:
+    """A folder in which some names are what was found under them; itself where they were."""
+    if len(names) > _MANY:
+        entries = listed.entries()
+        for name in names:
+            entries.pop(name, None)
+        now = scan.pack_folder({**entries, **found})
+        return listed if now == listed else now
+    held, stats, size = scan.unpack_names(listed.names), bytearray(listed.stats), scan.STAT_BYTES
+    is_same = True
+    for name in names:
+        place = bisect_left(held, name)
+        is_held, entry = held[place : place + 1] == [name], found.get(name, b"")
+        stats[size * place : size * (place + is_held)] = entry
+        if is_held != bool(entry):
+            held[place : place + is_held] = [name] * bool(entry)
+            is_same = False
+    now = PackedFolder(listed.names if is_same else scan.pack_names(held), bytes(stats))
+    return listed if now == listed else now
+
+
+def _stamp(path: str) -> Stamp:
+    """Tells whether a file is another one, or a folder in its place; None where there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    if stat.S_ISDIR(status.st_mode):
+        # What is done inside is nothing to us.
+        return status.st_dev, status.st_ino
+    link = os.path.islink(path)
+    return status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino, link
