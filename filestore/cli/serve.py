@@ -5,16 +5,19 @@ without --write. Ctrl-C ends it.
 """
 
 import argparse
+import contextlib
 import logging
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from filestore.cli import EXIT_INTERRUPTED, _diagnostics, _output
-from filestore.cli._context import end_politely
+from filestore.cli import EXIT_INTERRUPTED, _context, _diagnostics, _output
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.packages import install_line, missing_packages
 from filestore.core.safe_text import safe_text
+
+if TYPE_CHECKING:
+    from filestore.server.rag.collections import Collections
 
 EXAMPLE = "filestore serve handbook notes=~/notes --write"
 
@@ -50,6 +53,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="documents of this folder may be added by their path, too; repeated: of any of them",
     )
     parser.add_argument(
+        "--collections",
+        metavar="DIR",
+        help="a folder of collections for the routes below /rag; each is a store of its own",
+    )
+    parser.add_argument(
         "--insecure",
         action="store_true",
         help="say again that --no-token, or a --host that others reach, is meant",
@@ -73,6 +81,7 @@ def _serve(options: Any) -> int:
     from filestore.config.discovery import configuration_folder
     from filestore.server.http import run as running
     from filestore.server.http.app import Parts
+    from filestore.server.http.doors import doors
     from filestore.server.stores import Access, Stores
 
     address = running.Address(host=options.host, port=options.port)
@@ -81,11 +90,21 @@ def _serve(options: Any) -> int:
     given = options.token or os.environ.get("FILESTORE_TOKEN")
     token, path = (None, "") if options.no_token else running.token_of(configuration, given)
     access = Access(writes=options.write, documents=tuple(map(os.path.abspath, options.documents)))
-    logging.basicConfig(level=logging.WARNING, format="filestore: %(message)s", stream=sys.stderr)
-    with Stores.open(_named(options), access, configuration=configuration) as stores:
-        parts = Parts(stores=stores, token=token, is_local=address.is_local)
+    # Libraries warn of every broken request; what went wrong here is an error.
+    logging.basicConfig(level=logging.ERROR, format="filestore: %(message)s", stream=sys.stderr)
+    with contextlib.ExitStack() as stack:
+        stores = stack.enter_context(
+            Stores.open(_named(options), access, configuration=configuration)
+        )
+        collections = stack.enter_context(_collections(options, configuration))
+        parts = Parts(
+            stores=stores,
+            token=token,
+            is_local=address.is_local,
+            doors=doors(stores, collections),
+        )
         opened = running.listening(address)
-        ended = end_politely()
+        ended = _context.end_politely()
         told = _Told(running.url_of(opened), token, path, stores.names, as_json=options.json)
         try:
             running.serve(parts, opened, told)
@@ -94,13 +113,19 @@ def _serve(options: Any) -> int:
     return 0
 
 
-def _named(options: Any) -> list[str]:
-    if options.stores:
-        return [_expanded(word) for word in options.stores]
-    from filestore.config.discovery import find_root
+def _collections(
+    options: Any, configuration: str
+) -> "contextlib.AbstractContextManager[Collections | None]":
+    if options.collections is None:
+        return contextlib.nullcontext()
+    from filestore.server.rag.collections import Collections
 
-    explicit = options.store or os.environ.get("FILESTORE") or None
-    return [find_root(os.getcwd(), explicit)]
+    place = os.path.abspath(os.path.expanduser(options.collections))
+    return Collections(place, writes=options.write, configuration=configuration)
+
+
+def _named(options: Any) -> list[str]:
+    return [_expanded(word) for word in options.stores] or [_context.root_of(options)]
 
 
 def _expanded(word: str) -> str:

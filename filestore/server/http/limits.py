@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_JSON_BYTES: Final = 4 * 1024 * 1024
+MOST_COLLECTION_BYTES: Final = 64 * 1024 * 1024
 MOST_UPLOAD_BYTES: Final = 256 * 1024 * 1024
 HEADERS_S: Final = 10.0
 """The headers of a request are there within."""
@@ -57,11 +58,14 @@ class Limits:
 
 
 def _most(scope: "Scope") -> int:
-    is_upload = any(
+    path = scope["path"]
+    if path == "/rag/index":
+        return MOST_COLLECTION_BYTES
+    is_upload = path == "/add" and any(
         name.lower() == b"content-type" and value.lower().startswith(b"multipart/form-data")
         for name, value in scope["headers"]
     )
-    return MOST_UPLOAD_BYTES if is_upload and scope["path"] == "/add" else MOST_JSON_BYTES
+    return MOST_UPLOAD_BYTES if is_upload else MOST_JSON_BYTES
 
 
 class _Body:

@@ -37,8 +37,7 @@ def under_attack(place: Path, folder: Path, times: int, seed: int) -> None:
         assert files_of(server) <= files + 20
         assert memory_of(server) <= memory * 1.2 + 30_000_000
     assert {path: path.read_bytes() for path in outside} == outside
-    assert server.token not in "".join(server.errors)
-    assert "Traceback" not in "".join(server.errors), "".join(server.errors)[:3_000]
+    assert server.errors == [], "".join(server.errors)[-3_000:]
 
 
 def test_hostile_requests(place: Path, tmp_path: Path) -> None:

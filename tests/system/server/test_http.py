@@ -1,5 +1,6 @@
 """A server as a process: who may ask, what is answered, how it begins and ends."""
 
+import asyncio
 import json
 import os
 import socket
@@ -11,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import httpx2
 import pytest
 
 import filestore
 from tests.conftest import CHECKOUT
 from tests.system.server.conftest import GAS
-from tests.system.server.serving import TIMEOUT_S, serving
+from tests.system.server.serving import TIMEOUT_S, Served, serving
 
 
 def refused(folder: Path, *words: "str | Path", **environment: str) -> tuple[int, dict[str, Any]]:
@@ -356,4 +358,46 @@ def test_slow_clients_are_let_go(place: Path, tmp_path: Path) -> None:
                 pass
             one.close()
         dripping.close()
+    assert server.errors == []
+
+
+def test_agents_ask_the_same_server(place: Path, tmp_path: Path) -> None:
+    """At /mcp, with the token; writing tools only where the server may write."""
+    from mcp.client import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    async def asked(server: Served, tool: str, **given: Any) -> Any:
+        async with (
+            httpx2.AsyncClient(headers=server.headers) as carrier,
+            Client(streamable_http_client(f"{server.url}mcp", http_client=carrier)) as client,
+        ):
+            return await client.call_tool(tool, given)
+
+    with serving(tmp_path, place) as server:
+        found = asyncio.run(asked(server, "search", query="rent", k=1))
+        assert found.structured_content["hits"][0]["path"] == "chunked/notes/rent.md"
+        assert asyncio.run(asked(server, "sync")).is_error
+        with httpx.Client(base_url=server.url, trust_env=False) as nobody:
+            assert nobody.post("/mcp", json={}).status_code == 401
+    assert server.errors == []
+
+
+def test_collections_beside_the_stores(place: Path, tmp_path: Path) -> None:
+    """Behind the same token; without a folder for them the routes say how to have one."""
+    asked = {"rag_name": "lamps", "documents": ["Lamps are lit at six.", "Gas is cheap."]}
+    with serving(tmp_path, place) as server, server.client() as client:
+        told = client.get("/rag/list")
+        assert (told.status_code, set(told.json())) == (404, {"error", "details", "action"})
+    folder = tmp_path / "collections"
+    with serving(tmp_path, place, "--write", "--collections", folder) as server:
+        with server.client() as client:
+            assert client.post("/rag/index", json=asked).json()["document_count"] == 2
+            found = client.post("/rag/lamps/query", json={"query": "when are lamps lit", "k": 1})
+            assert found.json()["results"][0]["text"] == "Lamps are lit at six."
+            assert client.get("/stores").json()["stores"] == [{"name": "kb", "writes": True}]
+        with httpx.Client(base_url=server.url, trust_env=False) as nobody:
+            assert nobody.get("/rag/list").status_code == 401
+    with serving(tmp_path, place, "--collections", folder) as server, server.client() as client:
+        assert client.post("/rag/lamps/query", json={"query": "lamps"}).json()["results"]
+        assert client.delete("/rag/lamps").status_code == 403
     assert server.errors == []

@@ -18,6 +18,7 @@ ONCE: Final = frozenset(
         "--budget",
         "--depth",
         "--rewrite",
+        "--collections",
         "--context",
         "--generator",
         "--questions",
