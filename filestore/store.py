@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from filestore.exchange.imported import Imported
     from filestore.history.batch import State
     from filestore.ingest.add import AddReport
+    from filestore.ingest.notes import Note, NoteWriter
     from filestore.ingest.pipeline import OnCopy
     from filestore.ingest.put import Put
     from filestore.ingest.remove import Removed, RemovedChunks
@@ -305,6 +306,39 @@ class Store(ReadableStore):
                 clock=self._parts.clock(),
                 on_progress=on_progress,
             )
+
+    def add_note(
+        self,
+        text: str,
+        *,
+        title: str = "",
+        folder: str = "notes",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> "Note":
+        """Write a text as a new Markdown file, and index it; see `NoteWriter.add`."""
+        from filestore.ingest import notes
+
+        note = notes.new_note(text, title, metadata)
+        return self._note("add_note", lambda writer: writer.add(note, folder))
+
+    def edit_note(self, path: StrPath, *, old: str = "", new: str) -> "Note":
+        """Replace a passage of a file, or a note as a whole; see `NoteWriter.edit`."""
+        from filestore.browse import file
+        from filestore.ingest import notes
+
+        (chunk,) = file.chunk_paths(self.places, [os.fsdecode(path)])
+        edit = notes.Edit(old=old, new=new)
+        return self._note("edit_note", lambda writer: writer.edit(chunk, edit))
+
+    def _note(self, command: str, write: "Callable[[NoteWriter], Note]") -> "Note":
+        from filestore.ingest import notes
+
+        self.model.ask()
+        with self._parts.writing(command) as (catalog, embeddings, _):
+            snapshot = self._parts.snapshot(catalog, embeddings)
+            commit = partial(self._parts.commit, catalog, embeddings, embed=True)
+            clock = self._parts.clock()
+            return write(notes.NoteWriter(snapshot=snapshot, open_commit=commit, clock=clock))
 
     @property
     def own_keys(self) -> tuple[str, ...]:

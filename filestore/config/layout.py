@@ -16,6 +16,7 @@ RECORD_NAME: Final = "meta.json"
 CATALOG: Final = "catalog.sqlite"
 EMBEDDINGS: Final = "embeddings.sqlite"
 FULLTEXT: Final = "fulltext"
+IN_PLACE_UNDO: Final = "undo"
 """Parts of a sidecar; as findings name them: `Places.part`."""
 
 
@@ -69,7 +70,7 @@ class Places:
     def undo(self) -> str:
         """Originals kept before a truth file is changed."""
         if self.is_in_place:
-            return os.path.join(self.sidecar, "undo")
+            return os.path.join(self.sidecar, IN_PLACE_UNDO)
         return os.path.join(self.root, ".undo")
 
     @property

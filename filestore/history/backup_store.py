@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Self
 
-from filestore.config.layout import folded_path
+from filestore.config.layout import IN_PLACE_UNDO, folded_path
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
 from filestore.fs import disk, transaction
@@ -88,8 +88,9 @@ def is_temporary(name: str) -> bool:
 class Originals:
     """The `.undo` folder of a store, open. Only whoever holds the writer's lock writes to it."""
 
-    def __init__(self, handle: int) -> None:
+    def __init__(self, handle: int, *, in_place: bool = False) -> None:
         self._handle = handle
+        self._in_place = in_place
 
     @classmethod
     @contextlib.contextmanager
@@ -105,7 +106,7 @@ class Originals:
                 disk.sync_path(os.path.dirname(folder))
             handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            yield cls(handle)
+            yield cls(handle, in_place=os.path.basename(folder) == IN_PLACE_UNDO)
         finally:
             os.close(handle)
 
@@ -246,7 +247,7 @@ class Originals:
             raise missing from error
         except OSError as error:
             raise invalid(identifier, error.strerror or str(error)) from error
-        batch = parse(data, identifier=identifier)
+        batch = parse(data, identifier=identifier, in_place=self._in_place)
         if ignores_case and _names_one_twice(batch):
             raise invalid(identifier, "it names a file twice, in other letters")
         return replace(batch, underway=_UNDERWAY in sizes, size_bytes=sum(sizes.values()))
@@ -330,7 +331,7 @@ class Originals:
             return None
         group = ""
         with contextlib.suppress(BatchInvalidError):
-            group = parse(data, identifier=name).group
+            group = parse(data, identifier=name, in_place=self._in_place).group
         size = sum(sizes.values())
         return Kept(identifier=name, used_s=status.st_mtime, size_bytes=size, group=group)
 

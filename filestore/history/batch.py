@@ -130,8 +130,13 @@ def serialize(batch: Batch) -> bytes:
     return orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def parse(data: bytes, *, identifier: str) -> Batch:
+def parse(data: bytes, *, identifier: str, in_place: bool = False) -> Batch:
     """Read the record of a batch.
+
+    Args:
+        data: The record.
+        identifier: What the batch is called.
+        in_place: Whether the root holds documents, among which notes lie.
 
     Raises:
         BatchInvalidError: It is damaged, newer, or would put files where no truth is.
@@ -160,7 +165,7 @@ def parse(data: bytes, *, identifier: str) -> Batch:
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise invalid(identifier, f"{BATCH_NAME} is not what a change leaves there") from error
     for entry in batch.entries:
-        if not is_truth(entry.path):
+        if not (is_truth(entry.path) or (in_place and is_note(entry.path))):
             raise invalid(identifier, f"{shown_path(entry.path)} is no place for a truth file")
     if len({entry.path for entry in batch.entries}) < len(batch.entries):
         raise invalid(identifier, "it names a file twice")
@@ -184,6 +189,11 @@ def is_truth(path: str) -> bool:
     if path in TRUTH_FILES:
         return True
     return len(parts) > 1 and parts[0] in TRUTH_FOLDERS and all(map(_is_plain, parts[1:]))
+
+
+def is_note(path: str) -> bool:
+    """Whether a path relative to a root in place is one where a note may lie: visible Markdown."""
+    return path.endswith(".md") and all(map(_is_plain, path.split("/")))
 
 
 def _is_plain(name: str) -> bool:

@@ -28,7 +28,7 @@ from filestore.fs.transaction import (
     content,
 )
 from filestore.history.backup_store import Originals
-from filestore.history.batch import Batch, Entry, Version, is_truth
+from filestore.history.batch import Batch, Entry, Version, is_note, is_truth
 
 
 class NoTruthPathError(RefusedError, ValueError):
@@ -130,6 +130,9 @@ def change(
         HalfReplacedError: The disk refused in the middle and refused to take it back.
         WriteFailedError: The disk refused; all is as it was.
     """
+    for path in changes:
+        if not (is_truth(path) or (places.is_in_place and is_note(path))):
+            raise NoTruthPathError(f"{path} is no place for a truth file")
     replacements = _replacements(changes, before, last)
     if not replacements:
         return None
@@ -154,9 +157,6 @@ def _replacements(
     last: Sequence[StorePath],
 ) -> list[Replacement]:
     """What differs, in the order in which it is made."""
-    for path in changes:
-        if not is_truth(path):
-            raise NoTruthPathError(f"{path} is no place for a truth file")
     final = set(last)
     order = [path for path in changes if path not in final]
     order += [path for path in dict.fromkeys(last) if path in changes]

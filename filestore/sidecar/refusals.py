@@ -36,7 +36,7 @@ _IN_PLACE: Final = {
     "update": ("so 'update' has no copies to renew", "edit them, then 'filestore sync'"),
     "repair": ("so 'repair' writes none of them", "edit the file, then 'filestore sync'"),
     "undo": (
-        "so only what 'enrich' wrote beside them is undone, from a terminal",
+        "so only what 'enrich' and agents wrote is undone, from a terminal",
         "'filestore undo'; your editor or git undoes what you changed",
     ),
     "reconstruct": ("so there is nothing to put together", "open the file itself"),

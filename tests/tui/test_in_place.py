@@ -189,7 +189,7 @@ def test_nothing_is_offered_that_would_write_a_document(folder):
 
 def test_nothing_is_undone_where_nothing_is_written(folder):
     """Changes are not in the footer nor on the page; their keys say what undoes an edit."""
-    sentence = "so only what 'enrich' wrote beside them is undone"
+    sentence = "so only what 'enrich' and agents wrote is undone"
 
     async def act(onlooker):
         await onlooker.press("3", words="nothing is planned")

@@ -11,14 +11,17 @@ import mcp_types as types
 
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.server import refusals, schemas
+from filestore.server.agents.notes import NOTES
 from filestore.server.agents.wording import text_of, text_of_error
 from filestore.server.operations import OPERATIONS, Operation
 from filestore.server.stores import ServedStore, Stores
 
+_SHARED: Final = ("search", "show", "similar", "about", "status", "sync")
 _ALL: Final[Mapping[str, Operation]] = {
-    name: OPERATIONS[name] for name in ("search", "show", "similar", "about", "status", "sync")
+    **{name: OPERATIONS[name] for name in _SHARED},
+    **{operation.name: operation for operation in NOTES},
 }
-_DESTROYING: Final = frozenset[str]()
+_DESTROYING: Final = frozenset(["edit_note"])
 """Those that take away what was there; the rest adds, or repairs what can be derived again."""
 
 

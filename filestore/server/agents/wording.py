@@ -106,6 +106,14 @@ def _sync(answer: Answer) -> Iterator[str]:
         yield f"and {len(left) - _MOST_PATHS} more"
 
 
+def _note(answer: Answer) -> Iterator[str]:
+    yield f"wrote {answer['path']}"
+    if answer["undo"]:
+        yield f"to undo it: filestore undo {answer['undo']}"
+    if problem := answer.get("not_embedded"):
+        yield f"not embedded: {problem['error']}"
+
+
 def _place(path: str, line: int | None, end: int | None, page: int | None) -> str:
     if line:
         return f"{path}:{line}-{end}" if end and end != line else f"{path}:{line}"
@@ -124,6 +132,8 @@ def _brief(text: str) -> str:
 
 _WORDED: Final[dict[str, Callable[[Answer], Iterator[str]]]] = {
     "about": _about,
+    "add_note": _note,
+    "edit_note": _note,
     "search": _search,
     "show": _show,
     "similar": _similar,

@@ -58,7 +58,8 @@ def test_tools_say_what_they_do(place: Path, writes: bool) -> None:
         tools = with_client(stores, lambda client: client.list_tools()).tools
     found = {tool.name: tool for tool in tools}
     assert set(READING) <= set(found)
-    assert ("sync" in found) == writes
+    for name in ("sync", "add_note", "edit_note"):
+        assert (name in found) == writes
     for name, tool in found.items():
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint == (name in READING)
@@ -85,6 +86,38 @@ def test_who_may_read_cannot_write(place: Path) -> None:
     """Though the tool is called by its name."""
     with Stores.open([str(place)], Access()) as stores:
         assert "--write" in call(stores, "sync").content[0].text
+
+
+def test_a_note_is_written_and_found(stores: Stores, place: Path) -> None:
+    """At once; the answer names what undoes it."""
+    done = call(stores, "add_note", text="The key hangs by the door.\n", title="Key")
+    note = done.structured_content
+    assert f"filestore undo {note['undo']}" in done.content[0].text
+    found = call(stores, "search", query="key door", k=1).structured_content["hits"][0]
+    assert (found["path"], found["freshness"]) == (note["path"], "fresh")
+    edited = call(stores, "edit_note", path=note["path"], old="door", new="stairs")
+    assert "by the stairs" in (place / note["path"]).read_text()
+    with filestore.open(place) as store:
+        store.undo(edited.structured_content["undo"])
+        store.undo(note["undo"])
+    assert not (place / note["path"]).exists()
+
+
+def test_an_edit_says_what_it_replaces(stores: Stores) -> None:
+    """One passage, or all of a note; nothing in between."""
+    note = call(stores, "add_note", text="The key hangs by the door.\n").structured_content["path"]
+    wrong: list[dict[str, str]] = [
+        {},
+        {"old": "key"},
+        {"new": "x"},
+        {"old": "key", "text": "x"},
+        {"old": "", "new": "x"},
+    ]
+    for given in wrong:
+        assert call(stores, "edit_note", path=note, **given).is_error
+    assert call(stores, "edit_note", path=note, old="a lamp", new="x").is_error
+    assert not call(stores, "edit_note", path=note, text="All new.\n").is_error
+    assert not call(stores, "edit_note", path=note, old="new", new="old").is_error
 
 
 def test_several_stores_are_named(place: Path, tmp_path: Path) -> None:

@@ -1,0 +1,314 @@
+"""Notes that programs write into a store for a person: a new file, or a change of one.
+
+In a tree a note is a chunk file of a folder of its own, in place a new Markdown document. One rule:
+nothing that a person wrote is lost unseen: a new note takes a name that nobody has, and a change
+names the passage that it replaces, which must be there exactly once.
+"""
+
+import os
+import unicodedata
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from filestore.chunks import chunk_file, frontmatter
+from filestore.chunks.interpretation import MAX_CHUNK_BYTES
+from filestore.config.layout import RECORD_NAME, folded_path
+from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.core.hashing import content_hash, origin_hash
+from filestore.core.paths import CHUNKS, ChunkPath, StorePath, folder_of, inside
+from filestore.core.progress import ignore
+from filestore.core.safe_text import brief, shown_path
+from filestore.core.schema import JsonObject
+from filestore.core.schema import text as json_text
+from filestore.fs import disk
+from filestore.fs.transaction import collect_staged
+from filestore.git.repository import refuse_during_operation
+from filestore.history import write
+from filestore.history.backup_store import list_batches
+from filestore.history.batch import is_note, is_truth
+from filestore.ingest import put
+from filestore.ingest.remove import refuse_unmerged
+from filestore.sync.apply import put_settled
+
+if TYPE_CHECKING:
+    from filestore.ingest.put import NewChunk
+    from filestore.sidecar.commit import Commit
+    from filestore.sidecar.snapshot import StoreSnapshot
+
+FOLDER: Final = "notes"
+"""Where a note lies that is to lie nowhere else."""
+_WRITTEN_BY: Final = ("add_note ", "edit_note ", "put ")
+"""How the changes begin that programs made."""
+_LONGEST: Final = 80
+"""Characters of a name."""
+_LONGEST_BYTES: Final = 200
+_NO_NAME: Final = frozenset('/\\:*?"<>|#^[]%')
+"""Signs that some file systems, links or shells read as something else."""
+
+
+class NotedElsewhere(RefusedError):
+    """What was to be changed is not as it was said to be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note(JsonObject):
+    """A note that was written."""
+
+    path: StorePath
+    embedded: int = 0
+    reused: int = 0
+    problem: FilestoreError | None = None
+    """Why its text was left without embedding; keywords find it."""
+    undo: str | None = None
+    """The batch with what was there before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """A change of one file: a passage, or all of its text."""
+
+    old: str = ""
+    """The passage; "" where all is replaced."""
+    new: str = ""
+
+
+def new_note(written: str, title: str, metadata: Mapping[str, Any] | None) -> "NewChunk":
+    """A text under a name that is made of its title, or of its first words.
+
+    Raises:
+        UsageError: It is empty, or no UTF-8.
+    """
+    (checked,) = put.new_chunks(written, None, metadata)
+    heading = " ".join(title.split())
+    has_heading = not heading or written.lstrip().startswith("#")
+    body = written if has_heading else f"# {heading}\n\n{written}"
+    first = next(line for line in written.splitlines() if line.strip())
+    return put.NewChunk(
+        text=body if body.endswith("\n") else f"{body}\n",
+        name=_stem(heading) or _stem(first) or "note",
+        metadata=checked.metadata,
+    )
+
+
+def _stem(title: str) -> str:
+    """A title as the name of a file."""
+    plain = "".join(
+        " " if sign in _NO_NAME or unicodedata.category(sign)[0] in "CZ" else sign
+        for sign in unicodedata.normalize("NFC", title)
+    )
+    words = " ".join(plain.split())[:_LONGEST].encode()[:_LONGEST_BYTES].decode(errors="ignore")
+    return words.strip(" .-_~")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteWriter:
+    """Writes into a store; the writer's lock is held."""
+
+    snapshot: "StoreSnapshot"
+    open_commit: "Callable[[], Commit]"
+    clock: disk.FileSystemClock
+
+    def add(self, note: "NewChunk", folder: str) -> Note:
+        """Write a new note, and index it.
+
+        Args:
+            note: Its text, the name that is wanted, and keys for its frontmatter.
+            folder: Where it is to lie: in the tree one name, in place a path of folders.
+
+        Raises:
+            UsageError: The folder or a key of the metadata cannot be used.
+            RefusedError: Its files belong to a source, or are no documents of the store.
+            GitBusyError: A merge, rebase or the like is under way.
+            WriteFailedError: The disk refused.
+        """
+        places = self.snapshot.places
+        if not places.is_in_place:
+            taken = self._free_name(ChunkPath(folder), note.name)
+            renamed = put.NewChunk(text=note.text, name=taken, metadata=note.metadata)
+            done = put.put(
+                self.snapshot,
+                self.open_commit,
+                [renamed],
+                folder,
+                replace=False,
+                clock=self.clock,
+                on_progress=ignore,
+            )
+            numbers = {"embedded": done.embedded, "reused": done.reused}
+            return Note(path=done.paths[0], undo=done.undo, problem=done.problem, **numbers)
+        inner = ChunkPath(folder.rstrip("/"))
+        path = inside(inner, f"{self._free_name(inner, note.name)}.md")
+        self._require_document(path)
+        try:
+            data = frontmatter.serialize(dict(note.metadata), note.text.encode())
+        except ValueError as error:
+            raise UsageError(f"the metadata cannot be written: {error}") from error
+        return self._written(path, data, None, "add_note")
+
+    def edit(self, path: ChunkPath, edit: Edit) -> Note:
+        """Change a file, and index it.
+
+        Args:
+            path: The file.
+            edit: What is to change in its text; in a chunk file that is what follows the
+                frontmatter.
+
+        Raises:
+            NotedElsewhere: The passage is not there exactly once, or a person edited the file.
+            RefusedError: It is no Markdown, or made from others.
+            GitBusyError: A merge, rebase or the like is under way, or it is unmerged.
+            ChangedMeanwhile: It was edited at this moment; nothing was written.
+        """
+        places = self.snapshot.places
+        shown = shown_path(places.tree.store_path(path))
+        if not path.endswith(".md") or not self._may_write(path):
+            raise RefusedError(f"{shown} is no Markdown file that may be changed")
+        with disk.folder_at(places.chunked) as handle:
+            try:
+                data, _ = disk.read_below(handle, path, most=MAX_CHUNK_BYTES)
+            except OSError as error:
+                raise RefusedError(f"cannot read {shown}: {error.strerror or error}") from error
+        head = b"" if places.is_in_place else frontmatter.split(data).head
+        try:
+            before = data[len(head) :].decode()
+        except UnicodeDecodeError as error:
+            raise RefusedError(f"{shown} is not UTF-8") from error
+        if not edit.old and not self._is_ours(path, data):
+            raise NotedElsewhere(
+                f"a person wrote or edited {shown}: it is not replaced as a whole",
+                remedy="read it again, and replace a passage of it",
+            )
+        after = _replaced(before, edit, shown)
+        if not after.strip():
+            raise UsageError(f"{shown} would be empty: nothing could find it")
+        if len(after) > MAX_CHUNK_BYTES:
+            raise UsageError(f"{shown} would have more than {MAX_CHUNK_BYTES:,} bytes")
+        return self._written(path, self._joined(path, data, head, after), data, "edit_note")
+
+    def _joined(self, path: ChunkPath, data: bytes, head: bytes, text: str) -> bytes:
+        """A file with another text; what no person wrote stays so."""
+        changed = head + text.encode()
+        if self.snapshot.places.is_in_place:
+            return changed
+        chunk = chunk_file.parse(data)
+        record = os.path.join(self.snapshot.places.chunked, folder_of(path), RECORD_NAME)
+        if chunk.origin is None or chunk_file.hand_edited(chunk) or os.path.lexists(record):
+            return changed
+        return chunk_file.update(changed, origin=origin_hash(text))
+
+    def _may_write(self, path: ChunkPath) -> bool:
+        places = self.snapshot.places
+        return is_note(path) if places.is_in_place else is_truth(CHUNKS.store_path(path))
+
+    def _is_ours(self, path: ChunkPath, data: bytes) -> bool:
+        """Whether a program wrote a file as it is, so that no word of a person is in it."""
+        places = self.snapshot.places
+        wanted = places.tree.store_path(path)
+        held = content_hash(data)
+        for batch in reversed(list_batches(places.undo)):
+            entry = next((one for one in batch.entries if one.path == wanted), None)
+            if entry is None or batch.wanted == "before":
+                continue
+            if entry.after is None or entry.after.digest != held:
+                return False
+            if not batch.what.startswith(_WRITTEN_BY):
+                return False
+            if entry.before is None:
+                return True
+            held = entry.before.digest
+        return False
+
+    def _written(self, path: ChunkPath, data: bytes, before: bytes | None, command: str) -> Note:
+        places = self.snapshot.places
+        refuse_during_operation(places.root)
+        refuse_unmerged(places, [path])
+        name = places.tree.store_path(path)
+        write.collect_leftovers(places)
+        with disk.folder_at(places.root) as root:
+            if os.path.isdir(os.path.dirname(os.path.join(places.root, name))):
+                collect_staged(root, os.path.dirname(name))
+        undo = write.change(
+            places, {name: data}, before={name: before}, command=f"{command} {name}"
+        )
+        with self.open_commit() as commit:
+            put_settled(self.snapshot, commit, [path], self.clock, ignore)
+            done = commit.finish()
+        numbers = {"embedded": done.embedded, "reused": done.reused}
+        return Note(path=name, undo=undo, problem=done.problem, **numbers)
+
+    def _free_name(self, folder: ChunkPath, wanted: str) -> str:
+        """A name that no file of a folder has, also not in other letters."""
+        try:
+            there = os.listdir(os.path.join(self.snapshot.places.chunked, folder))
+        except (OSError, ValueError):
+            return wanted
+        taken = {os.path.splitext(folded_path(name))[0] for name in there}
+        number, name = 1, wanted
+        while folded_path(name) in taken:
+            number += 1
+            name = f"{wanted} {number}"
+        return name
+
+    def _require_document(self, path: ChunkPath) -> None:
+        """Refuse a path where no document of the store can lie.
+
+        Raises:
+            RefusedError: It is hidden, leads elsewhere, or the rules of the folder leave it out.
+        """
+        places = self.snapshot.places
+        if not is_note(path) or "\\" in json_text(path):
+            raise UsageError(
+                f"{brief(path)} cannot name a note: it is UTF-8 without a backslash, and no part of"
+                " it is hidden, empty or '..'"
+            )
+        real = os.path.realpath(os.path.join(places.root, folder_of(path)))
+        if real != os.path.join(os.path.realpath(places.root), folder_of(path)).rstrip("/"):
+            raise RefusedError(
+                f"{shown_path(folder_of(path))} leads elsewhere by a symbolic link",
+                remedy="choose another folder",
+            )
+        if self._is_left_out(path):
+            raise RefusedError(
+                f"{shown_path(path)} would be left out of the index by the rules of its folder",
+                remedy="choose another folder, or change .gitignore or the ignore list",
+            )
+
+    def _is_left_out(self, path: ChunkPath) -> bool:
+        around = self.snapshot.places.rules
+        if around is None:
+            return False
+        folder = ChunkPath("")
+        for part in path.split("/"):
+            try:
+                with (
+                    disk.folder_at(self.snapshot.places.root) as root,
+                    disk.folder(root, folder) if folder else nullcontext(root) as handle,
+                ):
+                    names = sorted({*os.listdir(handle), part})
+                    rules = around.enter(handle, folder, names)
+            except FileNotFoundError:
+                return False
+            is_last = inside(folder, part) == path
+            if isinstance(rules, str) or rules.choose([part], [] if is_last else [0]).left_out:
+                return True
+            around, folder = rules, inside(folder, part)
+        return False
+
+
+def _replaced(before: str, edit: Edit, shown: str) -> str:
+    """A text after an edit; a passage is found as well where lines end in CR LF."""
+    old, new = edit.old, edit.new
+    ends_in_crlf = "\r\n" in before
+    if ends_in_crlf and "\r" not in old + new:
+        old, new = old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
+    if not old:
+        return new
+    found = before.count(old)
+    if found != 1:
+        raise NotedElsewhere(
+            f"the passage is {f'{found} times' if found else 'not'} in {shown}: nothing was done",
+            remedy="read it again, and give a passage that is in it exactly once",
+        )
+    return before.replace(old, new)

@@ -1,0 +1,158 @@
+"""Notes that programs write: new ones and changes, in a tree and in place, all of it undone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import filestore
+from filestore import FilestoreError, RefusedError, Store
+from tests.system.conftest import files_below
+
+TEXT = "The rent is paid on the third working day.\nGas is read off in March.\n"
+
+
+@pytest.fixture(params=["tree", "in-place"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """One of each layout."""
+    root = tmp_path / "kb"
+    root.mkdir()
+    if request.param == "in-place":
+        (root / "own.md").write_text("# Own\n\nWritten by a person.\n")
+    with filestore.create(root, layout=request.param, embedder="builtin") as made:
+        made.sync()
+        yield made
+
+
+def truth(store: Store) -> dict[str, bytes]:
+    """What a person has in the folder."""
+    derived = (".sidecar/", ".undo/", ".filestore/")
+    found = files_below(Path(store.root))
+    return {path: data for path, data in found.items() if not path.startswith(derived)}
+
+
+def test_a_note_is_found_and_taken_back(store: Store) -> None:
+    """At once, without a sync; after undo the folder is as it was."""
+    before = truth(store)
+    note = store.add_note(TEXT, title="Rent: 2/3", metadata={"tags": ["house"]})
+    (hit,) = store.search("third working day", k=1)
+    assert (hit.path.partition(":")[0], hit.freshness) == (note.path, "fresh")
+    assert hit.path.endswith("notes/Rent 2 3.md")
+    assert store.status().clean
+    assert b"# Rent: 2/3" in truth(store)[note.path]
+    assert [one.path for one in store.search("rent", where={"tags": "house"})] != []
+    store.undo(note.undo)
+    assert truth(store) == before
+    assert not list(store.search("third working day", mode="keyword"))
+    store.redo(note.undo)
+    assert note.path in truth(store)
+
+
+def test_a_second_note_takes_another_name(store: Store) -> None:
+    """Also where the names differ by case alone."""
+    paths = [store.add_note(TEXT, title=title).path for title in ("Rent", "Rent", "RENT")]
+    assert len({path.casefold() for path in paths}) == 3
+
+
+def test_a_passage_is_replaced(store: Store) -> None:
+    """And nothing else; undone byte for byte."""
+    note = store.add_note(TEXT, title="Rent", metadata={"tags": "a"})
+    before = truth(store)
+    done = store.edit_note(note.path, old="third working day", new="first of May")
+    assert truth(store)[note.path] != before[note.path]
+    body = before[note.path].split(b"# Rent")[1].replace(b"third working day", b"first of May")
+    assert truth(store)[note.path].split(b"# Rent")[1] == body
+    assert [one.freshness for one in store.search("first of May", k=1)] == ["fresh"]
+    assert store.status().clean
+    store.undo(done.undo)
+    assert truth(store) == before
+
+
+@pytest.mark.parametrize("old", ["nowhere", "is"])
+def test_a_passage_that_is_not_there_once_changes_nothing(store: Store, old: str) -> None:
+    """Whoever read something else is told."""
+    note = store.add_note(TEXT, title="Rent")
+    before = truth(store)
+    with pytest.raises(RefusedError, match="passage"):
+        store.edit_note(note.path, old=old, new="x")
+    assert truth(store) == before
+
+
+def test_what_a_person_edited_is_not_replaced_as_a_whole(store: Store) -> None:
+    """A note that nobody touched is."""
+    note = store.add_note(TEXT, title="Rent")
+    store.edit_note(note.path, new="The rent rises.\n")
+    assert truth(store)[note.path].endswith(b"The rent rises.\n")
+    place = Path(store.root, note.path)
+    place.write_bytes(place.read_bytes() + b"By hand.\n")
+    with pytest.raises(RefusedError, match="a person"):
+        store.edit_note(note.path, new="All new.\n")
+    store.edit_note(note.path, old="rises", new="falls")
+    assert place.read_bytes().endswith(b"The rent falls.\nBy hand.\n")
+    with pytest.raises(RefusedError, match="a person"):
+        store.edit_note(note.path, new="All new.\n")
+
+
+def test_an_edit_since_stops_the_undo(store: Store) -> None:
+    """As after every command."""
+    note = store.add_note(TEXT, title="Rent")
+    place = Path(store.root, note.path)
+    place.write_bytes(place.read_bytes() + b"By hand.\n")
+    with pytest.raises(FilestoreError):
+        store.undo(note.undo)
+    assert place.read_bytes().endswith(b"By hand.\n")
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["..", "../out", "/etc", ".git", "a/../..", "notes/.hidden", "a\0b", "link", "x\udcff"],
+)
+def test_no_note_leaves_the_store(store: Store, folder: str) -> None:
+    """Whatever folder is named, also one that is a link."""
+    outside = Path(store.root).parent / "outside"
+    outside.mkdir()
+    tree = Path(store.places.chunked)
+    tree.mkdir(exist_ok=True)
+    (tree / "link").symlink_to(outside)
+    before = truth(store)
+    with pytest.raises(FilestoreError):
+        store.add_note(TEXT, title="x", folder=folder)
+    assert truth(store) == before
+    assert not list(outside.iterdir())
+
+
+@pytest.mark.parametrize(
+    "path", ["../outside.md", "link.md", "filestore.toml", "gone.md", ".git/x.md"]
+)
+def test_nothing_else_is_edited(store: Store, path: str) -> None:
+    """Neither files outside, nor those that are no notes."""
+    outside = Path(store.root).parent / "outside.md"
+    outside.write_text("a secret\n")
+    tree = Path(store.places.chunked)
+    tree.mkdir(exist_ok=True)
+    (tree / "link.md").symlink_to(outside)
+    (tree / ".git").mkdir()
+    (tree / ".git" / "x.md").write_text("a secret\n")
+    with pytest.raises(FilestoreError):
+        store.edit_note(path, old="secret", new="joke")
+    assert outside.read_text() == "a secret\n"
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(title=st.text(max_size=200), text=st.text(min_size=1, max_size=300))
+def test_any_title_gives_a_file_that_is_found(store: Store, title: str, text: str) -> None:
+    """Or a plain refusal; never a file elsewhere."""
+    before = truth(store)
+    try:
+        note = store.add_note(text, title=title)
+    except FilestoreError:
+        assert truth(store) == before
+        return
+    assert truth(store).keys() - before.keys() == {note.path}
+    assert store.status().drift.get("untracked", ()) == ()
+    store.undo(note.undo)
+    assert truth(store) == before
