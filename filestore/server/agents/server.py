@@ -6,8 +6,8 @@ error for all but the protocol, also for what libraries print and for child proc
 
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -17,11 +17,14 @@ from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
 from starlette.routing import Route
 
 from filestore._version import __version__
-from filestore.core.errors import FilestoreError
-from filestore.server.agents import tools
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.server.agents import resources, tools
+from filestore.server.agents.wording import text_of_error
+from filestore.server.refusals import body_of
 from filestore.server.stores import Stores
 
 Context: TypeAlias = ServerRequestContext[Any]
@@ -44,6 +47,19 @@ def make_server(stores: Stores) -> Server[Any]:
     async def call_tool(_: Context, asked: types.CallToolRequestParams) -> Any:
         return await tools.call(stores, asked.name, asked.arguments)
 
+    async def list_resources(_: Context, asked: types.PaginatedRequestParams | None) -> Any:
+        with _as_protocol_errors():
+            found, more = await resources.listed(stores, asked.cursor if asked else None)
+        return types.ListResourcesResult(resources=found, next_cursor=more)
+
+    async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> Any:
+        made = resources.templates(stores)
+        return types.ListResourceTemplatesResult(resource_templates=made)
+
+    async def read_resource(_: Context, asked: types.ReadResourceRequestParams) -> Any:
+        with _as_protocol_errors():
+            return await resources.read(stores, asked.uri)
+
     return Server(
         "filestore",
         version=__version__,
@@ -51,7 +67,24 @@ def make_server(stores: Stores) -> Server[Any]:
         instructions=_INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
     )
+
+
+@contextmanager
+def _as_protocol_errors() -> Iterator[None]:
+    """Say what failed as the protocol has it, and nothing else of this process."""
+    try:
+        yield
+    except FilestoreError as error:
+        known = isinstance(error, LookupError | UsageError)
+        code = types.INVALID_PARAMS if known else types.INTERNAL_ERROR
+        raise MCPError(code, text_of_error(body_of(error))) from None
+    except Exception as error:
+        said = text_of_error(body_of(tools.of_machine(error)))
+        raise MCPError(types.INTERNAL_ERROR, said) from None
 
 
 def run_stdio(opened: Callable[[], Stores]) -> int:

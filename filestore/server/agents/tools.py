@@ -4,6 +4,7 @@ One rule: a call that fails says what failed and what helps, as a result that ag
 how the program came there.
 """
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from filestore.server.agents.wording import text_of, text_of_error
 from filestore.server.operations import OPERATIONS, Operation
 from filestore.server.stores import ServedStore, Stores
 
+_LOG: Final = logging.getLogger(__name__)
 _SHARED: Final = ("search", "show", "similar", "about", "status", "sync")
 _ALL: Final[Mapping[str, Operation]] = {
     **{name: OPERATIONS[name] for name in _SHARED},
@@ -98,7 +100,7 @@ async def call(stores: Stores, name: str, given: Any) -> types.CallToolResult:
         answer = await operation.ask(_store(stores, values), values)
     except FilestoreError as error:
         return failed(error)
-    except (OSError, MemoryError) as error:
+    except Exception as error:
         return failed(of_machine(error))
     said = types.TextContent(type="text", text=text_of(name, answer))
     return types.CallToolResult(content=[said], structured_content=answer)
@@ -126,10 +128,15 @@ def failed(error: FilestoreError) -> types.CallToolResult:
     return types.CallToolResult(content=[said], is_error=True)
 
 
-def of_machine(error: OSError | MemoryError) -> FilestoreError:
-    """What the machine refused, without saying where on it."""
+def of_machine(error: Exception) -> FilestoreError:
+    """What the machine refused, or we did wrong, without saying where on it."""
     if isinstance(error, MemoryError):
         return FilestoreError("there is not enough memory", remedy="ask for less")
+    if not isinstance(error, OSError):
+        _LOG.error("a request failed", exc_info=error)
+        return FilestoreError(
+            f"internal error: {type(error).__name__}", remedy="see what the server logged"
+        )
     return FilestoreError(
         f"the store cannot be read: {error.strerror or type(error).__name__}",
         remedy="check that its folder is there, then ask again",

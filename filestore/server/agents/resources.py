@@ -1,0 +1,145 @@
+"""The resources that agents read: chunks and documents of a store, each under an address.
+
+``filestore://STORE/chunk/PATH`` and ``filestore://STORE/document/PATH``. One rule: a path is
+decoded once, and looked for in the store alone.
+"""
+
+import base64
+import binascii
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, unquote_to_bytes
+
+import mcp_types as types
+import orjson
+
+from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.paths import has_plain_names
+from filestore.core.safe_text import safe_text
+from filestore.core.schema import text as json_text
+from filestore.server.operations import LONGEST_PATH
+from filestore.server.stores import ServedStore, Stores
+
+if TYPE_CHECKING:
+    from filestore.store import Store
+
+PAGE: Final = 100
+"""So many documents are listed at once."""
+_SCHEME: Final = "filestore://"
+_MARKDOWN: Final = "text/markdown"
+_KINDS: Final = {
+    "chunk": "One chunk file, or in place the section of a document that holds a line: PATH:LINE",
+    "document": "The whole text of a document, by the name that `resource` of a hit gives",
+}
+
+
+class UnknownResourceError(FilestoreError, LookupError):
+    """Nothing of a served store has this address."""
+
+
+def templates(stores: Stores) -> list[types.ResourceTemplate]:
+    """How addresses are made, of each store and kind."""
+    return [
+        types.ResourceTemplate(
+            name=f"{store.name} {kind}",
+            uri_template=f"{_SCHEME}{_quoted(store.name)}/{kind}/{{+path}}",
+            description=about,
+            mime_type=_MARKDOWN,
+        )
+        for store in stores
+        for kind, about in _KINDS.items()
+    ]
+
+
+def address(store: str, kind: str, path: str) -> str:
+    """The address of a chunk or a document."""
+    return f"{_SCHEME}{_quoted(store)}/{kind}/{quote(path, safe='/', errors='surrogateescape')}"
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="", errors="surrogateescape")
+
+
+async def listed(stores: Stores, cursor: str | None) -> tuple[list[types.Resource], str | None]:
+    """The documents behind a cursor, in one order whatever comes or goes, and the next cursor.
+
+    Raises:
+        UsageError: It is none of ours.
+    """
+    first, behind = _position(cursor)
+    found: list[tuple[str, str, int]] = []
+    for store in sorted(stores, key=lambda one: one.name):
+        if store.name < first or len(found) > PAGE:
+            continue
+        start = behind if store.name == first else ""
+        rest = await store.read(lambda opened, start=start: _names_behind(opened, start))  # type: ignore[misc]
+        found += [(store.name, *one) for one in rest]
+    page = found[:PAGE]
+    more = _cursor(*page[-1][:2]) if len(found) > PAGE else None
+    return [_resource(*one) for one in page], more
+
+
+def _names_behind(store: "Store", start: str) -> list[tuple[str, int]]:
+    names = ((one["resource"], one["chunks"]) for one in store.resources())
+    return sorted((name, chunks) for name, chunks in names if name > start)[: PAGE + 1]
+
+
+def _resource(store: str, name: str, chunks: int) -> types.Resource:
+    shown = safe_text(name, keep_newlines=False)
+    return types.Resource(
+        name=shown,
+        uri=address(store, "document", name),
+        description=f"{chunks} chunks",
+        mime_type=_MARKDOWN,
+    )
+
+
+def _cursor(store: str, name: str) -> str:
+    data = [one.encode("utf-8", "surrogateescape").decode("latin-1") for one in (store, name)]
+    return base64.urlsafe_b64encode(orjson.dumps(data)).decode()
+
+
+def _position(cursor: str | None) -> tuple[str, str]:
+    if not cursor:
+        return "", ""
+    try:
+        store, name = orjson.loads(base64.urlsafe_b64decode(cursor.encode()))
+        return _undone(store), _undone(name)
+    except (ValueError, TypeError, AttributeError, binascii.Error) as error:
+        raise UsageError("this cursor is none of ours", remedy="list from the start") from error
+
+
+def _undone(value: str) -> str:
+    return value.encode("latin-1").decode("utf-8", "surrogateescape")
+
+
+async def read(stores: Stores, uri: str) -> types.ReadResourceResult:
+    """What an address stands for.
+
+    Raises:
+        UnknownResourceError: Nothing.
+        FilestoreError: It cannot be read.
+    """
+    store, kind, path = _parsed(stores, uri)
+    body = await store.read(lambda opened: _text(opened, kind, path))
+    content = types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=json_text(body))
+    return types.ReadResourceResult(contents=[content])
+
+
+def _parsed(stores: Stores, uri: str) -> tuple[ServedStore, str, str]:
+    unknown = UnknownResourceError(
+        f"no resource {uri[:200]!r}", remedy="list the resources, or take the path of a hit"
+    )
+    scheme, _, rest = uri.partition("://")
+    parts = rest.split("/", 2)
+    if f"{scheme}://" != _SCHEME or len(parts) != 3 or len(uri) > 3 * LONGEST_PATH:
+        raise unknown
+    name, kind, path = (unquote_to_bytes(one).decode("utf-8", "surrogateescape") for one in parts)
+    if kind not in _KINDS or name not in stores.names or not has_plain_names(path):
+        raise unknown
+    return stores.named(name), kind, path
+
+
+def _text(store: "Store", kind: str, path: str) -> str:
+    if kind == "document" and not store.places.is_in_place:
+        return store.reconstruct(path).text
+    return store.show(path).body
