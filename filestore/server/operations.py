@@ -300,7 +300,7 @@ _ALL: Final = (
         answer="Overview",
         parameters={
             "asked": text("a resource, a file or a question", default=""),
-            "depth": number("levels of summaries", least=0, most=20, default=2),
+            "depth": number("levels of summaries", least=1, most=20, default=2),
         },
     ),
     Operation(

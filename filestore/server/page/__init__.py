@@ -1,1 +1,5 @@
-"""The page in a browser: search, documents, status, map. Plain files, from here alone."""
+"""The page in a browser: its files, which ask the routes of HTTP for everything else."""
+
+from filestore.server.page.serving import routes
+
+__all__ = ["routes"]

@@ -1,0 +1,550 @@
+"""The page in a browser: what a person sees and does, what a hostile store cannot do."""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+import filestore
+from filestore.server import page
+from filestore.server.page import serving
+from filestore.server.stores import Access, Stores
+from tests import chromium
+from tests.system.server.page_checks import CHECKS, FOCUS
+from tests.system.server.page_server import TOKEN, Served, served
+
+needs_chromium = pytest.mark.skipif(chromium.CHROMIUM is None, reason="there is no Chromium")
+
+LEASE = """\
+---
+tags: [contract, rent]
+year: 2024
+---
+# The lease
+
+## Renewal
+
+The renewal of the lease is agreed in writing, two months before it ends.
+
+## Ending
+
+Nobody leaves without a word.
+"""
+CELLAR = """\
+---
+tags: [house]
+year: 2024
+---
+# The cellar
+
+The lease says nothing of the cellar.
+"""
+LONG = "# A long text\n\n" + "".join(
+    f"Line {number} of many.\n\n" for number in range(3, 10_001, 2)
+)
+PAYLOADS = [
+    "<img src=x onerror=window.ran=1>",
+    "<script>window.ran=2</script>",
+    "</p><svg/onload=window.ran=3>",
+    "javascript:window.ran=4",
+    "\"><iframe srcdoc='<script>parent.ran=5</script>'>",
+    "{{constructor.constructor('window.ran=6')()}}",
+    "[click](javascript:window.ran=7) ![](x onerror=window.ran=8)",
+    "<style>*{display:none}</style><base href=http://192.0.2.1/>",
+    "<form action=http://192.0.2.1/><input name=a autofocus onfocus=window.ran=9>",
+    "<a href=javascript:window.ran=10 id=main>main</a>",
+    "\u202eevil\u2066text\u202c \u0000? \ufeff",
+    "__proto__",
+]
+
+Act = Callable[[chromium.Browser, Served], Awaitable[None]]
+SETTLED = "document.querySelector('main h1') && !document.querySelector('main[aria-busy=true]')"
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    """A folder of documents, searched in place."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "lease.md").write_text(LEASE)
+    (folder / "cellar.md").write_text(CELLAR)
+    (folder / "long.md").write_text(LONG)
+    return synced(folder)
+
+
+def synced(folder: Path) -> Path:
+    """A folder of documents made a store."""
+    with filestore.create(folder, layout="in-place", embedder="builtin") as store:
+        store.sync()
+    return folder
+
+
+def drive(tmp_path: Path, roots: list[Path], act: Act) -> chromium.Browser:
+    """Open the page with its token, do something, and look at what must never happen."""
+
+    async def run(server: Served) -> chromium.Browser:
+        async with chromium.browser_of(tmp_path / "profile") as browser:
+            await browser.call("Page.navigate", url=server.opened)
+            await browser.until(SETTLED)
+            await act(browser, server)
+            assert await browser.evaluate("window.ran") is None
+        return browser
+
+    with Stores.open([str(root) for root in roots], Access()) as stores, served(stores) as server:
+        browser = asyncio.run(run(server))
+        assert all(one.startswith((server.address, "data:")) for one in browser.asked)
+    # Of the policy, of a script that fails; that a request was refused is told there, too.
+    told = [one.get("entry", one) for one in browser.complaints]
+    assert [one for one in told if one.get("source") != "network"] == []
+    assert not any(TOKEN in one for one in browser.asked)
+    return browser
+
+
+async def look_for(browser: chromium.Browser, query: str) -> None:
+    """Search, by the keys."""
+    await browser.evaluate("document.getElementById('main').focus()")
+    await browser.press("/")
+    await browser.write(query)
+    await browser.press("Enter")
+    await browser.until(f"document.title.startsWith({json.dumps(query[:20])})")
+    await browser.until(SETTLED)
+
+
+async def text_of(browser: chromium.Browser, selector: str = "main") -> str:
+    """What is to be read there."""
+    return str(await browser.evaluate(f"document.querySelector({selector!r}).innerText"))
+
+
+def test_only_the_known_files_are_served() -> None:
+    """With a policy that lets nothing else run or be asked, and nothing but by their names."""
+    client = TestClient(Starlette(routes=list(page.routes())), base_url="http://127.0.0.1")
+    names = set(serving.page_files()) - {"index.html"}
+    assert {"app.js", "style.css", "icon.svg"} <= names
+    for path in ("/", *(f"/page/{name}" for name in names)):
+        answer = client.get(path)
+        assert answer.status_code == 200
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert client.post(path).status_code == 405
+    for path in ("/page/", "/page/none.js", "/page/../serving.py", "/page/%2e%2e/serving.py"):
+        assert client.get(path).status_code == 404
+
+
+def test_no_file_of_the_page_could_run_a_text() -> None:
+    """No markup from data, no code from text, nothing inline, nothing from elsewhere."""
+    for name, data in serving.page_files().items():
+        text = data.decode()
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|\beval\(|new Function|document\.write|srcdoc"
+            r"|createContextualFragment|DOMParser|\.cssText",
+            text,
+        ), name
+        assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text), name
+        if name.endswith(".html"):
+            assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", text)
+
+
+@needs_chromium
+def test_a_search_leads_to_the_passage(tmp_path: Path, documents: Path) -> None:
+    """Words that match are marked; the document opens at its line; back is where one was."""
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        assert await browser.evaluate("location.href") == f"{server.address}#/"
+        assert "lease.md" in await text_of(browser)
+        await look_for(browser, "renewal of the lease")
+        shown = await text_of(browser, ".hits > li")
+        assert "lease.md:9" in shown
+        assert "Renewal" in shown
+        assert "as indexed" in shown
+        marks = (
+            "[...document.querySelectorAll('li:first-child mark')].map((one) => one.textContent)"
+        )
+        assert await browser.evaluate(marks) == ["The", "renewal", "the", "lease"]
+        await browser.evaluate("document.querySelector('a.open').click()")
+        await browser.until("document.querySelector('.line.here')")
+        assert await browser.evaluate("document.querySelector('.line.here').dataset.line") == "9"
+        assert (await text_of(browser, "#which")).startswith("passage")
+        assert await browser.evaluate("document.activeElement.className") == "part"
+        await browser.evaluate("document.getElementById('back').click()")
+        await browser.until("document.querySelector('a.open')")
+        assert await browser.evaluate("document.activeElement.id") == "hit-0"
+
+    drive(tmp_path, [documents], act)
+
+
+@needs_chromium
+@pytest.mark.parametrize("layout", ["tree", "flat"])
+def test_a_document_of_chunks_is_read_whole(tmp_path: Path, layout: str) -> None:
+    """In the order of its original, with its lines, whatever the chunk files are called."""
+    original = tmp_path / "lease.md"
+    original.write_text(LEASE)
+    with filestore.create(tmp_path / "kb", layout=layout, embedder="builtin") as store:
+        store.add(original)
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await look_for(browser, "renewal")
+        await browser.evaluate("document.querySelector('a.open').click()")
+        await browser.until("document.querySelector('.line.here')")
+        assert await browser.evaluate("document.querySelector('.line.here').dataset.line") == "9"
+        shown = await text_of(browser, ".text")
+        assert shown.index("renewal of") < shown.index("Nobody leaves")
+
+    drive(tmp_path, [tmp_path / "kb"], act)
+
+
+@needs_chromium
+def test_filters_are_counted_and_kept_in_the_address(tmp_path: Path, documents: Path) -> None:
+    """A choice is a new search; another one joins it; a reload keeps both; one click takes all."""
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await look_for(browser, "lease cellar")
+        legends = "[...document.querySelectorAll('legend')].map((one) => one.textContent)"
+        assert {"Document", "tags"} <= set(await browser.evaluate(legends))
+        await choose(browser, "cellar.md")
+        assert set(await documents_of(browser)) == {"cellar.md"}
+        await browser.call("Page.reload")
+        await browser.until("document.querySelector('.choice input:checked')")
+        assert set(await documents_of(browser)) == {"cellar.md"}
+        await choose(browser, "cellar.md")
+        await choose(browser, "rent")
+        assert set(await documents_of(browser)) == {"lease.md"}
+        await browser.evaluate("location.hash += '&source=cellar.md'")
+        await browser.until("document.querySelector('.empty')")
+        await browser.evaluate("document.querySelector('.empty a').click()")
+        await browser.until("document.querySelectorAll('.hits > li').length === 2")
+
+    drive(tmp_path, [documents], act)
+
+
+async def choose(browser: chromium.Browser, label: str) -> None:
+    """Tick a choice, or take it back, and wait for what is found then."""
+    find = (
+        "[...document.querySelectorAll('.choice')]"
+        f".find((one) => one.innerText.startsWith({json.dumps(label)})).querySelector('input')"
+    )
+    was = await browser.evaluate(f"{find}.checked")
+    await browser.evaluate(f"window.old = document.querySelector('.found'), {find}.click()")
+    await browser.until(f"document.querySelector('.found') !== window.old && {SETTLED}")
+    if not was:
+        assert await browser.evaluate(f"{find}.checked")
+
+
+async def documents_of(browser: chromium.Browser) -> list[str]:
+    """The documents of the hits."""
+    names = "[...document.querySelectorAll('.hits .place bdi')].map((one) => one.textContent)"
+    found: list[str] = await browser.evaluate(names)
+    return found
+
+
+@needs_chromium
+def test_keys_alone_are_enough(tmp_path: Path, documents: Path) -> None:
+    """From the query through results into a document and back, to a filter, the map, and help."""
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        focus = "document.activeElement.id || document.activeElement.className"
+        assert await browser.evaluate(focus) == "query"
+        await browser.write("lease")
+        await browser.press("Enter")
+        await browser.until("document.querySelector('a.open')")
+        await browser.press("ArrowDown")
+        assert await browser.evaluate(focus) == "hit-0"
+        await browser.press("j")
+        assert await browser.evaluate(focus) == "hit-1"
+        await browser.press("k", "k")
+        assert await browser.evaluate(focus) == "query"
+        await browser.press("Escape", "j", "Enter")
+        await browser.until("document.querySelector('.line.here')")
+        await browser.press("n", "p")
+        await browser.press("Escape")
+        await browser.until("document.querySelector('a.open')")
+        assert await browser.evaluate(focus) == "hit-1"
+        await browser.press("?")
+        assert await browser.evaluate("document.getElementById('keys').open")
+        await browser.press("Escape")
+        assert not await browser.evaluate("document.getElementById('keys').open")
+        await browser.press("/")
+        assert await browser.evaluate(focus) == "query"
+        await browser.press("/")
+        assert await browser.evaluate("document.getElementById('query').value") == "/"
+        await browser.evaluate("location.hash = '#/map'")
+        await browser.until("document.querySelector('.map canvas')")
+        await browser.evaluate("document.querySelector('.map canvas').focus()")
+        first = await text_of(browser, ".card")
+        for key in ("ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown"):
+            await browser.press(key)
+        assert await text_of(browser, "#said") != ""
+        assert ".md" in first
+        await browser.press("Enter")
+        await browser.until("document.querySelector('.part')")
+
+    drive(tmp_path, [documents], act)
+
+
+@needs_chromium
+def test_keys_of_one_letter_can_be_switched_off(tmp_path: Path, documents: Path) -> None:
+    """For who speaks to the machine, or types by accident."""
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await browser.evaluate("document.getElementById('single-keys').click()")
+        await browser.evaluate("document.getElementById('main').focus()")
+        await browser.press("?")
+        assert not await browser.evaluate("document.getElementById('keys').open")
+
+    drive(tmp_path, [documents], act)
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A store whose names, texts, headings and metadata are all payloads."""
+    folder = tmp_path / "hostile"
+    folder.mkdir()
+    for number, payload in enumerate(PAYLOADS):
+        name = re.sub(r"[/\0]", "_", payload)[:80] + f"{number}.md"
+        keys = "".join(
+            f"{json.dumps(key)}: {json.dumps(value)}\n"
+            for key, value in {"title": payload, payload.replace("\0", ""): payload}.items()
+            if "\0" not in payload
+        )
+        text = f"---\n{keys}tags: [{json.dumps(payload)}]\n---\n# {payload}\n\nneedle {payload}\n"
+        (folder / name).write_bytes(text.replace("\0", "").encode())
+    rtl = "שלום עולם needle مرحبا بالعالم"
+    (folder / "rtl.md").write_text(f"# {rtl}\n\n{rtl}\n")
+    (folder / "wide.md").write_text(f"# {'w' * 3000}\n\nneedle {'x' * 5000} 😀😀 needle\n")
+    return synced(folder)
+
+
+@needs_chromium
+def test_nothing_of_a_store_is_run(tmp_path: Path, hostile: Path) -> None:
+    """Wherever it stands: names, texts, headings, keys, values, queries, addresses."""
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await browser.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=320,
+            height=700,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        elements = (
+            "document.querySelectorAll('main :is(img, script, iframe, svg, style, base)').length"
+        )
+        too_wide = "document.documentElement.scrollWidth > innerWidth"
+        for query in ("needle", *PAYLOADS):
+            words = query.replace("\0", "")
+            await browser.evaluate(f"location.hash = '#/?q={quote(words)}&k=50'")
+            await browser.until(f"document.getElementById('query').value === {json.dumps(words)}")
+            await browser.until(SETTLED)
+            assert await browser.evaluate(elements) == 0
+            assert not await browser.evaluate(too_wide), query
+        await browser.evaluate("location.hash = '#/?q=needle&k=50'")
+        await browser.until("document.querySelectorAll('.hits > li').length > 10")
+        names = (
+            "[...document.querySelectorAll('h3, .place, .choice')].map((one) => one.textContent)"
+        )
+        assert "\u202e" not in "".join(await browser.evaluate(names))
+        links: list[str] = await browser.evaluate(
+            "[...document.querySelectorAll('main a')].map((one) => one.getAttribute('href'))"
+        )
+        assert all(link.startswith("#/") for link in links)
+        for link in links:
+            await browser.evaluate(f"location.hash = {json.dumps(link)}")
+            await browser.until(f"location.hash === {json.dumps(link)} && {SETTLED}")
+            assert await browser.evaluate(elements) == 0
+            assert not await browser.evaluate(too_wide), link
+        for view in (
+            "status",
+            "map",
+            "resource?name=<img src=x>",
+            "document?path=<svg/onload=1>",
+            "x",
+        ):
+            await browser.evaluate(f"location.hash = '#/{view}'")
+            await browser.until(SETTLED)
+            assert await browser.evaluate(elements) == 0
+
+    drive(tmp_path, [hostile], act)
+
+
+@needs_chromium
+def test_a_token_is_asked_for(tmp_path: Path, documents: Path) -> None:
+    """A wrong one is said to be wrong; the right one opens; it is nowhere to be seen."""
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        for wrong in ("wrong", quote("ünïcode\n"), "%ff", ""):
+            await browser.evaluate("sessionStorage.clear()")
+            await browser.call("Page.navigate", url="about:blank")
+            await browser.call("Page.navigate", url=f"{server.address}#token={wrong}")
+            await browser.until("document.getElementById('token')")
+            assert await browser.evaluate("document.activeElement.id") == "token"
+            assert await browser.evaluate("location.hash") == "#/"
+        await browser.write("wrong again")
+        await browser.press("Enter")
+        await browser.until("document.querySelector('[role=alert]')")
+        assert "does not take this token" in await text_of(browser)
+        await browser.write(TOKEN)
+        await browser.press("Enter")
+        await browser.until("document.querySelector('.documents')")
+        assert TOKEN not in await browser.evaluate(
+            "location.href + document.documentElement.outerHTML"
+        )
+
+    drive(tmp_path, [documents], act)
+
+
+@needs_chromium
+def test_what_goes_wrong_is_said(tmp_path: Path, documents: Path) -> None:
+    """A store that is gone, then a server that is: in words, with a way to try again."""
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        moved = documents.with_name("moved")
+        documents.rename(moved)
+        await browser.evaluate("location.hash = '#/?q=lease'")
+        await browser.until("document.querySelector('main .problem')")
+        assert "What to do" in await text_of(browser)
+        moved.rename(documents)
+        await browser.evaluate("document.querySelector('.problem button').click()")
+        await browser.until("document.querySelector('a.open')")
+        server.stop()
+        await browser.until("fetch('/').then(() => false, () => true)")
+        await browser.evaluate("location.hash = '#/status'")
+        await browser.until("document.querySelector('main .problem')")
+        assert "the server does not answer" in await text_of(browser)
+
+    drive(tmp_path, [documents], act)
+
+
+@needs_chromium
+def test_a_long_document_opens_where_the_passage_is(tmp_path: Path, documents: Path) -> None:
+    """Line 9,001 of 10,000 is on the screen, and the rest can be reached."""
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await look_for(browser, '"Line 9001"')
+        await browser.evaluate("document.querySelector('a.open').click()")
+        await browser.until("document.querySelector('.line.here')")
+        assert "Line 9001 of many." in await text_of(browser, ".line.here")
+        inside = (
+            "(() => { const { top, bottom } = document.querySelector('.line.here')"
+            ".getBoundingClientRect(); return top >= 0 && bottom <= innerHeight; })()"
+        )
+        await browser.until(inside)
+        shown = await browser.evaluate("document.querySelector('.text').textContent")
+        assert "Line 3 of many." in shown
+        assert "Line 9999 of many." in shown
+
+    drive(tmp_path, [documents], act)
+
+
+@needs_chromium
+def test_one_of_several_stores_is_chosen(tmp_path: Path, documents: Path) -> None:
+    """What is asked is asked of it; a reload stays there."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "tide.md").write_text("# The tide\n\nThe lease of the boat.\n")
+    other = synced(tmp_path / "other")
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await look_for(browser, "lease")
+        assert "tide.md" not in await text_of(browser)
+        await browser.evaluate(
+            "document.getElementById('store').value = 'other',"
+            "document.getElementById('store').dispatchEvent(new Event('change'))"
+        )
+        await browser.until("document.querySelector('.results').innerText.includes('tide.md')")
+        await browser.call("Page.reload")
+        await browser.until("document.querySelector('.results')?.innerText.includes('tide.md')")
+
+    drive(tmp_path, [documents, other], act)
+
+
+@needs_chromium
+def test_findings_are_told_by_code(tmp_path: Path, documents: Path) -> None:
+    """With how grave they are, in words, and what repairs them."""
+    (documents / "lease.md").write_text(LEASE + "And one line more.\n")
+    (documents / "new.md").write_text("# New\n\nNot indexed yet.\n")
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await browser.evaluate("location.hash = '#/status'")
+        await browser.until("document.querySelector('.finding')")
+        shown = await text_of(browser)
+        assert "Files and index differ." in shown
+        assert re.search(r"Error modified 1 file\s+Repair: .*\s+lease\.md", shown)
+        assert re.search(r"Warning untracked 1 file", shown)
+        await look_for(browser, "renewal")
+        assert "edited since it was indexed" in await text_of(browser, ".hits > li")
+
+    drive(tmp_path, [documents], act)
+
+
+VIEWS = {
+    "start": "#/",
+    "search": "#/?q=lease+cellar+writing",
+    "document": "#/document?path=lease.md&line=9",
+    "similar": "#/similar?path=lease.md",
+    "status": "#/status",
+    "map": "#/map",
+    "error": "#/document?path=none.md",
+}
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_whoever_comes_can_use_every_view(tmp_path: Path, documents: Path, scheme: str) -> None:
+    """Names, headings in order, contrast of 4.5, a focus that is seen, no view wider than 320."""
+    (documents / "new.md").write_text("# New\n\nNot indexed yet.\n")
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await browser.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
+        for width in (1200, 320):
+            await browser.call(
+                "Emulation.setDeviceMetricsOverride",
+                width=width,
+                height=700,
+                deviceScaleFactor=1,
+                mobile=False,
+            )
+            for name, address in VIEWS.items():
+                await browser.evaluate(f"location.hash = {json.dumps(address)}")
+                await browser.until(f"location.hash === {json.dumps(address)} && {SETTLED}")
+                if name == "status":
+                    await browser.until("document.querySelector('.finding')")
+                assert await browser.evaluate(CHECKS) == [], (name, width)
+                assert await nameless(browser) == [], (name, width)
+                assert await unseen_focus(browser) == [], (name, width)
+
+    drive(tmp_path, [documents], act)
+
+
+async def nameless(browser: chromium.Browser) -> list[str]:
+    """Roles of what can be used and has no name, as a screen reader is told."""
+    tree = await browser.call("Accessibility.getFullAXTree")
+    used = {"button", "link", "searchbox", "textbox", "combobox", "checkbox", "application"}
+    return [
+        node["role"]["value"]
+        for node in tree["nodes"]
+        if not node.get("ignored")
+        and node.get("role", {}).get("value") in used
+        and not node.get("name", {}).get("value", "").strip()
+    ]
+
+
+async def unseen_focus(browser: chromium.Browser) -> list[str]:
+    """What the Tab key reaches without showing it, among the first of a view."""
+    await browser.evaluate("document.activeElement.blur(), scrollTo(0, 0)")
+    found = []
+    for _ in range(16):
+        await browser.press("Tab")
+        problem = await browser.evaluate(FOCUS)
+        if problem:
+            found.append(problem)
+    return found
