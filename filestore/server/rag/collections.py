@@ -27,7 +27,7 @@ from filestore.server.rag import folder
 from filestore.server.rag.documents import FOLDER, Document, told
 from filestore.server.rag.folder import Record
 from filestore.server.rag.names import check_alike, check_name
-from filestore.server.rag.served import ServedCollection
+from filestore.server.rag.served import ServedCollection, UnknownCollectionError
 from filestore.server.stores import ReadOnlyError
 from filestore.store import Store
 
@@ -126,7 +126,11 @@ class Collections:
 
     def listed(self) -> dict[str, Any]:
         """Every collection with how it stands; one that is damaged says so, the others go on."""
-        rags = [{"rag_name": one, "index_status": self.status(one)} for one in self.names]
+        rags = []
+        for name in self.names:
+            # One that was deleted meanwhile is none.
+            with contextlib.suppress(UnknownCollectionError):
+                rags.append({"rag_name": name, "index_status": self.status(name)})
         return make("rag list", {"rags": rags, "count": len(rags)})
 
     def status(self, name: str) -> dict[str, Any]:
@@ -205,8 +209,6 @@ class Collections:
             FilestoreError: The model failed. In each case the old collection is as it was.
         """
         self.require_writes()
-        check_name(name)
-        check_alike(name, self._entries())
         with self._using(name) as served, served.writing():
             self._require_replaceable(served, overwrite=overwrite)
             self._require_space(documents)
@@ -285,11 +287,11 @@ class Collections:
     def _using(self, name: str) -> Iterator[ServedCollection]:
         """The one object of a name, for as long as anybody uses it or it is open."""
         check_name(name)
-        with self._lock:
+        others = os.listdir(self.path)
+        if name not in others:
             # A file system that ignores case has one folder for several names.
-            is_new = name not in self._served
-            if is_new and os.path.lexists(self._place(name)):
-                check_alike(name, os.listdir(self.path))
+            check_alike(name, others)
+        with self._lock:
             served = self._served.get(name) or ServedCollection(
                 name,
                 self._place(name),

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import orjson
+
 from filestore.chunks.chunk_file import OUR_KEYS
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import brief
@@ -17,6 +19,8 @@ FOLDER: Final = "documents"
 MOST_DOCUMENTS: Final = 100_000
 LONGEST_ID: Final = 1_000
 """Characters."""
+_MOST_INFO_BYTES: Final = 64 * 1024
+"""Of what is kept beside the documents: it is part of each answer about the collection."""
 _ID: Final = "document_id"
 _DEEPER: Final = "document_metadata"
 """Holds metadata whose names are taken."""
@@ -77,6 +81,28 @@ def documents_in(given: object) -> list[Document]:
             )
         seen.add(one.id)
     return found
+
+
+def info_in(given: object) -> dict[str, Any]:
+    """What a client wants to be kept beside the documents.
+
+    Raises:
+        UsageError: It is no object, or too large.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise UsageError("dataset_info: expected an object", remedy='send "dataset_info": {}')
+    try:
+        size = len(orjson.dumps(given))
+    except orjson.JSONEncodeError as error:
+        raise UsageError("dataset_info is nested too deeply", remedy="make it flat") from error
+    if size > _MOST_INFO_BYTES:
+        raise UsageError(
+            f"dataset_info has {size:,} bytes: it has at most {_MOST_INFO_BYTES:,}",
+            remedy="put what belongs to one document into its metadata",
+        )
+    return given
 
 
 def _document(place: int, given: object) -> Document:

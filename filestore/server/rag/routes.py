@@ -23,7 +23,7 @@ from filestore.search.answer import MODES, Mode
 from filestore.server import refusals
 from filestore.server.operations import LONGEST_QUERY, MOST_HITS
 from filestore.server.rag.collections import Collections, NoSpaceError
-from filestore.server.rag.documents import documents_in
+from filestore.server.rag.documents import documents_in, info_in
 from filestore.server.rag.names import check_name
 from filestore.server.stores import BusyError
 
@@ -173,13 +173,13 @@ async def _index(collections: Collections, workers: Workers, request: Request) -
         names = [given[key] for key in ("rag_name", "name") if given.get(key) is not None]
         if len(set(map(str, names))) > 1:
             raise UsageError("rag_name and name differ", remedy="send one of them")
-        info, overwrite = given.get("dataset_info"), given.get("overwrite", False)
-        if not isinstance(info, dict | None) or not isinstance(overwrite, bool):
-            raise UsageError("dataset_info is an object, and overwrite true or false")
+        overwrite = given.get("overwrite", False)
+        if not isinstance(overwrite, bool):
+            raise UsageError("overwrite: expected true or false", remedy="leave it out")
         return collections.index(
             check_name(names[0] if names else None),
             documents_in(given.get("documents")),
-            dataset_info=info,
+            dataset_info=info_in(given.get("dataset_info")),
             overwrite=overwrite,
         )
 

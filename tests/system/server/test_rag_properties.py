@@ -80,6 +80,65 @@ def test_what_was_indexed_is_there_after_a_restart(documents: list[dict[str, Any
             assert store.verify(level="full").clean
 
 
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two collections, to be copied."""
+    place = tmp_path_factory.mktemp("sound")
+    with opened(place) as collections:
+        for name in ("sound", "damaged"):
+            collections.index(name, documents_in([f"{tree} in {name}" for tree in TREES]))
+    return place
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(st.data())
+def test_a_damaged_collection_is_skipped(sound: Path, data: st.DataObject) -> None:
+    """Whatever of it is gone, cut off or written over: the other one loads, and it is repaired."""
+    with tempfile.TemporaryDirectory() as place:
+        shutil.copytree(sound, place, dirs_exist_ok=True)
+        files = sorted(one for one in Path(place, "damaged").rglob("*") if one.is_file())
+        for file in data.draw(st.lists(st.sampled_from(files), min_size=1, max_size=3)):
+            _damage(file, data)
+        with opened(place) as collections:
+            listed = collections.listed()["rags"]
+            assert [one["rag_name"] for one in listed] in (["damaged", "sound"], ["sound"])
+            assert listed[-1]["index_status"]["clean"]
+            for name in ("sound", "damaged"):
+                try:
+                    found = everything(collections, name, len(TREES))
+                except FilestoreError:
+                    assert name == "damaged"
+                else:
+                    assert name == "damaged" or found["0"] == ("oak in sound", {})
+            try:
+                told = collections.index("damaged", documents_in(TREES), overwrite=True)
+            except filestore.RefusedError:
+                # Without its record, or its settings, it is not known as one of these.
+                return
+            assert told["document_count"] == len(TREES)
+            assert everything(collections, "damaged", len(TREES))["0"] == ("oak", {})
+
+
+def _damage(file: Path, data: st.DataObject) -> None:
+    how = data.draw(st.sampled_from(["gone", "cut", "written over", "folder"]))
+    content = file.read_bytes() if file.is_file() else b""
+    if not file.is_file():
+        return
+    at = data.draw(st.integers(0, max(0, len(content) - 1)))
+    if how in ("gone", "folder"):
+        file.unlink()
+        if how == "folder":
+            file.mkdir()
+    elif how == "cut":
+        file.write_bytes(content[:at])
+    else:
+        file.write_bytes(content[:at] + data.draw(st.binary(max_size=50)) + content[at + 50 :])
+
+
 class Histories(RuleBasedStateMachine):
     """Collections made, replaced, deleted, damaged, asked, served anew, against a plain table."""
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore import UsageError
-from filestore.server.rag.documents import Document, documents_in, told
+from filestore.server.rag.documents import Document, documents_in, info_in, told
 
 KEYS = st.sampled_from(["source", "document_id", "document_metadata", "order", "a"]) | st.text()
 VALUES = st.none() | st.integers() | st.text() | st.lists(st.booleans())
@@ -58,3 +58,15 @@ def test_what_is_no_document_is_refused(given: object) -> None:
     with pytest.raises(UsageError) as caught:
         documents_in(given)
     assert caught.value.remedy or "expected" in caught.value.message or "its" in str(caught.value)
+
+
+def test_what_is_kept_beside_documents_is_small() -> None:
+    """It is part of each answer about the collection."""
+    assert info_in(None) == {}
+    assert info_in({"license": "CC0"}) == {"license": "CC0"}
+    deep: dict[str, Any] = {}
+    for _ in range(500):
+        deep = {"a": deep}
+    for wrong in ([], "text", {"a": "x" * 70_000}, deep):
+        with pytest.raises(UsageError):
+            info_in(wrong)
