@@ -16,6 +16,7 @@ from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
+    from filestore.fs.watched_tree import WatchedTree
     from filestore.sidecar.model import StoreModel
 
 StrPath = str | os.PathLike[str]
@@ -147,6 +148,13 @@ class OpenStore:
         The other's thread does not matter; see `StoreModel.take_turns`.
         """
         return self._parts.share_model(other._session)
+
+    def watch_tree(self, watched: "WatchedTree") -> None:
+        """Have `status` look only at what changed since it was last asked.
+
+        Several stores of this root may share one, in any threads; who made it closes it.
+        """
+        self._parts.watched_tree = watched
 
     @property
     def beside(self) -> "StoreModel | None":

@@ -12,11 +12,14 @@ import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filestore.config.layout import SETTINGS
 from filestore.core.errors import UsageError
 from filestore.store import Store
+
+if TYPE_CHECKING:
+    from filestore.fs.watched_tree import WatchedTree
 
 T = TypeVar("T")
 Open = Callable[[], Store]
@@ -37,6 +40,8 @@ class _Work:
     """How many jobs wait or are being done."""
     first: Store | None = None
     """The one whose model all of them ask."""
+    watched: "WatchedTree | None" = None
+    """The walk of the tree that all of them ask."""
 
 
 class StoreThreads:
@@ -55,8 +60,15 @@ class StoreThreads:
         *,
         configuration: str | os.PathLike[str] | None = None,
         most: int = MOST,
+        watched: "WatchedTree | None" = None,
     ) -> None:
         """Open the store that a folder is, holds or lies in.
+
+        Args:
+            path: The folder.
+            configuration: The folder of the user's settings; None for the usual one.
+            most: So many calls are answered at once.
+            watched: See `Store.watch_tree`.
 
         Raises:
             NoStoreError: There is none.
@@ -68,13 +80,14 @@ class StoreThreads:
 
         self._open: Open = opened
         self._most = most
+        self._watched = watched
         self._is_closed = False
         self._begin()
         self.root: str = self.call(lambda store: store.root)
         """The folder with `filestore.toml`."""
 
     def _begin(self) -> None:
-        self._work = _Work()
+        self._work = _Work(watched=self._watched)
         # Also when the program ends: a thread that is cut off in the middle may crash it.
         self._end = weakref.finalize(self, _stop, self._work)
 
@@ -184,6 +197,8 @@ class _Held:
             if work.first is None or not store.share_model(work.first):
                 store.model.take_turns()
                 work.first = store
+        if work.watched is not None:
+            store.watch_tree(work.watched)
 
     def close(self) -> None:
         """Let go of every file."""

@@ -3,10 +3,10 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from filestore.cli import _context, _output
+from filestore.cli import _context, _diagnostics, _output
 
 if TYPE_CHECKING:
-    pass
+    from filestore.verify.run import Watched
 
 EXAMPLE = "filestore status --json"
 
@@ -25,5 +25,14 @@ def run(options: Any) -> int:
         _output.findings(status.findings)
         if status.clean:
             _output.line(f"clean: {_output.count(status.files, 'file')} as indexed")
+        if status.watched is not None:
+            _diagnostics.say(_how(status.watched))
         _output.next_command(status.findings)
     return 0 if status.clean else 1
+
+
+def _how(watched: "Watched") -> str:
+    """What a server says of the way in which it came to its answer."""
+    if watched.used:
+        return "answered by the server, which watches the tree"
+    return f"the server walked the whole tree: {watched.reason}"

@@ -94,7 +94,8 @@ SHAPES: Final[dict[str, str]] = {
     "Finding": f"accepted?:flag {_FINDING}",
     "PlainFinding": _FINDING,
     "Status": "clean:flag generation:number counts:{number} drift:{[text]} accepted:[Accepted]"
-    " embedder:StatusEmbedder beside?:StatusEmbedder index:Description|null",
+    " embedder:StatusEmbedder beside?:StatusEmbedder index:Description|null watched?:Watched",
+    "Watched": "used:flag reason:text",
     "Accepted": "code:text path:text",
     "StatusEmbedder": "name:text fingerprint:text|null problem:text|null",
     "Description": "kind:text vectors:number lists:number|null probes:number|null"

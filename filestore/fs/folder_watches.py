@@ -6,7 +6,6 @@ watched. Not told: what is written through a mapping of a file until that ends, 
 name of a file (a hard link in another folder) was used for.
 """
 
-import ctypes
 import errno
 import os
 import sys
@@ -173,6 +172,8 @@ def _require_reporting(handle: int, path: ChunkPath) -> None:
 
 def _kind(handle: int) -> int:
     """The type of the file system that a folder lies on, as `statfs` tells it."""
+    import ctypes
+
     buffer = ctypes.create_string_buffer(_STATFS_BYTES)
     if ctypes.CDLL(None, use_errno=True).fstatfs(handle, buffer):
         return 0

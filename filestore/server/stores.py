@@ -16,6 +16,7 @@ from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.paths import is_below
 from filestore.core.safe_text import shown_path
 from filestore.core.spelling import did_you_mean
+from filestore.fs.watched_tree import WatchedTree
 from filestore.store import Store
 from filestore.threads import StoreThreads
 
@@ -62,6 +63,7 @@ class ServedStore:
     access: Access
     _configuration: str | None
     _readers: StoreThreads
+    _watched: WatchedTree
     _others: dict[str, StoreThreads] = field(default_factory=dict)
     """What writes, and what reads for long; one thread each, once there is something to do."""
     _on_written: list[Callable[[], None]] = field(default_factory=list)
@@ -71,9 +73,10 @@ class ServedStore:
         cls, name: str, root: str, access: Access, *, configuration: str | None, readers: int
     ) -> "ServedStore":
         """Open a store; see `Store`, which says what is raised."""
-        threads = StoreThreads(root, configuration=configuration, most=readers)
+        watched = WatchedTree()
+        threads = StoreThreads(root, configuration=configuration, most=readers, watched=watched)
         places = threads.call(lambda store: store.places)
-        return cls(name, places.root, places, access, configuration, threads)
+        return cls(name, places.root, places, access, configuration, threads, watched)
 
     async def read(self, job: Callable[[Store], T]) -> T:
         """What a function that changes nothing makes of the store.
@@ -109,7 +112,11 @@ class ServedStore:
     async def _other(self, kind: str) -> StoreThreads:
         if kind not in self._others:
             opened = await asyncio.to_thread(
-                StoreThreads, self.root, configuration=self._configuration, most=1
+                StoreThreads,
+                self.root,
+                configuration=self._configuration,
+                most=1,
+                watched=self._watched,
             )
             # Another request may have been faster.
             if self._others.setdefault(kind, opened) is not opened:
@@ -163,6 +170,7 @@ class ServedStore:
         """Wait for what is being done, and close every store."""
         for threads in (self._readers, *self._others.values()):
             threads.close()
+        self._watched.close()
 
     async def _done(self, threads: StoreThreads, job: Callable[[Store], T]) -> T:
         if threads.waiting >= MOST_WAITING:

@@ -6,7 +6,7 @@ never returns it.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import LET_GO, Catalog, CatalogWriter, FileRow
 from filestore.chunks.observation import GONE, Observation
@@ -16,6 +16,9 @@ from filestore.core.paths import TOP, ChunkPath, Tree, folder_of, inside
 from filestore.fs import scan
 from filestore.fs.disk import pass_limits
 from filestore.fs.scan import pack_folder, pack_stat
+
+if TYPE_CHECKING:
+    from filestore.fs.watched_tree import WatchedScan, WatchedTree
 
 _NEVER: Final = (0, 0, 0, 0, 0)
 """The stat of a file that was never seen: no file has it."""
@@ -133,11 +136,25 @@ def walk(
         return scan.scan_tree(
             places.chunked, processes=processes, recorded=recorded, rules=places.rules
         )
-    except FileNotFoundError:
-        return scan.TreeScan()
     except OSError as error:
-        pass_limits(error)
-        return scan.TreeScan(problems={TOP: error.strerror or str(error)})
+        return _unlistable(error)
+
+
+def walk_watched(places: Places, watched: "WatchedTree") -> "WatchedScan":
+    """The same, of a walk that is kept."""
+    from filestore.fs.watched_tree import WatchedScan
+
+    try:
+        return watched.scan(places.chunked, places.rules)
+    except OSError as error:
+        return WatchedScan(tree=_unlistable(error), unwatched=error.strerror or str(error))
+
+
+def _unlistable(error: OSError) -> scan.TreeScan:
+    if isinstance(error, FileNotFoundError):
+        return scan.TreeScan()
+    pass_limits(error)
+    return scan.TreeScan(problems={TOP: error.strerror or str(error)})
 
 
 def is_mass(gone: Sequence[ChunkPath], known: int, *, emptied: bool, deleted: DeletedPaths) -> bool:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
     from filestore.fs.scan import TopRules
+    from filestore.fs.watched_tree import WatchedTree
     from filestore.sidecar.beside_feed import BesideFeed
     from filestore.sidecar.chunker import Chunker
     from filestore.sidecar.commit import Commit
@@ -68,6 +69,8 @@ class Parts:
         self.configuration = configuration
         self.on_wait: Callable[[str], None] = lambda _: None
         """Called with the holder of the writer's lock, where the lock is waited for."""
+        self.watched_tree: WatchedTree | None = None
+        """A walk of the tree that is kept, which `status` asks."""
         self._processes = processes
         self._catalog: Catalog | None = None
         self._embeddings: EmbeddingCache | None = None

@@ -13,6 +13,7 @@ from filestore.core.errors import UsageError
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
+from filestore.fs.scan import TreeScan
 from filestore.sidecar.losses import DeletedPaths, LostFiles, no_losses
 from filestore.sidecar.seen_files import SeenFiles
 
@@ -42,6 +43,8 @@ class StoreSnapshot:
     embedder: "Embedder | None"
     deleted: DeletedPaths
     lost: LostFiles = no_losses
+    tree: TreeScan | None = None
+    """The tree as it is, where that is known; None has it walked."""
     processes: int = 1
     no_model: str = ""
     """Why there is no embedder; "" also where a service was never asked for its vectors."""

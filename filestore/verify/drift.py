@@ -71,6 +71,7 @@ def detect(
     unmerged: Set[ChunkPath] = frozenset(),
     lost: LostFiles = no_losses,
     seen: SeenFiles | None = None,
+    tree: scan.TreeScan | None = None,
 ) -> Drift:
     """Walk the tree and compare it with the catalog; reads only what may have moved.
 
@@ -84,11 +85,13 @@ def detect(
         unmerged: Paths that git has as unmerged.
         lost: Asked where the catalog cannot tell what is gone, or nothing but records is left.
         seen: Keeps the files that are read.
+        tree: As it is; None has it walked.
     """
     known = catalog.file_count()
     recorded = catalog.folders()
-    many = processes if known > PARALLEL_FILES else 1
-    tree = walk(places, processes=many, recorded=recorded)
+    if tree is None:
+        many = processes if known > PARALLEL_FILES else 1
+        tree = walk(places, processes=many, recorded=recorded)
     found = scan.differences(tree, recorded)
     arrivals = _Arrivals(places, catalog, found, layout, unmerged, seen or SeenFiles(0))
     moves = arrivals.moves() if found.gone and found.added else []

@@ -14,6 +14,7 @@ from filestore.core.findings import Finding, as_told, is_clean, worst_first
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
 from filestore.sidecar import vector_file
+from filestore.sidecar.losses import walk_watched
 from filestore.sidecar.seen_files import SeenFiles
 from filestore.sidecar.session import Parts
 from filestore.sidecar.snapshot import NO_LISTENER, FindingStream, Level, OnFound, Sample
@@ -23,6 +24,16 @@ from filestore.verify.verify import Checked
 if TYPE_CHECKING:
     from filestore.index.building import Description
     from filestore.sidecar.model import StoreModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What a server, which watches the tree, says of its answer."""
+
+    used: bool
+    """Whether only what changed since the last answer was looked at."""
+    reason: str = ""
+    """Why all of the tree was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +51,9 @@ class Status(JsonObject):
     """Its ``name``, ``fingerprint``, and the ``problem`` that keeps it from being used."""
     beside: Mapping[str, str | None] | None = None
     """The same of the model beside; None where none is tried."""
+
+    watched: Watched | None = None
+    """How a server, which watches the tree, came to this; None for all others."""
 
     @property
     def drift(self) -> dict[str, list[str]]:
@@ -65,13 +79,17 @@ class Status(JsonObject):
 
 def status(parts: Parts) -> Status:
     """Drift by stat, reading only files whose stat differs or cannot be relied on."""
-    generation, files, index = 0, 0, None
+    generation, files, index, watched = 0, 0, None, None
     try:
         catalog = parts.catalog()
         with catalog.snapshot():
             catalog.require_rows()
             catalog.require_paths()
             snapshot = replace(parts.snapshot(catalog, None), seen=SeenFiles())
+            if parts.watched_tree is not None:
+                seen = walk_watched(parts.places, parts.watched_tree)
+                snapshot = replace(snapshot, tree=seen.tree)
+                watched = Watched(used=not seen.unwatched, reason=seen.unwatched)
             found = verify.status_findings(snapshot)
             generation, files = catalog.generation, catalog.file_count()
             index = vector_file.describe(catalog)
@@ -82,6 +100,7 @@ def status(parts: Parts) -> Status:
         generation=generation,
         files=files,
         index=index,
+        watched=watched,
         embedder=_embedder(parts.settings.embedder, parts.model),
         beside=_embedder(parts.settings.beside.embedder, parts.beside)
         if parts.settings.beside and parts.beside

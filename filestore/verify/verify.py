@@ -219,6 +219,7 @@ def fast_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:
         unmerged=snapshot.unmerged,
         lost=snapshot.lost,
         seen=snapshot.seen,
+        tree=snapshot.tree,
     )
     yield from [*seen.findings, *drift.missing_findings(seen), *drift.excluded_moves(seen)]
     moved = {new: old for old, new in seen.edited_moves}

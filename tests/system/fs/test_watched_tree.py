@@ -129,6 +129,7 @@ class KeptWalk(RuleBasedStateMachine):
             path = place / f"many{number}.md"
             with_errors(path.unlink if path.exists() else lambda path=path: path.write_text("m"))
 
+    @precondition(lambda self: not self.is_in_place() or self.chosen is not None)
     @rule(is_copied=st.booleans())
     def replace_root(self, is_copied: bool) -> None:
         """The folder is another one."""

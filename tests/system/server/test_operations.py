@@ -14,6 +14,8 @@ from filestore.server.operations import OPERATIONS
 from filestore.server.stores import Access, ReadOnlyError, Stores, UnknownStoreError
 from tests.system.server.conftest import GAS, RENT
 
+UNTIL_NOW = "the tree was not watched until now"
+
 
 def ask(stores: Stores, name: str, **given: Any) -> dict[str, Any]:
     """What a store answers."""
@@ -25,7 +27,9 @@ def test_answers_are_those_of_the_command_line(stores: Stores, place: Path) -> N
     found = ask(stores, "search", query="rent", k=1)
     with filestore.open(place) as store:
         assert found == store.search("rent", k=1).to_dict()
-        assert ask(stores, "status") == store.status().to_dict()
+        status = ask(stores, "status")
+        assert status.pop("watched") == {"used": False, "reason": UNTIL_NOW}
+        assert status == store.status().to_dict()
         assert ask(stores, "show", path=found["hits"][0]["path"])["body"] == RENT
 
 
