@@ -33,6 +33,7 @@ from filestore.ingest.remove import refuse_unmerged
 from filestore.sync.apply import put_settled
 
 if TYPE_CHECKING:
+    from filestore.fs.scan import TreeRules
     from filestore.ingest.put import NewChunk
     from filestore.sidecar.commit import Commit
     from filestore.sidecar.snapshot import StoreSnapshot
@@ -276,7 +277,7 @@ class NoteWriter:
             )
 
     def _is_left_out(self, path: ChunkPath) -> bool:
-        around = self.snapshot.places.rules
+        around: TreeRules | None = self.snapshot.places.rules
         if around is None:
             return False
         folder = ChunkPath("")

@@ -89,9 +89,8 @@ def detect(
     """
     known = catalog.file_count()
     recorded = catalog.folders()
-    if tree is None:
-        many = processes if known > PARALLEL_FILES else 1
-        tree = walk(places, processes=many, recorded=recorded)
+    many = processes if known > PARALLEL_FILES else 1
+    tree = tree or walk(places, processes=many, recorded=recorded)
     found = scan.differences(tree, recorded)
     arrivals = _Arrivals(places, catalog, found, layout, unmerged, seen or SeenFiles(0))
     moves = arrivals.moves() if found.gone and found.added else []
