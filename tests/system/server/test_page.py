@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import quote
@@ -13,11 +14,10 @@ from starlette.testclient import TestClient
 
 import filestore
 from filestore.server import page
-from filestore.server.page import serving
-from filestore.server.stores import Access, Stores
+from filestore.server.page.serving import page_files
 from tests import chromium
 from tests.system.server.page_checks import CHECKS, FOCUS
-from tests.system.server.page_server import TOKEN, Served, served
+from tests.system.server.serving import Served, serving
 
 needs_chromium = pytest.mark.skipif(chromium.CHROMIUM is None, reason="there is no Chromium")
 
@@ -85,25 +85,28 @@ def synced(folder: Path) -> Path:
     return folder
 
 
-def drive(tmp_path: Path, roots: list[Path], act: Act) -> chromium.Browser:
+def drive(tmp_path: Path, roots: list[Path], act: Act, *, is_refused: bool = False) -> None:
     """Open the page with its token, do something, and look at what must never happen."""
 
     async def run(server: Served) -> chromium.Browser:
         async with chromium.browser_of(tmp_path / "profile") as browser:
-            await browser.call("Page.navigate", url=server.opened)
+            await browser.call("Page.navigate", url=f"{server.url}#token={server.token}")
             await browser.until(SETTLED)
             await act(browser, server)
             assert await browser.evaluate("window.ran") is None
         return browser
 
-    with Stores.open([str(root) for root in roots], Access()) as stores, served(stores) as server:
+    settings = tmp_path / "settings"
+    settings.mkdir()
+    with serving(settings, *roots) as server:
         browser = asyncio.run(run(server))
-        assert all(one.startswith((server.address, "data:")) for one in browser.asked)
-    # Of the policy, of a script that fails; that a request was refused is told there, too.
+        asked = [one for one in browser.asked if one != "about:blank"]
+        assert all(one.startswith(server.url) for one in asked)
+        assert not any(server.token in one.partition("#")[0] for one in asked)
+        assert server.errors == []
+    # What breaks the policy, and a script that fails; refusals only where they are meant.
     told = [one.get("entry", one) for one in browser.complaints]
-    assert [one for one in told if one.get("source") != "network"] == []
-    assert not any(TOKEN in one for one in browser.asked)
-    return browser
+    assert [one for one in told if not (is_refused and one.get("source") == "network")] == []
 
 
 async def look_for(browser: chromium.Browser, query: str) -> None:
@@ -124,7 +127,7 @@ async def text_of(browser: chromium.Browser, selector: str = "main") -> str:
 def test_only_the_known_files_are_served() -> None:
     """With a policy that lets nothing else run or be asked, and nothing but by their names."""
     client = TestClient(Starlette(routes=list(page.routes())), base_url="http://127.0.0.1")
-    names = set(serving.page_files()) - {"index.html"}
+    names = set(page_files()) - {"index.html"}
     assert {"app.js", "style.css", "icon.svg"} <= names
     for path in ("/", *(f"/page/{name}" for name in names)):
         answer = client.get(path)
@@ -141,7 +144,7 @@ def test_only_the_known_files_are_served() -> None:
 
 def test_no_file_of_the_page_could_run_a_text() -> None:
     """No markup from data, no code from text, nothing inline, nothing from elsewhere."""
-    for name, data in serving.page_files().items():
+    for name, data in page_files().items():
         text = data.decode()
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacentHTML|\beval\(|new Function|document\.write|srcdoc"
@@ -158,7 +161,7 @@ def test_a_search_leads_to_the_passage(tmp_path: Path, documents: Path) -> None:
     """Words that match are marked; the document opens at its line; back is where one was."""
 
     async def act(browser: chromium.Browser, server: Served) -> None:
-        assert await browser.evaluate("location.href") == f"{server.address}#/"
+        assert await browser.evaluate("location.href") == f"{server.url}#/"
         assert "lease.md" in await text_of(browser)
         await look_for(browser, "renewal of the lease")
         shown = await text_of(browser, ".hits > li")
@@ -371,7 +374,7 @@ def test_nothing_of_a_store_is_run(tmp_path: Path, hostile: Path) -> None:
             await browser.until(SETTLED)
             assert await browser.evaluate(elements) == 0
 
-    drive(tmp_path, [hostile], act)
+    drive(tmp_path, [hostile], act, is_refused=True)
 
 
 @needs_chromium
@@ -382,7 +385,7 @@ def test_a_token_is_asked_for(tmp_path: Path, documents: Path) -> None:
         for wrong in ("wrong", quote("ünïcode\n"), "%ff", ""):
             await browser.evaluate("sessionStorage.clear()")
             await browser.call("Page.navigate", url="about:blank")
-            await browser.call("Page.navigate", url=f"{server.address}#token={wrong}")
+            await browser.call("Page.navigate", url=f"{server.url}#token={wrong}")
             await browser.until("document.getElementById('token')")
             assert await browser.evaluate("document.activeElement.id") == "token"
             assert await browser.evaluate("location.hash") == "#/"
@@ -390,14 +393,14 @@ def test_a_token_is_asked_for(tmp_path: Path, documents: Path) -> None:
         await browser.press("Enter")
         await browser.until("document.querySelector('[role=alert]')")
         assert "does not take this token" in await text_of(browser)
-        await browser.write(TOKEN)
+        await browser.write(server.token)
         await browser.press("Enter")
         await browser.until("document.querySelector('.documents')")
-        assert TOKEN not in await browser.evaluate(
+        assert server.token not in await browser.evaluate(
             "location.href + document.documentElement.outerHTML"
         )
 
-    drive(tmp_path, [documents], act)
+    drive(tmp_path, [documents], act, is_refused=True)
 
 
 @needs_chromium
@@ -413,11 +416,40 @@ def test_what_goes_wrong_is_said(tmp_path: Path, documents: Path) -> None:
         moved.rename(documents)
         await browser.evaluate("document.querySelector('.problem button').click()")
         await browser.until("document.querySelector('a.open')")
-        server.stop()
-        await browser.until("fetch('/').then(() => false, () => true)")
+        server.process.send_signal(signal.SIGINT)
+        server.process.wait(chromium.WAIT_S)
         await browser.evaluate("location.hash = '#/status'")
         await browser.until("document.querySelector('main .problem')")
         assert "the server does not answer" in await text_of(browser)
+
+    drive(tmp_path, [documents], act, is_refused=True)
+
+
+@needs_chromium
+def test_changes_are_noticed(tmp_path: Path, documents: Path) -> None:
+    """Of files, and of the index; what is shown stays until it is asked for anew."""
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await look_for(browser, "renewal")
+        for happens in (add, sync):
+            await browser.until("document.getElementById('changed').hidden")
+            # A watch that begins late tells of nothing before it.
+            while await browser.evaluate("document.getElementById('changed').hidden"):
+                happens()
+                await browser.evaluate("new Promise((done) => setTimeout(done, 100))")
+            assert "new.md" not in await documents_of(browser)
+            await browser.evaluate("document.getElementById('reload').click()")
+            await browser.until(f"document.getElementById('changed').hidden && {SETTLED}")
+        await browser.until("document.querySelector('.results').innerText.includes('new.md')")
+
+    def add() -> None:
+        with (documents / "new.md").open("a") as file:
+            file.write("The renewal of the boat.\n")
+
+    def sync() -> None:
+        add()
+        with filestore.open(documents) as store:
+            store.sync()
 
     drive(tmp_path, [documents], act)
 
@@ -522,7 +554,7 @@ def test_whoever_comes_can_use_every_view(tmp_path: Path, documents: Path, schem
                 assert await nameless(browser) == [], (name, width)
                 assert await unseen_focus(browser) == [], (name, width)
 
-    drive(tmp_path, [documents], act)
+    drive(tmp_path, [documents], act, is_refused=True)
 
 
 async def nameless(browser: chromium.Browser) -> list[str]:

@@ -137,8 +137,7 @@ async function listen() {
 }
 
 function happened(event) {
-  const isNew = ["changed", "catalog", "sync", "synced", "update"].includes(event.event) || "generation" in event;
-  if (!isNew) return;
+  if (!["changed", "catalog", "lagging"].includes(event.event) && !("generation" in event)) return;
   forget();
   if (!$("changed").hidden) return;
   $("changed").replaceChildren(
