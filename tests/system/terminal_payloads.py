@@ -526,6 +526,8 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
     made["mcp"] = [
         Scene(words=("mcp",), ends_by=signal.SIGINT, runs_s=4),
         Scene(words=("mcp", mixed)),
+        Scene(words=("mcp", "--install", "claude", "--to", f"{mixed[:50]}.json")),
+        Scene(words=("mcp", "--install", "vscode", "--yes", "--to", f"out/{some[0]}.json")),
         Scene(words=("mcp", f"{mixed}=file_index", mixed)),
     ]
     made |= _with_a_history(some, mixed)

@@ -17,6 +17,7 @@ from filestore.embed.export import export_model
 from filestore.embed.models import fetch_model
 from filestore.rerank import open_reranker
 from filestore.sidecar.model import open_model
+from tests.system.conftest import Workspace
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 RUNTIMES = ("onnx", "onnxruntime", "sentence_transformers", "tokenizers", "torch")
@@ -113,3 +114,11 @@ def test_every_feature_has_a_line_that_installs_it(without_packages: Any, featur
     """The line names every package of it where none is installed."""
     without_packages(*map(imported_name, PACKAGES[feature]))
     assert install_line(feature).split() == ["pip", "install", *PACKAGES[feature]]
+
+
+def test_without_the_sdk_agents_are_not_answered(
+    without_packages: Any, workspace: Workspace
+) -> None:
+    """It says what installs it."""
+    without_packages("mcp")
+    assert "pip install mcp" in workspace("mcp", code=3).stderr

@@ -1,0 +1,245 @@
+"""How a program is told of this server: what its configuration is to hold, and where it lies.
+
+One rule: the file is the user's. All else in it stays as it is, in its order, and what cannot be
+read as plain JSON is not touched.
+"""
+
+import json
+import math
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from filestore.core.errors import FilestoreError, RefusedError
+from filestore.core.schema import JsonObject
+from filestore.fs import disk
+from filestore.server.stores import named_roots
+
+_LARGEST: Final = 16 * 1024 * 1024
+"""Bytes of a configuration."""
+
+
+class ConfigurationUnreadableError(RefusedError):
+    """The configuration of a program is not plain JSON of the shape that it should have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """One that starts servers."""
+
+    title: str
+    key: str
+    """Under which its configuration lists them."""
+    folders: Mapping[str, str]
+    """Where that lies, by system; "" for any other."""
+    file: str
+    project: str
+    """Where it looks in a folder that is open in it, too."""
+    extra: Mapping[str, str]
+    """What an entry has besides the command."""
+
+
+PROGRAMS: Final[Mapping[str, Program]] = {
+    "claude": Program(
+        title="Claude Desktop",
+        key="mcpServers",
+        folders={
+            "darwin": "~/Library/Application Support/Claude",
+            "": "{config}/Claude",
+        },
+        file="claude_desktop_config.json",
+        project=".mcp.json (Claude Code)",
+        extra={},
+    ),
+    "cursor": Program(
+        title="Cursor",
+        key="mcpServers",
+        folders={"": "~/.cursor"},
+        file="mcp.json",
+        project=".cursor/mcp.json",
+        extra={},
+    ),
+    "vscode": Program(
+        title="VS Code",
+        key="servers",
+        folders={
+            "darwin": "~/Library/Application Support/Code/User",
+            "": "{config}/Code/User",
+        },
+        file="mcp.json",
+        project=".vscode/mcp.json",
+        extra={"type": "stdio"},
+    ),
+}
+"""By the word of ``--install``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation(JsonObject):
+    """What a program is told."""
+
+    program: str
+    file: str
+    """Absolute."""
+    key: str
+    name: str
+    """Of the server in it."""
+    server: Mapping[str, Any]
+    written: bool = False
+    replaced: bool = False
+    """Whether the file had another entry of this name."""
+
+    @property
+    def lines(self) -> str:
+        """The configuration with this server alone."""
+        return json.dumps({self.key: {self.name: self.server}}, ensure_ascii=False, indent=2)
+
+
+def installation(
+    word: str,
+    stores: Sequence[str],
+    *,
+    write: bool,
+    to: str | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Installation:
+    """What a program is to be told of some stores; changes nothing.
+
+    Args:
+        word: The program, of `PROGRAMS`.
+        stores: Each a path, or ``NAME=PATH``.
+        write: Whether agents may write.
+        to: Another file than the program's own.
+        environment: Of this process; where it moves the user's settings, the entry says so.
+
+    Raises:
+        NoStoreError: There is none at a path.
+        UsageError: Two have one name.
+    """
+    program = PROGRAMS[word]
+    roots = named_roots(stores)
+    named = [f"{name}={root}" for name, root in roots.items()]
+    given = named if len(roots) > 1 else list(roots.values())
+    moved = {key: environment[key] for key in ("XDG_CONFIG_HOME",) if environment.get(key)}
+    words = [*_command(), "mcp", *given, *(["--write"] if write else [])]
+    server = {**program.extra, "command": words[0], "args": words[1:]}
+    return Installation(
+        program=program.title,
+        file=os.path.abspath(os.path.expanduser(to)) if to else _own_file(program, environment),
+        key=program.key,
+        name=_server_name(list(roots)),
+        server={**server, **({"env": moved} if moved else {})},
+    )
+
+
+def _command() -> list[str]:
+    """What starts this program from anywhere, whatever lies there."""
+    found = shutil.which("filestore", path=os.path.dirname(sys.executable))
+    # Without -P a folder called filestore, where the program happens to start, would be run.
+    return [found] if found else [sys.executable, "-P", "-m", "filestore"]
+
+
+def _own_file(program: Program, environment: Mapping[str, str]) -> str:
+    folder = program.folders.get(sys.platform, program.folders[""])
+    config = environment.get("XDG_CONFIG_HOME") or "~/.config"
+    return os.path.join(os.path.expanduser(folder.format(config=config)), program.file)
+
+
+def _server_name(names: Sequence[str]) -> str:
+    """The name of the entry: programs make the names of tools of it, in few signs."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", names[0]).strip("-")
+    return f"filestore-{plain}"[:40].rstrip("-") if len(names) == 1 and plain else "filestore"
+
+
+def install(wanted: Installation) -> Installation:
+    """Write an entry into the configuration of a program, beside all that is there.
+
+    Raises:
+        ConfigurationUnreadableError: It is not plain JSON; nothing was written.
+        WriteFailedError: The disk refused; the file is as it was.
+    """
+    # A link stays one: some keep such files elsewhere.
+    place = os.path.realpath(wanted.file)
+    before = _read(place)
+    values = _parsed(before, wanted) if before and before.strip() else {}
+    servers = values.setdefault(wanted.key, {})
+    if not isinstance(servers, dict):
+        raise _unreadable(wanted, f"its {wanted.key!r} is no object")
+    had = servers.get(wanted.name)
+    servers[wanted.name] = dict(wanted.server)
+    if had != servers[wanted.name]:
+        indent = _indent(before or b"")
+        data = json.dumps(values, ensure_ascii=False, indent=indent) + "\n"
+        _write(place, data.encode("utf-8", "surrogatepass"), before, wanted)
+    return Installation(
+        program=wanted.program,
+        file=wanted.file,
+        key=wanted.key,
+        name=wanted.name,
+        server=wanted.server,
+        written=had != servers[wanted.name],
+        replaced=had is not None and had != servers[wanted.name],
+    )
+
+
+def _read(place: str) -> bytes | None:
+    try:
+        return disk.read_path(place, limit=_LARGEST)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FilestoreError(f"cannot read {place}: {error.strerror or error}") from error
+
+
+def _parsed(data: bytes, wanted: Installation) -> dict[str, Any]:
+    try:
+        values = json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=_each_once,
+            parse_float=_finite,
+            parse_constant=_finite,
+        )
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(wanted, "it is not plain JSON, or has comments") from error
+    if not isinstance(values, dict):
+        raise _unreadable(wanted, "it is no JSON object")
+    return values
+
+
+def _each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(text)
+    return value
+
+
+def _unreadable(wanted: Installation, reason: str) -> ConfigurationUnreadableError:
+    return ConfigurationUnreadableError(
+        f"{wanted.file} was not changed: {reason}",
+        remedy=f"add the entry {wanted.name!r} under {wanted.key!r} yourself",
+    )
+
+
+def _indent(data: bytes) -> int | str:
+    """How a file is indented; two blanks where nothing says."""
+    found = re.search(rb"\n([ \t]+)\S", data)
+    blanks = found[1].decode() if found else "  "
+    return blanks if "\t" in blanks else len(blanks)
+
+
+def _write(place: str, data: bytes, before: bytes | None, wanted: Installation) -> None:
+    with disk.disk_errors(place):
+        disk.make_folders(os.path.dirname(place), 0o700)
+        if _read(place) != before:
+            raise _unreadable(wanted, "another program is writing it")
+        disk.write_path(place, data)
