@@ -96,6 +96,8 @@ async def call(stores: Stores, name: str, given: Any) -> types.CallToolResult:
     """What a tool answers; a call that cannot be done says so in its result."""
     try:
         operation = _named(stores, name)
+        if not isinstance(given, Mapping | None):
+            raise UsageError("arguments are an object", remedy=f"see the parameters of {name}")
         values = dict(given or {})
         answer = await operation.ask(_store(stores, values), values)
     except FilestoreError as error:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -225,3 +226,32 @@ def test_the_stores_are_let_go(place: Path) -> None:
     with Stores.open([str(place)], Access()) as stores, over_http(stores):
         pass
     assert not [one for one in threading.enumerate() if one.name == "filestore"]
+
+
+INSPECTOR = shutil.which("mcp-inspector")
+
+
+@pytest.mark.skipif(
+    INSPECTOR is None, reason="needs mcp-inspector: npm install -g @modelcontextprotocol/inspector"
+)
+def test_the_inspector_understands_it(place: Path) -> None:
+    """The protocol's own program, which is not ours nor the SDK's: what it prints is an answer."""
+
+    def inspected(method: str, *words: str) -> Any:
+        start = started(place, "--write")
+        assert INSPECTOR is not None
+        command = [INSPECTOR, "--cli", start.command, *start.args, "--method", method, *words]
+        done = subprocess.run(command, capture_output=True, timeout=100, check=True)
+        return json.loads(done.stdout)
+
+    assert "search" in [tool["name"] for tool in inspected("tools/list")["tools"]]
+    words = ("--tool-name", "search", "--tool-arg", "query=rent", "--tool-arg", "k=1")
+    (hit,) = inspected("tools/call", *words)["structuredContent"]["hits"]
+    assert hit["path"] == "chunked/notes/rent.md"
+    (listed,) = inspected("resources/list")["resources"]
+    (content,) = inspected("resources/read", "--uri", listed["uri"])["contents"]
+    assert RENT.strip() in content["text"]
+    assert len(inspected("resources/templates/list")["resourceTemplates"]) == 2
+    words = ("--tool-name", "add_note", "--tool-arg", "text=The key hangs by the door.")
+    note = inspected("tools/call", *words)["structuredContent"]
+    assert (place / note["path"]).exists()

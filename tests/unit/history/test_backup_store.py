@@ -95,6 +95,36 @@ def test_a_record_reaches_truth_files_only(path):
     assert caught.value.remedy
 
 
+@pytest.mark.parametrize(
+    ("path", "belongs"),
+    [
+        ("note.md", True),
+        ("notes/Rent of May.md", True),
+        ("README", False),
+        ("filestore.toml", False),
+        (".obsidian/x.md", False),
+        ("a/.git/x.md", False),
+        ("a/GIT~1/x.md", False),
+        ("../x.md", False),
+        ("/etc/x.md", False),
+        ("a//x.md", False),
+        ("run.py", False),
+    ],
+)
+def test_in_place_a_record_reaches_visible_notes_as_well(path, belongs):
+    """And in a tree not even those: there they are no truth."""
+    record = json.loads(serialize(Batch(identifier="000001", what="x", made_s=0, entries=())))
+    record["files"] = [{"path": path, "before": None, "after": None}]
+    data = json.dumps(record).encode()
+    with pytest.raises(BatchInvalidError):
+        parse(data, identifier="000001")
+    if belongs:
+        assert parse(data, identifier="000001", in_place=True).entries[0].path == path
+    else:
+        with pytest.raises(BatchInvalidError):
+            parse(data, identifier="000001", in_place=True)
+
+
 def test_a_record_gives_no_more_than_permissions():
     """A planted record cannot make a file that runs as somebody else."""
     version = Version(digest=bytes(16), mode=0o4755)
