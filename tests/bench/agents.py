@@ -2,8 +2,10 @@
 
 A real `filestore mcp` is started, and asked over its standard input and output by the SDK's own
 client, one question after the other; each in turns with ``store.search`` here. What is more is the
-protocol: JSON there and back, checks, threads, the text for the agent. ``--runs`` is the number of
-queries. The store in ``--work`` may have any model; a new one has the built-in.
+protocol: JSON there and back, checks, threads, the text for the agent. Then the same with server
+and client in this process, for the processor time of all of it, as other programs wait for the
+processor, too. ``--runs`` is the number of queries. The store in ``--work`` may have any model; a
+new one has the built-in.
 """
 
 import asyncio
@@ -11,7 +13,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any, Final
 
@@ -29,6 +31,7 @@ MODES: Final[tuple[Mode, ...]] = ("hybrid", "vector", "keyword")
 
 Times = list[tuple[float, float]]
 """Seconds of each query: by an agent, in the library."""
+Clock = Callable[[], float]
 
 
 def main() -> None:
@@ -41,31 +44,53 @@ def main() -> None:
         configuration = os.environ["XDG_CONFIG_HOME"]
         with closing(Store(root, configuration=configuration)) as store:
             model = store.status().embedder["name"]
-            found = asyncio.run(_ask(root, store, queries))
+            found = asyncio.run(_ask_process(root, store, queries))
+            spent = asyncio.run(_ask_here(root, configuration, store, queries))
     load = f"load {os.getloadavg()[0]:.1f}"
     title = f"Search by an agent: {options.files:,} chunks, {model}, {options.runs} queries, {load}"
-    print(measure.table(title, [_row(mode, times) for mode, times in found.items()]))
+    rows = [_row(mode, times) for mode, times in found.items()]
+    rows += [_row(f"{mode}, processor", times) for mode, times in spent.items()]
+    print(measure.table(title, rows))
 
 
-async def _ask(root: str, store: Store, queries: Sequence[str]) -> dict[Mode, Times]:
+async def _ask_process(root: str, store: Store, queries: Sequence[str]) -> dict[Mode, Times]:
     from mcp.client import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
     words = ["-m", "filestore", "mcp", root]
     started = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
-    found: dict[Mode, Times] = {}
     async with Client(stdio_client(started)) as client:
-        for mode in MODES:
-            times = []
-            for query in [queries[0], *queries]:
-                before = time.perf_counter()
-                answer = await client.call_tool("search", _given(query, mode))
-                between = time.perf_counter()
-                own = store.search(query, k=COUNT, mode=mode)
-                times.append((between - before, time.perf_counter() - between))
-                _require_same(answer, own.to_dict())
-            # The first query opens and loads.
-            found[mode] = times[1:]
+        return await _ask(client, store, queries, time.perf_counter)
+
+
+async def _ask_here(
+    root: str, configuration: str, store: Store, queries: Sequence[str]
+) -> dict[Mode, Times]:
+    from mcp.client import Client
+
+    from filestore.server.agents.server import make_server
+    from filestore.server.stores import Access, Stores
+
+    with Stores.open([root], Access(), configuration=configuration, readers=1) as stores:
+        async with Client(make_server(stores)) as client:
+            return await _ask(client, store, queries, time.process_time)
+
+
+async def _ask(
+    client: Any, store: Store, queries: Sequence[str], clock: Clock
+) -> dict[Mode, Times]:
+    found: dict[Mode, Times] = {}
+    for mode in MODES:
+        times = []
+        for query in [queries[0], *queries]:
+            before = clock()
+            answer = await client.call_tool("search", _given(query, mode))
+            between = clock()
+            own = store.search(query, k=COUNT, mode=mode)
+            times.append((between - before, clock() - between))
+            _require_same(answer, own.to_dict())
+        # The first query opens and loads.
+        found[mode] = times[1:]
     return found
 
 
@@ -79,12 +104,12 @@ def _require_same(answer: Any, own: dict[str, Any]) -> None:
         raise SystemExit("an agent is answered otherwise than the library")
 
 
-def _row(mode: Mode, times: Times) -> measure.Row:
+def _row(name: str, times: Times) -> measure.Row:
     ours, theirs = ([one[at] for one in times] for at in (0, 1))
     median_s, base_s = statistics.median(ours), statistics.median(theirs)
     p95 = measure.milliseconds(statistics.quantiles(ours, n=20)[-1])
     return measure.Row(
-        figure=f"{mode} (p95 {p95})",
+        figure=f"{name} (p95 {p95})",
         ours=measure.milliseconds(median_s),
         yardstick=f"store.search {measure.milliseconds(base_s)}",
         compared=f"× {median_s / base_s:.2f}",

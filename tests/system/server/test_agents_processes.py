@@ -121,6 +121,36 @@ def test_nothing_but_the_protocol_is_printed(place: Path) -> None:
     assert answers[6]["result"]["structuredContent"]["clean"]
 
 
+NOISY = """
+import os, subprocess, sys
+from filestore.server.agents.server import run_stdio
+from filestore.server.stores import Access, Stores
+
+def opened():
+    print("a library prints")
+    os.write(1, b"so does one in C\\n")
+    subprocess.run(["echo", "and a child process"], check=True)
+    assert sys.stdin.read() == "", "nor does anybody read what is meant for the protocol"
+    return Stores.open(sys.argv[1:], Access())
+
+sys.exit(run_stdio(opened))
+"""
+
+
+def test_what_others_print_is_no_part_of_the_protocol(place: Path) -> None:
+    """It goes to standard error."""
+    done = subprocess.run(
+        [sys.executable, "-c", NOISY, str(place)],
+        input=HELLO,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "filestore"
+    for said in (b"a library prints", b"so does one in C", b"and a child process"):
+        assert said in done.stderr
+
+
 def test_a_signal_ends_it(place: Path) -> None:
     """Though whoever started it keeps its input open."""
     for number in (signal.SIGINT, signal.SIGTERM):
