@@ -320,7 +320,7 @@ def hostile(tmp_path: Path) -> Path:
         text = f"---\n{keys}tags: [{json.dumps(payload)}]\n---\n# {payload}\n\nneedle {payload}\n"
         (folder / name).write_bytes(text.replace("\0", "").encode())
     rtl = "שלום עולם needle مرحبا بالعالم"
-    (folder / "rtl.md").write_text(f"# {rtl}\n\n{rtl}\n")
+    (folder / "rtl.md").write_text(f"# {rtl}\n\n{rtl}\n\n{rtl}\n")
     (folder / "wide.md").write_text(f"# {'w' * 3000}\n\nneedle {'x' * 5000} 😀😀 needle\n")
     return synced(folder)
 
@@ -373,6 +373,7 @@ def test_nothing_of_a_store_is_run(tmp_path: Path, hostile: Path) -> None:
             await browser.evaluate(f"location.hash = '#/{view}'")
             await browser.until(SETTLED)
             assert await browser.evaluate(elements) == 0
+            assert not await browser.evaluate(too_wide), view
 
     drive(tmp_path, [hostile], act, is_refused=True)
 
@@ -506,7 +507,7 @@ def test_findings_are_told_by_code(tmp_path: Path, documents: Path) -> None:
         await browser.evaluate("location.hash = '#/status'")
         await browser.until("document.querySelector('.finding')")
         shown = await text_of(browser)
-        assert "Files and index differ." in shown
+        assert "Not clean: see the findings." in shown
         assert re.search(r"Error modified 1 file\s+Repair: .*\s+lease\.md", shown)
         assert re.search(r"Warning untracked 1 file", shown)
         await look_for(browser, "renewal")

@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { to } from "./address.js";
-import { el, many, named, number, pieces, say, show, shown } from "./dom.js";
+import { el, many, named, number, pieces, prose, say, show } from "./dom.js";
 import { FRESHNESS, lastAnswer, plain } from "./search.js";
 
 let passages = [];
@@ -18,7 +18,7 @@ export async function documentView(values, signal) {
   const others = new Set(found.parts.map((part) => part.freshness));
   show(found.title,
     el("p", { class: "back" }, el("a", { href: back(), id: "back" }, "← Back")),
-    el("h1", { tabindex: "-1" }, el("bdi", {}, shown(found.title))),
+    el("h1", { tabindex: "-1" }, el("bdi", {}, prose(found.title))),
     el("p", { class: "place" }, named(found.path)),
     el("p", { class: "about" },
       el("span", { class: `fresh ${worst(others)}` }, FRESHNESS[worst(others)]),
@@ -65,7 +65,7 @@ function spansOf(part, hits, inPlace) {
   for (const hit of hits) {
     if (hit.path !== part.path) continue;
     if (inPlace && (hit.line && part.line && !(part.line <= hit.line && hit.line <= part.end_line))) continue;
-    const start = part.text.indexOf(hit.excerpt);
+    const start = placeOf(hit, part);
     if (start < 0 || (inPlace && !hit.line && !hit.text.startsWith(part.text.slice(0, 200)))) continue;
     const words = [];
     let position = start;
@@ -79,11 +79,23 @@ function spansOf(part, hits, inPlace) {
   return found.filter((one, at) => !at || one.start >= found[at - 1].end);
 }
 
+/** Where an excerpt begins in a text that may have it several times; -1 for nowhere. */
+function placeOf(hit, part) {
+  const { text } = part;
+  const first = text.indexOf(hit.excerpt);
+  if (!hit.line || !part.line) return first;
+  const blank = text.length - text.trimStart().length;
+  for (let at = first; at >= 0; at = text.indexOf(hit.excerpt, at + 1)) {
+    if (part.line + text.slice(blank, at).split("\n").length - 1 === hit.line) return at;
+  }
+  return first;
+}
+
 function drawn(part, position, found, hits) {
   const id = `part-${position}`;
   const spans = spansOf(part, hits, found.kind === "document");
   const headings = part.headings.filter((one, level) => level || one !== found.title);
-  const title = headings.length ? headings.map(shown).join(" › ") : `Part ${number(position + 1)}`;
+  const title = headings.length ? headings.map(prose).join(" › ") : `Part ${number(position + 1)}`;
   const range = part.line ? (part.end_line > part.line ? `lines ${part.line}–${part.end_line}` : `line ${part.line}`)
     : part.page ? `page ${part.page}` : "";
   return el("section", { class: "part", id, tabindex: "-1", "aria-labelledby": `${id}-title`, "data-part": position },
@@ -92,7 +104,7 @@ function drawn(part, position, found, hits) {
       el("p", { class: "soft" }, [
         range, part.freshness === "fresh" ? "" : FRESHNESS[part.freshness],
       ].filter(Boolean).join(" · "), part.path === found.path ? null : el("span", { class: "file" }, named(part.path)))),
-    part.problem ? el("p", { class: "problem", dir: "auto" }, shown(part.problem)) : null,
+    part.problem ? el("p", { class: "problem", dir: "auto" }, prose(part.problem)) : null,
     lines(part, spans));
 }
 
@@ -164,7 +176,7 @@ function metadata(values) {
   return el("details", { class: "metadata" },
     el("summary", {}, "What the document says about itself"),
     el("dl", {}, all.map(([key, value]) => el("div", {},
-      el("dt", {}, named(key)), el("dd", { dir: "auto" }, shown(plain(value)).slice(0, 2000))))));
+      el("dt", {}, named(key)), el("dd", { dir: "auto" }, prose(plain(value)).slice(0, 2000))))));
 }
 
 function steps() {

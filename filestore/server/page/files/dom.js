@@ -1,15 +1,20 @@
 // Elements from values. One rule: whatever comes from a store becomes text, never markup.
 
-const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+// As `core/safe_text`: control signs, what turns text around, what is not seen, half a sign.
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\ufff0-\uffff]/gu;
+const STEERING = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+
+function escaped(sign) {
+  const code = sign.codePointAt(0).toString(16);
+  if (code.length <= 2) return `\\x${code.padStart(2, "0")}`;
+  return code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`;
+}
 
 /** A name on one line: what could hide in it or turn it around becomes visible. */
-export function shown(name) {
-  return String(name).replace(INVISIBLE, (sign) => {
-    const code = sign.charCodeAt(0);
-    return code < 0x100 ? `\\x${code.toString(16).padStart(2, "0")}`
-      : `\\u${code.toString(16).padStart(4, "0")}`;
-  });
-}
+export const shown = (name) => String(name).replace(UNSEEN, escaped);
+
+/** A title, or another line of prose: what joins letters of some scripts stays. */
+export const prose = (text) => String(text).replace(STEERING, escaped);
 
 /** An element with attributes and children; texts among them stay texts. */
 export function el(tag, attributes = {}, ...children) {
@@ -48,15 +53,15 @@ export function pieces(text, ranges) {
 /** What goes wrong, as the server says it, and what to do. */
 export function problem(error, again) {
   return el("div", { class: "problem", role: "alert" },
-    el("p", { dir: "auto" }, el("strong", {}, "Error: "), shown(error.message)),
-    error.detail ? el("p", { dir: "auto" }, shown(error.detail)) : null,
-    error.remedy ? el("p", { dir: "auto" }, "What to do: ", shown(error.remedy)) : null,
+    el("p", { dir: "auto" }, el("strong", {}, "Error: "), prose(error.message)),
+    error.detail ? el("p", { dir: "auto" }, prose(error.detail)) : null,
+    error.remedy ? el("p", { dir: "auto" }, "What to do: ", prose(error.remedy)) : null,
     again ? el("p", {}, el("button", { type: "button", onclick: again }, "Try again")) : null);
 }
 
 export function notes(list) {
   return list.length
-    ? el("ul", { class: "notes", "aria-label": "Notes" }, list.map((one) => el("li", { dir: "auto" }, shown(one))))
+    ? el("ul", { class: "notes", "aria-label": "Notes" }, list.map((one) => el("li", { dir: "auto" }, prose(one))))
     : null;
 }
 
@@ -69,7 +74,7 @@ export function say(words) {
 export function show(title, ...children) {
   const main = document.getElementById("main");
   main.replaceChildren(...children.flat().filter(Boolean));
-  document.title = title ? `${shown(title).slice(0, 100)} – filestore` : "filestore";
+  document.title = title ? `${prose(title).slice(0, 100)} – filestore` : "filestore";
   return main;
 }
 

@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { go, to } from "./address.js";
-import { el, focusHeading, many, named, number, say, show, shown } from "./dom.js";
+import { el, focusHeading, many, named, number, prose, say, show, shown } from "./dom.js";
 import { lastAnswer } from "./search.js";
 
 const MOST = 5000;
@@ -191,10 +191,10 @@ function choose(state, at, aloud = false) {
   state.current = at;
   const point = state.found.points[at];
   state.card.replaceChildren(
-    el("a", { href: to("document", { path: point.path }) }, el("bdi", {}, shown(point.title || point.path.split("/").pop()))),
+    el("a", { href: to("document", { path: point.path }) }, el("bdi", {}, point.title ? prose(point.title) : shown(point.path.split("/").pop()))),
     " ", named(point.path));
   draw(state);
-  if (aloud) say(`${shown(point.title)} ${shown(point.path)}`);
+  if (aloud) say(`${prose(point.title)} ${shown(point.path)}`);
 }
 
 const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };

@@ -2,7 +2,7 @@
 
 import { ask, store } from "./api.js";
 import { go, to } from "./address.js";
-import { el, focusHeading, many, named, notes, number, pieces, say, show, shown } from "./dom.js";
+import { el, focusHeading, many, named, notes, number, pieces, prose, say, show, shown } from "./dom.js";
 import { facets, filtersOf, isNarrowed } from "./facets.js";
 
 export const FRESHNESS = {
@@ -80,7 +80,7 @@ function asked(answer) {
   if (required.length) words.push(`must have ${required.join(", ")}`);
   if (excluded.length) words.push(`without ${excluded.join(", ")}`);
   if (answer.mode !== document.getElementById("mode").value) words.push(`answered by ${answer.mode}`);
-  return words.length ? el("p", { class: "soft", dir: "auto" }, shown(words.join(" · "))) : null;
+  return words.length ? el("p", { class: "soft", dir: "auto" }, prose(words.join(" · "))) : null;
 }
 
 export function list(hits) {
@@ -99,15 +99,15 @@ function entry(hit) {
     el("article", {},
       el("h3", {},
         el("a", { class: "open", href, id: hit.index === undefined ? null : `hit-${hit.index}`, onclick: () => remember(hit.index ?? -1) },
-          el("bdi", {}, shown(title)),
+          el("bdi", {}, prose(title)),
           section.length ? el("span", { class: "section" }, el("span", { class: "unseen" }, ", section "),
-            el("bdi", {}, section.map(shown).join(" › "))) : null)),
+            el("bdi", {}, section.map(prose).join(" › "))) : null)),
       el("p", { class: "place" }, named(document_), place(hit)),
       excerpt(hit),
       el("p", { class: "about" },
         el("span", { class: `fresh ${hit.freshness}` }, FRESHNESS[hit.freshness] || shown(hit.freshness)),
         el("span", {}, shown(hit.kind)),
-        hit.question ? el("span", { dir: "auto" }, `answers: ${shown(hit.question)}`) : null,
+        hit.question ? el("span", { dir: "auto" }, `answers: ${prose(hit.question)}`) : null,
         tags(hit.metadata))));
 }
 
@@ -127,7 +127,7 @@ function excerpt(hit) {
 function tags(metadata) {
   const found = metadata && metadata.tags;
   const all = (Array.isArray(found) ? found : found ? [found] : []).slice(0, 8);
-  return all.map((one) => el("bdi", { class: "tag" }, shown(plain(one)).slice(0, 60)));
+  return all.map((one) => el("bdi", { class: "tag" }, prose(plain(one)).slice(0, 60)));
 }
 
 export const plain = (value) => (typeof value === "string" ? value : JSON.stringify(value));
@@ -172,7 +172,7 @@ async function startView(signal) {
       `${many(about.resources, "resource")}, ${many(about.chunks, "text")}`
       + (about.summaries ? `, ${many(about.summaries, "summary", "summaries")}` : "")),
     el("ul", { class: "documents" }, some.map((one) => el("li", {},
-      el("a", { href: to("resource", { name: one.resource }) }, el("bdi", {}, shown(one.title || one.resource))),
+      el("a", { href: to("resource", { name: one.resource }) }, el("bdi", {}, one.title ? prose(one.title) : shown(one.resource))),
       el("span", { class: "soft" }, one.title && one.title !== one.resource ? named(one.resource) : null,
         ` ${many(one.chunks, "text")}`)))),
     rest > 0 ? el("p", { class: "soft" }, `${number(rest)} more are not listed; search finds them.`) : null);

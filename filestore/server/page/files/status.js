@@ -1,7 +1,7 @@
 // What drifted and what is damaged: by code, with what repairs it.
 
 import { ask } from "./api.js";
-import { el, focusHeading, many, named, number, problem, say, show, shown } from "./dom.js";
+import { el, focusHeading, many, named, number, problem, prose, say, show, shown } from "./dom.js";
 
 const SEVERITY = { E: "Error", W: "Warning", I: "Note" };
 const LEVELS = { fast: "by stat: names, sizes and dates", full: "every byte and row", deep: "and ask the model" };
@@ -13,7 +13,7 @@ export async function statusView(signal, quiet) {
   show("Status",
     el("h1", {}, "Status"),
     el("p", { class: `verdict ${status.clean ? "clean" : "drifted"}` },
-      status.clean ? "Clean: the index is up to date with the files." : "Files and index differ."),
+      status.clean ? "Clean: the index is up to date with the files." : "Not clean: see the findings."),
     facts(status),
     form(findings, signal),
     findings);
@@ -81,10 +81,10 @@ function group(code, all) {
   return el("section", { class: "finding" },
     el("h3", {}, el("span", { class: `severity ${first.severity}` }, SEVERITY[first.severity] || first.severity),
       " ", shown(code), el("span", { class: "count" }, ` ${many(all.length, "file")}`)),
-    repairs.map((one) => el("p", { class: "repair", dir: "auto" }, "Repair: ", shown(one),
+    repairs.map((one) => el("p", { class: "repair", dir: "auto" }, "Repair: ", prose(one),
       first.safe ? el("span", { class: "soft" }, " (filestore sync does it)") : null)),
     el("ul", {}, some.map((one) => el("li", {}, named(one.path),
-      one.detail ? el("span", { class: "soft", dir: "auto" }, ` ${shown(one.detail)}`) : null,
+      one.detail ? el("span", { class: "soft", dir: "auto" }, ` ${prose(one.detail)}`) : null,
       one.accepted ? el("span", { class: "soft" }, " accepted") : null))),
     all.length > some.length ? el("p", { class: "soft" }, `and ${number(all.length - some.length)} more`) : null);
 }
