@@ -270,6 +270,13 @@ def test_keys_alone_are_enough(tmp_path: Path, documents: Path) -> None:
         await browser.press("Escape")
         await browser.until("document.querySelector('a.open')")
         assert await browser.evaluate(focus) == "hit-1"
+        await browser.evaluate("document.querySelector('.choice input').focus()")
+        await browser.press(" ")
+        await browser.until("location.hash.includes('source=') && document.querySelector('.found')")
+        await browser.until(SETTLED)
+        assert await browser.evaluate("document.activeElement.matches('.choice input:checked')")
+        await browser.press(" ")
+        await browser.until(f"!location.hash.includes('source=') && {SETTLED}")
         await browser.press("?")
         assert await browser.evaluate("document.getElementById('keys').open")
         await browser.press("Escape")
@@ -451,6 +458,24 @@ def test_changes_are_noticed(tmp_path: Path, documents: Path) -> None:
         add()
         with filestore.open(documents) as store:
             store.sync()
+
+    drive(tmp_path, [documents], act)
+
+
+@needs_chromium
+def test_a_page_that_nobody_sees_holds_no_connection(tmp_path: Path, documents: Path) -> None:
+    """A browser has six to one server; seen again, a page tells what changed meanwhile."""
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        for _ in range(8):
+            await browser.call("Target.createTarget", url=f"{server.url}#token={server.token}")
+        await browser.until("document.hidden")
+        with filestore.open(documents) as store:
+            (documents / "new.md").write_text("# New\n\nThe renewal of the boat.\n")
+            store.sync()
+        assert await browser.evaluate("document.getElementById('changed').hidden")
+        await browser.call("Page.bringToFront")
+        await browser.until("!document.hidden && !document.getElementById('changed').hidden")
 
     drive(tmp_path, [documents], act)
 

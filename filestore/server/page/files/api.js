@@ -67,8 +67,14 @@ export async function ask(name, given, signal) {
   const answer = await fetched(name, {
     method: "POST", body, signal, headers: headers({ "Content-Type": "application/json" }),
   });
-  return answer.json();
+  const told = await answer.json();
+  if (typeof told.generation === "number") newest = told.generation;
+  return told;
 }
+
+/** The generation of the index that the newest answer was of; 0 before the first. */
+let newest = 0;
+export const generation = () => newest;
 
 export async function storeNames() {
   const answer = await fetched("stores", { headers: headers() });
@@ -99,4 +105,5 @@ let chosen = "";
 export const store = () => chosen;
 export function chooseStore(name) {
   chosen = name;
+  newest = 0;
 }

@@ -1,6 +1,6 @@
 // Starts the page: the token, which view is shown, keys, what changes meanwhile.
 
-import { Refused, chooseStore, events, keepToken, store, storeNames, takeToken, token } from "./api.js";
+import { Refused, ask, chooseStore, events, generation, keepToken, store, storeNames, takeToken, token } from "./api.js";
 import { read } from "./address.js";
 import { cameFrom, documentView, leave, step } from "./document.js";
 import { el, problem, say, show } from "./dom.js";
@@ -118,6 +118,7 @@ const LONGEST_PAUSE_MS = 30_000;
 
 async function listen() {
   listening.abort();
+  if (document.hidden) return;
   listening = new AbortController();
   const { signal } = listening;
   let pause = 1000;
@@ -134,6 +135,20 @@ async function listen() {
     await new Promise((resolve) => { setTimeout(resolve, pause); });
     pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
   }
+}
+
+/** A page that nobody sees listens to nothing: a browser has few connections to one server. */
+async function seen() {
+  if (document.hidden) return listening.abort();
+  if (!ready) return undefined;
+  listen();
+  const before = generation();
+  try {
+    await ask("about", { depth: 1 });
+  } catch {
+    return undefined;
+  }
+  return before && generation() !== before ? happened({ event: "catalog" }) : undefined;
 }
 
 function happened(event) {
@@ -240,6 +255,7 @@ function prepare() {
     } catch { /* until the page is left */ }
   });
   document.addEventListener("keydown", pressed);
+  document.addEventListener("visibilitychange", seen);
   addEventListener("hashchange", () => {
     if (location.hash.startsWith("#token=")) {
       takeToken();

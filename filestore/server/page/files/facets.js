@@ -52,9 +52,10 @@ export function facets(hits, values) {
     ...metadata(hits, values),
   ].filter(Boolean);
   if (!groups.length) return null;
-  const wide = matchMedia("(min-width: 56rem)").matches;
+  const before = document.querySelector(".facets details");
+  const open = before ? before.open : matchMedia("(min-width: 56rem)").matches || chosenCount(values) > 0;
   return el("aside", { class: "facets", "aria-labelledby": "filters" },
-    el("details", { open: wide || chosenCount(values) > 0 },
+    el("details", { open },
       el("summary", {}, el("h2", { id: "filters" }, "Filters",
         chosenCount(values) ? ` (${chosenCount(values)} on)` : "")),
       groups));
@@ -117,7 +118,7 @@ function group(title, name, counts, values, words = {}) {
 function choice(name, value, hits, chosen, values, words) {
   const label = name === "where" ? String(pair(value)[1]) : words[value] || value;
   const box = el("input", {
-    type: "checkbox", checked: chosen.includes(value),
+    type: "checkbox", checked: chosen.includes(value), "data-choice": `${name} ${value}`,
     onchange: () => { location.hash = `#/?${toggled(name, value, values)}`; },
   });
   return el("label", { class: "choice" }, box, name === "source" || name === "only" ? filed(label) : named(label, ""),

@@ -56,6 +56,9 @@ function busy() {
 }
 
 function draw(answer, values, k) {
+  const { activeElement } = document;
+  const choice = activeElement.dataset.choice;
+  const shownBefore = activeElement.id === "more" ? document.querySelectorAll("a.open").length : -1;
   const hits = answer.hits.filter((hit) => isNarrowed(hit, values));
   const hidden = answer.hits.length - hits.length;
   const counted = many(hits.length, "result") + (hidden ? ` of the ${number(answer.hits.length)} found` : "");
@@ -71,6 +74,9 @@ function draw(answer, values, k) {
         more(answer, values, k))));
   main.removeAttribute("aria-busy");
   say(counted);
+  // Whoever chose something stays there; whoever asked for more is at the first of it.
+  if (choice) [...document.querySelectorAll("[data-choice]")].find((one) => one.dataset.choice === choice)?.focus();
+  else if (shownBefore >= 0) document.querySelectorAll("a.open")[shownBefore]?.focus();
 }
 
 /** How the query was understood, where that is not plain. */
@@ -145,7 +151,7 @@ function more(answer, values, k) {
   if (answer.hits.length < k || k >= MOST) return null;
   const next = new URLSearchParams(values);
   next.set("k", String(Math.min(MOST, k < 100 ? k + FIRST : k * 2)));
-  return el("p", {}, el("a", { class: "button", href: `#/?${next}` }, "More results"));
+  return el("p", {}, el("a", { class: "button", id: "more", href: `#/?${next}` }, "More results"));
 }
 
 export async function similarView(values, signal) {
