@@ -257,7 +257,7 @@ class Collections:
             if not folder.kind_of(served.path):
                 served.require()
             self._require_ours(served)
-            with served.exchanging():
+            with disk.disk_errors(served.path), served.exchanging():
                 staged_tree.remove(served.path)
         return make("rag delete", {"rag_name": name, "deleted": True})
 
@@ -386,7 +386,7 @@ class Collections:
                 yield store
             return
         for name in folder.SETTLED:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError, disk.NotAFileError):
                 data = disk.read_path(os.path.join(served.path, name))
                 disk.write_path(os.path.join(staging, name), data)
         os.mkdir(os.path.join(staging, "chunked"))

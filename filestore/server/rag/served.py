@@ -1,6 +1,7 @@
 """One collection that is asked: who asks it now, the threads that hold it open."""
 
 import contextlib
+import errno
 import os
 import threading
 import time
@@ -9,6 +10,7 @@ from typing import Final, TypeVar
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import brief
+from filestore.fs import disk
 from filestore.fs.lock import writer_lock
 from filestore.server.rag import folder
 from filestore.server.rag.gate import Gate
@@ -19,6 +21,17 @@ from filestore.threads import StoreThreads
 T = TypeVar("T")
 _WAIT_S: Final = 30.0
 """So long one who writes waits for another."""
+_NO_ROOM: Final = disk.FULL_ERRORS | {errno.EFBIG}
+
+
+@contextlib.contextmanager
+def _room_for_its_holder() -> Iterator[None]:
+    """Go on without a lock where the disk is too full to say who holds it: to delete frees it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
 
 
 class UnknownCollectionError(FilestoreError, KeyError):
@@ -118,9 +131,9 @@ class ServedCollection:
         with contextlib.ExitStack() as stack:
             sidecar = os.path.join(self.path, ".sidecar")
             if os.path.isdir(sidecar) and not os.path.islink(sidecar):
-                stack.enter_context(
-                    writer_lock(os.path.join(sidecar, "lock"), command="rag", wait_s=_WAIT_S)
-                )
+                with _room_for_its_holder():
+                    lock = os.path.join(sidecar, "lock")
+                    stack.enter_context(writer_lock(lock, command="serve", wait_s=_WAIT_S))
             stack.enter_context(self._gate.alone())
             # Before the files have another name: SQLite finds those of a database by its path.
             self._close()

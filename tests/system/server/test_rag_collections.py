@@ -155,6 +155,27 @@ def test_a_disk_that_refuses_leaves_the_running_index(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a"]
 
 
+def test_a_full_disk_can_be_made_room_on(collections: Collections) -> None:
+    """Whoever deletes a collection needs no room to say who holds its lock."""
+    program = """
+        import resource, signal, sys
+        from filestore import FilestoreError
+        from filestore.server.rag.collections import Collections
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        with Collections(sys.argv[1], writes=True) as opened:
+            opened.query("trees", "oak")
+            resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+            try:
+                opened.delete("trees")
+            except FilestoreError as error:
+                sys.exit(error.message)
+    """
+    subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), collections.path], check=True, timeout=60
+    )
+    assert only(collections) == []
+
+
 def test_a_kill_in_the_middle_leaves_the_running_index(collections: Collections) -> None:
     """What it left is collected when the folder is served again."""
     program = """
