@@ -25,10 +25,15 @@ _NO_ROOM: Final = disk.FULL_ERRORS | {errno.EFBIG}
 
 
 @contextlib.contextmanager
-def _room_for_its_holder() -> Iterator[None]:
-    """Go on without a lock where the disk is too full to say who holds it: to delete frees it."""
+def _where_it_can_be_held() -> Iterator[None]:
+    """Go on without a lock that nobody can have, or whose holder finds no room to say his name.
+
+    What is there is deleted: that mends the one, and makes room for the other.
+    """
     try:
         yield
+    except disk.NotAFileError:
+        pass
     except OSError as error:
         if error.errno not in _NO_ROOM:
             raise
@@ -131,7 +136,7 @@ class ServedCollection:
         with contextlib.ExitStack() as stack:
             sidecar = os.path.join(self.path, ".sidecar")
             if os.path.isdir(sidecar) and not os.path.islink(sidecar):
-                with _room_for_its_holder():
+                with _where_it_can_be_held():
                     lock = os.path.join(sidecar, "lock")
                     stack.enter_context(writer_lock(lock, command="serve", wait_s=_WAIT_S))
             stack.enter_context(self._gate.alone())
