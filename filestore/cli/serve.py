@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _diagnostics, _output
+from filestore.config.discovery import NoStoreError
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.packages import install_line, missing_packages
 from filestore.core.safe_text import safe_text
@@ -125,7 +126,14 @@ def _collections(
 
 
 def _named(options: Any) -> list[str]:
-    return [_expanded(word) for word in options.stores] or [_context.root_of(options)]
+    if options.stores:
+        return [_expanded(word) for word in options.stores]
+    try:
+        return [_context.root_of(options)]
+    except NoStoreError:
+        if options.collections is None or options.store or os.environ.get("FILESTORE"):
+            raise
+        return []  # The collections alone.
 
 
 def _expanded(word: str) -> str:
@@ -149,7 +157,7 @@ class _Told:
             fields = {"url": self._url, "token_file": self._path, "stores": self._names}
             _output.write_json_line(make("serve", fields))
             return
-        _output.line(f"serving {', '.join(self._names)} at {self._url}")
+        _output.line(f"serving {', '.join(self._names) or 'collections'} at {self._url}")
         if self._token and sys.stdout.isatty():
             # On a terminal alone: what is written elsewhere is a log.
             _output.line(f"open {self._url}#token={self._token}")

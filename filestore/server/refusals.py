@@ -9,7 +9,18 @@ from filestore.core.schema import make
 from filestore.fs.lock import LockedError
 from filestore.server.stores import BusyError, ReadOnlyError
 
+
+class TooLargeError(FilestoreError):
+    """A body has more bytes than a request may have."""
+
+
+class TooSlowError(FilestoreError):
+    """A body does not come in time."""
+
+
 _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
+    (TooSlowError, 408),
+    (TooLargeError, 413),
     (ReadOnlyError, 403),
     (BusyError, 503),
     (LockedError, 503),
@@ -22,6 +33,8 @@ _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
 )
 """The first that fits; what fits none cannot be done as asked."""
 UNUSABLE: Final = 422
+_COLLECTIONS: Final = "/rag"
+"""Below it, clients of other services expect the words of those."""
 
 
 def status_of(error: FilestoreError) -> int:
@@ -29,7 +42,12 @@ def status_of(error: FilestoreError) -> int:
     return next((status for kind, status in _STATUS if isinstance(error, kind)), UNUSABLE)
 
 
-def body_of(error: FilestoreError) -> dict[str, Any]:
-    """What a client is told of an error."""
+def body_of(error: FilestoreError, path: str = "") -> dict[str, Any]:
+    """What a client is told of an error, in the words of the route that was asked."""
+    if path == _COLLECTIONS or path.startswith(f"{_COLLECTIONS}/"):
+        action = error.remedy or "change the request, and send it again"
+        return make(
+            "rag error", {"error": error.message, "details": error.detail, "action": action}
+        )
     fields = {"error": error.message, "detail": error.detail, "remedy": error.remedy}
     return make("error", fields)

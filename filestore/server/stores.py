@@ -237,6 +237,10 @@ class Stores:
             UnknownStoreError: There is none.
             UsageError: There are several, and none was named.
         """
+        if not self._stores:
+            raise UnknownStoreError(
+                "no store is served, only collections", remedy="start the server with a store"
+            )
         if not name:
             if len(self._stores) == 1:
                 return next(iter(self._stores.values()))

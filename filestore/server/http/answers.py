@@ -16,9 +16,9 @@ def answer(value: Any, *, status: int = 200) -> Response:
     return Response(orjson.dumps(value), status, {"X-Content-Type-Options": "nosniff"}, JSON)
 
 
-def refusal(error: FilestoreError) -> Response:
-    """What was not done, and why."""
-    response = answer(refusals.body_of(error), status=refusals.status_of(error))
+def refusal(error: FilestoreError, path: str = "") -> Response:
+    """What was not done, and why, in the words of the route that was asked."""
+    response = answer(refusals.body_of(error, path), status=refusals.status_of(error))
     if response.status_code == 503:
         response.headers["Retry-After"] = "1"
     return response

@@ -16,15 +16,14 @@ from starlette.routing import BaseRoute, Route
 
 from filestore._version import __version__
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.schema import make
 from filestore.server.http import description, routes, uploads
 from filestore.server.http.answers import answer, refusal
 from filestore.server.http.events import Events
 from filestore.server.http.gate import Gate
-from filestore.server.http.limits import Limits, TooLargeError, TooSlowError
+from filestore.server.http.limits import Limits
 from filestore.server.http.metrics import Metrics
 from filestore.server.operations import OPERATIONS
-from filestore.server.refusals import UNUSABLE, body_of
+from filestore.server.refusals import UNUSABLE, TooLargeError, TooSlowError, body_of
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData
@@ -102,23 +101,21 @@ def _lifespan(
     return opened
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _refused(request: Request, error: Exception) -> Response:
     """What Starlette refuses, as everything else is refused."""
     assert isinstance(error, HTTPException)
-    fields = {"error": error.detail, "detail": "", "remedy": "see /docs"}
-    response = answer(make("error", fields), status=error.status_code)
+    told = FilestoreError(error.detail, remedy="see /docs")
+    response = answer(body_of(told, request.url.path), status=error.status_code)
     response.headers.update(error.headers or {})
     return response
 
 
-async def _told(_: Request, error: Exception) -> Response:
+async def _told(request: Request, error: Exception) -> Response:
     assert isinstance(error, FilestoreError)
-    response = refusal(error)
-    for kind, status in ((TooLargeError, 413), (TooSlowError, 408)):
-        if isinstance(error, kind):
-            # What the client goes on to send is not read.
-            response.status_code = status
-            response.headers["Connection"] = "close"
+    response = refusal(error, request.url.path)
+    if isinstance(error, (TooLargeError, TooSlowError)):
+        # What the client goes on to send is not read.
+        response.headers["Connection"] = "close"
     return response
 
 
@@ -127,7 +124,7 @@ async def _gone(_: Request, __: Exception) -> Response:
     return Response(status_code=400)
 
 
-async def _fault(_: Request, error: Exception) -> Response:
+async def _fault(request: Request, error: Exception) -> Response:
     """What nobody foresaw: that it happened, and not what was asked or found."""
     # The traceback goes to the person who runs the server.
     _LOG.error("a request could not be answered", exc_info=error)
@@ -135,7 +132,7 @@ async def _fault(_: Request, error: Exception) -> Response:
         "this request could not be answered: a fault of filestore",
         remedy="the output of 'filestore serve' says more",
     )
-    return answer(body_of(fault), status=500)
+    return answer(body_of(fault, request.url.path), status=500)
 
 
 async def _health(_: Request) -> Response:

@@ -10,6 +10,8 @@ import ipaddress
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from starlette.responses import Response
+
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.server.http.answers import answer
 from filestore.server.refusals import body_of
@@ -52,36 +54,32 @@ class Gate:
         headers: dict[bytes, list[bytes]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
-        hosts = headers.get(b"host", [])
+        hosts, path = headers.get(b"host", []), scope["path"]
         if len(hosts) != 1 or (self._is_local and not is_of_this_machine(hosts[0])):
-            return _told(
-                421, RefusedError("this server has another name", remedy="use its address")
-            )
+            named = RefusedError("this server has another name", remedy="use its address")
+            return _told(421, named, path)
         for origin in headers.get(b"origin", []):
             if not _is_own(origin, hosts[0]):
-                return _told(403, RefusedError("pages of other sites may not ask this server"))
-        path = scope["path"]
+                return _told(
+                    403, RefusedError("pages of other sites may not ask this server"), path
+                )
         if self._token is None or path in _OPEN or path.startswith(_OPEN_BELOW):
             return None
         given = headers.get(b"authorization", [])
         if len(given) == 1 and hmac.compare_digest(given[0], b"Bearer " + self._token):
             return None
-        refused = answer(
-            body_of(
-                FilestoreError(
-                    "this server asks for its token",
-                    remedy="send the header 'Authorization: Bearer TOKEN'; 'filestore serve' says"
-                    " where the token is",
-                )
-            ),
-            status=401,
+        error = FilestoreError(
+            "this server asks for its token",
+            remedy="send the header 'Authorization: Bearer TOKEN'; 'filestore serve' says"
+            " where the token is",
         )
+        refused = _told(401, error, path)
         refused.headers["WWW-Authenticate"] = "Bearer"
         return refused
 
 
-def _told(status: int, error: FilestoreError) -> "ASGIApp":
-    return answer(body_of(error), status=status)
+def _told(status: int, error: FilestoreError, path: str) -> Response:
+    return answer(body_of(error, path), status=status)
 
 
 def is_of_this_machine(host: bytes) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from filestore.core.errors import FilestoreError
+from filestore.server.refusals import TooLargeError, TooSlowError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,14 +26,6 @@ WHOLE_BODY_S: Final = 600.0
 """All of it is there within."""
 MOST_HEADER_BYTES: Final = 32 * 1024
 MOST_CONNECTIONS: Final = 512
-
-
-class TooLargeError(FilestoreError):
-    """A body has more bytes than a request may have."""
-
-
-class TooSlowError(FilestoreError):
-    """A body does not come in time."""
 
 
 class Limits:

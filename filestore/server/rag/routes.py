@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.schema import make, plain
+from filestore.core.schema import plain
 from filestore.core.spelling import did_you_mean
 from filestore.fs import disk
 from filestore.search.answer import MODES, Mode
@@ -43,10 +43,6 @@ _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
 )
 _USUAL_K: Final = 5
 _JSON: Final = "application/json"
-
-
-class TooLargeError(UsageError):
-    """A body has more bytes than are read."""
 
 
 class NoRouteError(FilestoreError, LookupError):
@@ -136,13 +132,14 @@ def _answer(value: dict[str, Any], status: int = 200) -> Response:
 
 
 def _refusal(error: FilestoreError) -> Response:
-    action = error.remedy or "change the request, and send it again"
-    body = {"error": error.message, "details": error.detail, "action": action}
     fits = (status for kind, status in _STATUS if isinstance(error, kind))
-    status = 413 if isinstance(error, TooLargeError) else next(fits, refusals.status_of(error))
-    response = _answer(make("rag error", body), status)
+    status = next(fits, refusals.status_of(error))
+    response = _answer(refusals.body_of(error, "/rag"), status)
     if status == 503:
         response.headers["Retry-After"] = "1"
+    if isinstance(error, (refusals.TooLargeError, refusals.TooSlowError)):
+        # What the client goes on to send is not read.
+        response.headers["Connection"] = "close"
     return response
 
 
@@ -218,7 +215,7 @@ async def _body(request: Request, most: int) -> bytes:
     async for piece in request.stream():
         data += piece
         if len(data) > most:
-            raise TooLargeError(
+            raise refusals.TooLargeError(
                 f"the request has more than {most:,} bytes",
                 remedy="send fewer documents, or add them with filestore add",
             )
