@@ -8,6 +8,7 @@ from typing import Any, Final
 from filestore._version import __version__
 from filestore.server import schemas
 from filestore.server.operations import OPERATIONS, Operation
+from filestore.server.rag import description as collections
 
 _STORE: Final = {
     "type": "string",
@@ -30,7 +31,8 @@ def openapi() -> dict[str, Any]:
             "/stores": {"get": _plain("The stores that are served")},
             "/events": {"get": _plain("What changes, as server-sent events")},
             "/metrics": {"get": _plain("Figures for Prometheus")},
-        },
+        }
+        | collections.paths(),
         "components": {
             "schemas": schemas.components(),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -95,7 +97,13 @@ def _lines() -> Iterator[str]:
             needed = " (needed)" if name in operation.required else ""
             yield f"<dt><code>{escape(name)}</code>{needed}<dd>{escape(_words(schema))}"
         yield "</dl>"
-    yield "</main></html>"
+    yield "<h2>/rag</h2><p>Collections: indexes of documents by name, with"
+    yield " <code>--collections</code>.<dl>"
+    for path, routes in collections.paths().items():
+        for method, route in routes.items():
+            about = escape(route["summary"])
+            yield f"<dt><code>{method.upper()} {escape(path)}</code><dd>{about}"
+    yield "</dl></main></html>"
 
 
 def _words(schema: Any) -> str:

@@ -318,12 +318,16 @@ def test_figures_name_nothing_of_a_store(place: Path, tmp_path: Path) -> None:
 
 def test_the_description_is_true(place: Path, tmp_path: Path) -> None:
     """OpenAPI names every route; the page for people has no script and needs no network."""
-    with serving(tmp_path, place) as server, server.client() as client:
+    (tmp_path / "rags").mkdir()
+    words = (place, "--collections", tmp_path / "rags")
+    with serving(tmp_path, *words) as server, server.client() as client:
         described = client.get("/openapi.json").json()
         assert described["openapi"] == "3.1.0"
         for path, methods in described["paths"].items():
             for method in methods:
-                found = client.request(method, path) if path != "/events" else None
+                # A collection that is named there is none.
+                is_asked = path != "/events" and "{" not in path
+                found = client.request(method, path) if is_asked else None
                 assert found is None or found.status_code not in (404, 405), path
         page = client.get("/docs")
         assert "<script" not in page.text

@@ -18,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from filestore.server import schemas
-from filestore.server.rag import routes
+from filestore.server.rag import description, routes
 from filestore.server.rag.collections import Collections
 from filestore.server.rag.documents import documents_in
 
@@ -254,6 +254,24 @@ def test_who_only_reads_is_told_so(place: Path) -> None:
             assert answer.json()["action"] == "start the server with --write"
         assert client.post("/rag/trees/index/reload").json()["synced"] is False
         assert client.get("/rag/list").json()["count"] == 1
+
+
+def test_each_route_is_described(client: TestClient, place: Path) -> None:
+    """With what it takes, which is what it accepts, and what it answers."""
+    paths = description.paths()
+    for route in client.app.routes:  # type: ignore[attr-defined]
+        path = route.path
+        if "rest" in path or path == "/rag":
+            continue
+        (method,) = route.methods - {"HEAD"}
+        assert method.lower() in paths[path]
+    for path, body in (
+        ("/rag/index", {"name": "b", "documents": ["a", {"content": "b", "id": 3}]}),
+        ("/rag/{name}/query", {"query": "oak", "top_k": 1, "mode": "keyword"}),
+    ):
+        taken = paths[path]["post"]["requestBody"]["content"]["application/json"]
+        Draft202012Validator(taken["schema"]).validate(body)
+        assert client.post(path.replace("{name}", "trees"), json=body).is_success
 
 
 def test_without_a_folder_each_route_says_how_to_have_one() -> None:
