@@ -43,6 +43,7 @@ SMALL: Final = {
     "reconstruct": ("--megabytes", "0.2", "--naive", "400", "800"),
     "ragmd": ("--files", "20", "--folders", "3", "--runs", "1"),
     "renames": ("--files", "200", "--folders", "2"),
+    "server": ("--files", "40", "--folders", "2", "--runs", "2"),
     "start": STORE,
     "status": STORE,
     "sync": ("--files", "200", "--folders", "2", "--runs", "1"),
