@@ -15,6 +15,7 @@ from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
 from filestore.chunks import frontmatter
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.config.layout import Places
+from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.core.safe_text import paths_shown_so
@@ -53,7 +54,7 @@ def spot_of(hit: str, places: Places) -> Spot:
     """
     for name, line, page in _readings(hit.removesuffix("\n")):
         for one, folder in product(paths_shown_so(name), (".", places.root, places.chunked)):
-            path = os.path.abspath(os.path.join(folder, one))
+            path = absolute(os.path.join(folder, one))
             if name and "\0" not in name and os.path.isfile(path):
                 return Spot(path=path, line=line, page=page)
     raise NoSuchDocumentError(

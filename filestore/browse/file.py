@@ -21,6 +21,7 @@ from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD, Observation,
 from filestore.chunks.observe import look_at, observe_entry
 from filestore.chunks.reconstruct import Reconstruction, reconstruct
 from filestore.config.layout import Places
+from filestore.core.caller import absolute, working_folder
 from filestore.core.codes import codes_where
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
@@ -171,7 +172,7 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
     wanted = name.rstrip("/")
     if wanted in names:
         return wanted
-    absolute = os.path.abspath(wanted)
+    meant = absolute(wanted)
     fitting = sorted(
         resource
         for resource, source, _ in known
@@ -179,8 +180,8 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
         and (
             os.path.splitext(resource)[0] == wanted
             or (source and source == wanted)
-            or (source and os.path.normpath(os.path.join(places.root, source)) == absolute)
-            or os.path.join(places.chunked, resource) == absolute
+            or (source and os.path.normpath(os.path.join(places.root, source)) == meant)
+            or os.path.join(places.chunked, resource) == meant
         )
     )
     if len(fitting) == 1:
@@ -488,7 +489,7 @@ def below_chunked(places: Places, path: str) -> ChunkPath:
     Raises:
         UnknownPathError: It leads out of it.
     """
-    starts = (places.root, places.chunked, os.getcwd())
+    starts = (places.root, places.chunked, working_folder())
     for name, start in product(paths_shown_so(path), starts):
         normal = os.path.normpath(os.path.join(start, name))
         is_inside = is_below(normal, places.chunked) and normal != places.chunked

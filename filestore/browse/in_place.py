@@ -17,6 +17,7 @@ from filestore.chunks.chunk_file import Chunk, Section
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
+from filestore.core.caller import working_folder
 from filestore.core.paths import TOP, ChunkPath
 from filestore.core.safe_text import paths_shown_so
 from filestore.search.freshness import first_line
@@ -38,7 +39,7 @@ def documents(places: Places, catalog: Catalog, folder: ChunkPath = TOP) -> list
 def folder_named(places: Places, name: str) -> ChunkPath | None:
     """The folder that a person means, relative to the root or to the working folder, if any."""
     # What begins with a dot is meant from where one stands.
-    starts = (os.getcwd(),) if name.startswith(".") else (places.root, os.getcwd())
+    starts = (working_folder(),) if name.startswith(".") else (places.root, os.getcwd())
     for one, start in product(paths_shown_so(name), starts):
         path = os.path.abspath(os.path.join(start, one))
         relative = os.path.relpath(path, places.root)

@@ -16,6 +16,7 @@ from filestore.catalog import Catalog, FileRow
 from filestore.chunks import chunk_file, document, kept
 from filestore.chunks.observation import INDEXED
 from filestore.config.layout import Places
+from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import ChunkPath
 from filestore.core.safe_text import paths_shown_so
@@ -108,7 +109,7 @@ def _chunk_path(places: Places, catalog: Catalog, text: str) -> ChunkPath | None
     try:
         path = below_chunked(places, text)
     except UnknownPathError:
-        starts = (places.root, places.chunked, os.getcwd())
+        starts = (places.root, places.chunked, working_folder())
         for name, start in product(paths_shown_so(text), starts):
             relative = os.path.relpath(os.path.join(start, name), places.chunked)
             gone = ChunkPath(relative)
@@ -126,7 +127,9 @@ def _source(places: Places, catalog: Catalog, text: str) -> str | None:
     if "\0" in text:
         # No path has one, and the system takes none.
         return None
-    here = {os.path.abspath(text), os.path.realpath(text)}
+    # `..` behind a link is another folder for the system than as text.
+    whole = text if os.path.isabs(text) else os.path.join(working_folder(), text)
+    here = {absolute(text), os.path.realpath(whole)}
     lying = {reference: path for reference, path in catalog.originals().items() if path in here}
     for source in sorted(known):
         place = os.path.normpath(os.path.join(places.root, source))

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from filestore.cli import _output
+from filestore.core.caller import other_caller, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import safe_text, shown_path
 
@@ -150,7 +151,7 @@ def _relative_to_here(root: str) -> _ShowPath:
     """Makes paths below a root relative to the working folder; absolute where there is none."""
     folder = os.path.realpath(root)
     try:
-        here = os.getcwd()
+        here = working_folder()
     except FileNotFoundError:
         return lambda path: os.path.normpath(os.path.join(folder, path))
     return lambda path: os.path.relpath(os.path.join(folder, path), here)
@@ -227,6 +228,8 @@ def _print_lines(lines: Iterable[str], columns: int) -> None:
 
 
 def _columns() -> int:
+    if caller := other_caller():
+        return max(20, caller.columns) if caller.columns else _WIDTH
     try:
         return max(20, os.get_terminal_size(sys.stdout.fileno()).columns)
     except (OSError, ValueError):

@@ -1,6 +1,5 @@
 """What goes to stdout: words for a person, or one JSON object. Nothing from a file goes out raw."""
 
-import os
 import sys
 import textwrap
 from collections import Counter
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from filestore.core.caller import wants_colors
 from filestore.core.codes import CODES
 from filestore.core.findings import Finding, is_clean
 from filestore.core.safe_text import safe_json, safe_text, shown_path
@@ -64,7 +64,7 @@ def wrapped(head: str, parts: Iterable[str]) -> None:
 
 
 def _colours() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return sys.stdout.isatty() and wants_colors()
 
 
 _SEVERITY_STYLE = {"E": "31", "W": "33", "I": "2"}

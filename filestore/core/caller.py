@@ -1,0 +1,75 @@
+"""For whom this process works: for whoever started it, or for a command that it answers.
+
+A command that a server answers runs in a thread of the server. What it would ask its own process
+for, such as the working folder, is asked here.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """The surroundings of a command that another process runs."""
+
+    folder: str
+    """Its working folder, absolute."""
+    columns: int = 0
+    """The width of its terminal; 0 where standard output is none."""
+    store: str = ""
+    """What its variable FILESTORE says."""
+    no_color: str = ""
+    """What its variable NO_COLOR says."""
+
+
+_CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
+
+
+@contextlib.contextmanager
+def answering(caller: Caller) -> Iterator[None]:
+    """Work for another process, in this thread, until the block ends."""
+    before = _CALLER.set(caller)
+    try:
+        yield
+    finally:
+        _CALLER.reset(before)
+
+
+def other_caller() -> Caller | None:
+    """The other process that this thread works for; None for its own."""
+    return _CALLER.get()
+
+
+def named_store() -> str:
+    """The store that the variable FILESTORE names, or ""."""
+    caller = _CALLER.get()
+    return os.environ.get("FILESTORE", "") if caller is None else caller.store
+
+
+def wants_colors() -> bool:
+    """Whether the variable NO_COLOR does not forbid colors on a terminal."""
+    caller = _CALLER.get()
+    return not (os.environ.get("NO_COLOR") if caller is None else caller.no_color)
+
+
+def working_folder() -> str:
+    """The folder from which relative paths are meant.
+
+    Raises:
+        FileNotFoundError: It was removed.
+    """
+    caller = _CALLER.get()
+    return os.getcwd() if caller is None else caller.folder
+
+
+def absolute(path: str) -> str:
+    """A path that is meant from there, whole; what `os.path.abspath` is for the own process.
+
+    Raises:
+        FileNotFoundError: It is relative, and the folder was removed.
+    """
+    whole = path if os.path.isabs(path) else os.path.join(working_folder(), path)
+    return os.path.normpath(whole)
