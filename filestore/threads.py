@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from filestore.config import user_config
 from filestore.config.layout import SETTINGS
 from filestore.core.errors import UsageError
 from filestore.store import Store
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Open = Callable[[], Store]
 Stamp = tuple[tuple[int, ...] | None, ...]
+_ALLOWED: Final = 2
 
 
 @dataclass(slots=True)
@@ -42,6 +44,8 @@ class _Work:
     """The one whose model all of them ask."""
     watched: "WatchedTree | None" = None
     """The walk of the tree that all of them ask."""
+    allowed: tuple[int, ...] | None = None
+    """The user's file that said then what a model may reach."""
 
 
 class StoreThreads:
@@ -180,7 +184,7 @@ class _Held:
     def store(self) -> Store:
         """The store as it is now, opened again where it is another one."""
         if self._store is not None and (now := _stamp(self._store)) != self._stamp:
-            is_only_made = self._stamp[:2] == now[:2] and self._stamp[2] is None
+            is_only_made = self._stamp[:3] == now[:3] and self._stamp[3] is None
             self._stamp = now
             if not is_only_made:
                 self.close()
@@ -194,9 +198,11 @@ class _Held:
         store, work = self._store, self._work
         assert store is not None
         with work.lock:
-            if work.first is None or not store.share_model(work.first):
+            allowed = self._stamp[_ALLOWED]
+            first = work.first if work.allowed == allowed else None
+            if first is None or not store.share_model(first):
                 store.model.take_turns()
-                work.first = store
+                work.first, work.allowed = store, allowed
         if work.watched is not None:
             store.watch_tree(work.watched)
 
@@ -209,9 +215,12 @@ class _Held:
 
 def _stamp(store: Store) -> Stamp:
     """Tells whether another store, other settings or another catalog are where they were."""
+    allowed = os.path.join(store.places.configuration, user_config.NAME)
     return (
         _identity(store.root),
         _identity(os.path.join(store.root, SETTINGS), is_content=True),
+        # What the user allows, and where models are.
+        _identity(allowed, is_content=True),
         _identity(store.places.catalog),
     )
 

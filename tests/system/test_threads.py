@@ -14,6 +14,8 @@ import pytest
 
 import filestore
 from filestore import Store, StoreThreads, UsageError
+from tests.conftest import Run
+from tests.system.embedding_server import EmbeddingServer
 
 TEXTS = [f"The rent of flat {number}." for number in range(8)]
 
@@ -197,3 +199,21 @@ def test_a_forked_child_opens_its_own(place: Path) -> None:
         assert process.exitcode == 0
         assert answers.get() == (process.pid, TEXTS[2])
         assert threads.call(lambda store: best(store, TEXTS[1])) == TEXTS[1]
+
+
+def test_what_the_user_allows_no_more_is_not_reached(tmp_path: Path, run: Run) -> None:
+    """A store that stays open follows the user's own file, as one that is opened now does."""
+    words = ["winter ferry timetable\n", "summer hats\n"]
+    with EmbeddingServer() as server:
+        with filestore.create(
+            tmp_path / "kb", embedder="openai:small", endpoint=server.endpoint
+        ) as store:
+            store.put(words, into="notes")
+        with StoreThreads(tmp_path / "kb") as threads:
+            assert threads.call(lambda store: store.search("ferry")).mode == "hybrid"
+            assert run("trust", "--revoke", cwd=tmp_path / "kb").code == 0
+            asked = len(server.requests)
+            assert threads.call(lambda store: store.search("ferry")).mode == "keyword"
+            assert len(server.requests) == asked
+            assert run("trust", "--yes", cwd=tmp_path / "kb").code == 0
+            assert threads.call(lambda store: store.search("ferry")).mode == "hybrid"
