@@ -77,23 +77,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         sys.stdout.write(f"filestore {__version__}\n")
         return 0
-    from filestore.cli import _diagnostics, _parser
-    from filestore.core.errors import FilestoreError
-
     as_json = "--json" in words
     try:
-        _diagnostics.require_files()
-        options = _parser.parse(words)
-        code = int(options.run(options))
+        from filestore.cli import _served
+
+        reply = _served.reply_to(words)
+        code = _run(words, as_json=as_json) if reply is None else _served.write(reply)
         sys.stdout.flush()
         return code
-    except FilestoreError as error:
-        return _diagnostics.report(error, as_json=as_json)
     except KeyboardInterrupt:
+        from filestore.cli import _diagnostics
+
         return _diagnostics.interrupted(as_json=as_json)
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (OSError, MemoryError) as error:
+        from filestore.cli import _diagnostics
+
         return _diagnostics.of_machine(error, as_json=as_json)
+
+
+def _run(words: Sequence[str], *, as_json: bool) -> int:
+    """Run a command in this process."""
+    from filestore.cli import _diagnostics, _parser
+    from filestore.core.errors import FilestoreError
+
+    try:
+        _diagnostics.require_files()
+        options = _parser.parse(words)
+        return int(options.run(options))
+    except FilestoreError as error:
+        return _diagnostics.report(error, as_json=as_json)

@@ -5,15 +5,43 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from typing import Any
 
 from filestore.config.discovery import find_root
+from filestore.core.caller import named_store, working_folder
+from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import safe_text
 from filestore.store import Store
 
 
-def open_store(options: Any) -> Store:
+class OtherStoreError(FilestoreError):
+    """A command that a server answers means another store."""
+
+
+_SERVED: ContextVar[Store | None] = ContextVar("served", default=None)
+
+
+@contextlib.contextmanager
+def served(store: Store) -> Iterator[None]:
+    """Until the block ends commands of this thread use a store that is open already."""
+    before = _SERVED.set(store)
+    try:
+        yield
+    finally:
+        _SERVED.reset(before)
+
+
+def open_store(options: Any) -> AbstractContextManager[Store]:
     """Open the store of --store, of FILESTORE, or the nearest one around the working folder."""
+    if open_already := _SERVED.get():
+        explicit = options.store or named_store() or None
+        here = working_folder()
+        if find_root(here, explicit and os.path.join(here, explicit)) != open_already.root:
+            raise OtherStoreError("another store is meant")
+        return contextlib.nullcontext(open_already)
     # Two processes walk a large tree: this one has no threads yet, so it may fork.
     return Store(
         root_of(options),
@@ -24,7 +52,7 @@ def open_store(options: Any) -> Store:
 
 def root_of(options: Any) -> str:
     """The root of the store that is meant."""
-    explicit = options.store or os.environ.get("FILESTORE") or None
+    explicit = options.store or named_store() or None
     try:
         here = os.getcwd()
     except FileNotFoundError:

@@ -79,10 +79,12 @@ def run(options: Any) -> int:
 
 
 def _serve(options: Any) -> int:
+    from filestore.cli import _answering
     from filestore.config.discovery import configuration_folder
     from filestore.server.http import run as running
     from filestore.server.http.app import Parts
     from filestore.server.http.doors import doors
+    from filestore.server.socket.listening import listen
     from filestore.server.stores import Access, Stores
 
     address = running.Address(host=options.host, port=options.port)
@@ -108,7 +110,8 @@ def _serve(options: Any) -> int:
         ended = _context.end_politely()
         told = _Told(running.url_of(opened), token, path, stores.names, as_json=options.json)
         try:
-            running.serve(parts, opened, told)
+            with _answering.streams(), listen(stores, _answering.run_words):
+                running.serve(parts, opened, told)
         except KeyboardInterrupt:
             return 0 if ended.is_set() else EXIT_INTERRUPTED
     return 0

@@ -7,6 +7,7 @@ refused at once, so that nobody waits without end.
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -77,6 +78,14 @@ class ServedStore:
         threads = StoreThreads(root, configuration=configuration, most=readers, watched=watched)
         places = threads.call(lambda store: store.places)
         return cls(name, places.root, places, access, configuration, threads, watched)
+
+    def submit(self, job: Callable[[Store], T]) -> "Future[T]":
+        """Begin what changes nothing, from any thread.
+
+        Raises:
+            BusyError: Too many wait.
+        """
+        return self._submitted(self._readers, job)
 
     async def read(self, job: Callable[[Store], T]) -> T:
         """What a function that changes nothing makes of the store.
@@ -173,11 +182,14 @@ class ServedStore:
         self._watched.close()
 
     async def _done(self, threads: StoreThreads, job: Callable[[Store], T]) -> T:
+        return await asyncio.wrap_future(self._submitted(threads, job))
+
+    def _submitted(self, threads: StoreThreads, job: Callable[[Store], T]) -> "Future[T]":
         if threads.waiting >= MOST_WAITING:
             raise BusyError(
                 f"{self.name} has {threads.waiting} requests waiting", remedy="ask again later"
             )
-        return await asyncio.wrap_future(threads.submit(job))
+        return threads.submit(job)
 
 
 class Stores:

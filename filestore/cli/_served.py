@@ -1,0 +1,190 @@
+"""Asks the server that has a store open to run a command, if there is one.
+
+One rule: nothing is written before the whole answer is there, so whatever goes wrong leaves the
+command as if nobody had been asked. Only what Python has loaded anyway is imported: this comes
+before every such command.
+"""
+
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ASKED: Final = frozenset(("search", "similar", "about", "status", "show", "links", "ls"))
+"""Commands that read, and whose time is mostly spent on opening the store."""
+SWITCH: Final = "FILESTORE_SERVER"
+"""The variable that keeps commands from asking: ``off``."""
+_OWN: Final = ("--at", "--rerank", "--rewrite", "--help", "-h")
+"""Options of what a server leaves to the command itself."""
+_SILENT_S: Final = 1.0
+"""A server that is alive says so ten times a second."""
+_MOST_BEATS: Final = 600
+_CHUNK_BYTES: Final = 1 << 18
+
+Reply = tuple[int, list[tuple[bytes, bytes]]]
+
+
+def reply_to(words: "Sequence[str]") -> Reply | None:
+    """What a server answers to a command; None where the command has to run by itself."""
+    if not sys.platform.startswith("linux") or os.environ.get(SWITCH) == "off":
+        return None
+    asked = _asked(words)
+    if asked is None or any("\0" in word for word in words):
+        return None
+    try:
+        here = os.getcwd()
+        root = _root(here, asked or os.environ.get("FILESTORE", ""))
+        for sidecar in _sidecars(root) if root else ():
+            if reply := _ask(sidecar, here, list(words)):
+                return reply
+    except (OSError, ValueError, OverflowError):
+        pass
+    return None
+
+
+def write(reply: Reply) -> int:
+    """Write what a command wrote, and return its exit code."""
+    from filestore.server.socket import wire
+
+    code, parts = reply
+    for kind, data in parts:
+        if kind == wire.TEXT:
+            sys.stdout.write(data.decode("utf-8", "surrogatepass"))
+        elif kind == wire.BYTES:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        else:
+            try:
+                sys.stderr.write(data.decode("utf-8", "surrogatepass"))
+            except OSError:
+                # The exit code has to do.
+                continue
+    return code
+
+
+def _asked(words: "Sequence[str]") -> str | None:
+    """The store that is named, "" for none; None for a command that is not asked for."""
+    store, command = "", ""
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if word == "--" or name in _OWN:
+            break
+        if name == "--store":
+            store = value if equals else next(rest, "")
+        elif not command and not word.startswith("-"):
+            command = word
+            if command not in ASKED:
+                return None
+    else:
+        return store if command else None
+    # What stands behind -- are words; what a server leaves alone is not asked.
+    return store if command and word == "--" else None
+
+
+def _root(here: str, explicit: str) -> str:
+    """The store that is meant, as `config.discovery.find_root` finds it; "" for none."""
+    for folder in [explicit] if explicit else _ancestors(here):
+        for root in (folder, f"{folder}/file_index"):
+            try:
+                if stat.S_ISREG(os.stat(f"{root}/filestore.toml").st_mode):
+                    return os.path.abspath(root)
+            except OSError:
+                continue
+    return ""
+
+
+def _ancestors(folder: str) -> "Iterator[str]":
+    yield folder
+    while (above := os.path.dirname(folder)) != folder:
+        folder = above
+        yield folder
+
+
+def _sidecars(root: str) -> "list[str]":
+    """Where the sidecar may be; the user's settings may put it elsewhere."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    try:
+        with open(f"{folder}/filestore/settings.toml", "rb") as file:
+            data = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        data = b""
+    if b"sidecar" in data:
+        import tomllib
+
+        elsewhere = tomllib.loads(data.decode()).get("sidecar", {}).get(root)
+        if isinstance(elsewhere, str):
+            return [os.path.expanduser(elsewhere)]
+    return [f"{root}/.sidecar", f"{root}/.filestore"]
+
+
+def _ask(sidecar: str, here: str, words: list[str]) -> Reply | None:
+    """Ask the server of a sidecar."""
+    from filestore.server.socket import wire
+
+    try:
+        folder = os.open(sidecar, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        seen = os.stat(wire.NAME, dir_fd=folder, follow_symlinks=False)
+        if not stat.S_ISSOCK(seen.st_mode) or seen.st_uid != os.geteuid() or seen.st_mode & 0o077:
+            return None
+        import _socket  # what `socket` adds takes as long as all the rest
+
+        connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            connection.settimeout(_SILENT_S)
+            connection.connect(f"/proc/self/fd/{folder}/{wire.NAME}")
+            peer = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+            if int.from_bytes(peer[4:8], sys.byteorder) != os.geteuid():
+                return None
+            connection.sendall(wire.request(folder=here, columns=_columns(), words=words))
+            return _received(connection, wire)
+        finally:
+            connection.close()
+    except FileNotFoundError:
+        return None
+    finally:
+        os.close(folder)
+
+
+def _columns() -> int:
+    """The width of the terminal; 0 where standard output is none."""
+    if not sys.stdout.isatty():
+        return 0
+    try:
+        return max(1, os.get_terminal_size(sys.stdout.fileno()).columns)
+    except (OSError, ValueError):
+        return 80
+
+
+def _received(connection: Any, wire: Any) -> Reply | None:
+    """The whole answer; None where there is none."""
+    data = bytearray()
+    beats = 0
+    while not data:
+        chunk = connection.recv(_CHUNK_BYTES)
+        data += chunk.lstrip(wire.BEAT)
+        beats += len(chunk) - len(data)
+        if not chunk or beats > _MOST_BEATS:
+            return None
+    head = 2 + wire.LENGTH_BYTES
+    while len(data) < head or len(data) < head + (size := int.from_bytes(data[2:head], "big")):
+        if data[:1] != wire.ANSWERED or (len(data) >= head and size > wire.MOST_ANSWER_BYTES):
+            return None
+        chunk = connection.recv(_CHUNK_BYTES)
+        if not chunk:
+            return None
+        data += chunk
+    if data[:1] != wire.ANSWERED or len(data) != head + size:
+        return None
+    parts = wire.parts_of(bytes(data[head:]))
+    for kind, text in parts:
+        if kind != wire.BYTES:
+            text.decode("utf-8", "surrogatepass")
+    return data[1], parts

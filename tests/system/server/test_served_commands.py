@@ -1,0 +1,459 @@
+"""Commands that a server answers: the same bytes, the same exit code, and never half of it."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import filestore
+from filestore.cli import _served
+from filestore.cli._answering import run_words
+from filestore.core.example import copy_example
+from filestore.server.socket import wire
+from filestore.server.socket.listening import listen
+from filestore.server.socket.place import taken
+from filestore.server.stores import Access, Stores
+from tests.conftest import CHECKOUT, Finished, Run
+from tests.system.server.serving import TIMEOUT_S, Served, serving
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="only Linux tells enough of a socket"
+)
+
+OFF = {_served.SWITCH: "off"}
+SEARCH = ["search", "renamed files"]
+ANSWERED = [
+    SEARCH,
+    ["search", "renamed", "files", "-k", "2", "--json"],
+    ["--json", "search", "what follows a rename?", "--mode", "keyword"],
+    ["search", "renamde fiels"],
+    ["search", "--mode", "vector", "cats", "--context", "2"],
+    ["search", "renamed files", "--format", "oneline"],
+    ["search", "renamed files", "-l", "-0"],
+    ["search", "rename", "--group", "document", "--source", "source/*.py"],
+    ["search", "zzzzqqq", "--syntax", "plain", "--mode", "keyword"],
+    ["search", "--", "--store", "--at"],
+    ["search", "\udcff\udcfe", "ünïcode 漢字"],
+    ["similar", "source/rename_report.py", "-k", "3"],
+    ["similar", "source/rename_report.py:2", "--json"],
+    ["about", "--depth", "1", "--json"],
+    ["about", "renamed files"],
+    ["ls"],
+    ["ls", "glossary.md", "--json"],
+    ["links", "chunked/glossary.md/chunk1.md"],
+    ["show", "chunked/glossary.md/chunk1.md"],
+    ["status"],
+    ["status", "--json"],
+]
+"""Words that a server answers."""
+LEFT_ALONE = [
+    ["search", "x", "-k", "0"],
+    ["search", "x", "--nothing"],
+    ["search"],
+    ["search", "--help"],
+    ["search", "rename", "--at", "HEAD"],
+    ["similar", "no such file", "--json"],
+    ["show", "no/such.md"],
+    ["--store", "nowhere", "status"],
+    ["ls", "--store"],
+    ["verify", "--json"],
+]
+"""Words that a command has to answer itself: mistakes, and what a server does for nobody."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """The root of an indexed copy of the example."""
+    Path(os.environ["XDG_CONFIG_HOME"]).mkdir(parents=True)
+    root = tmp_path / "kb"
+    copy_example(str(root))
+    with filestore.open(root) as store:
+        store.sync()
+    return root
+
+
+@pytest.fixture
+def server(place: Path) -> Iterator[Served]:
+    """A server of it, with the settings that every command of the test has."""
+    with serving(Path(os.environ["XDG_CONFIG_HOME"]), place) as one:
+        yield one
+
+
+@contextlib.contextmanager
+def pretending(place: Path, answer: Callable[[socket.socket], None]) -> Iterator[None]:
+    """Something else that listens in the sidecar, and says what it likes."""
+    held = taken(str(place / ".sidecar"))
+    assert held is not None
+    held.listener.setblocking(True)
+
+    def accept() -> None:
+        while True:
+            connection, _ = held.listener.accept()
+            with connection, contextlib.suppress(OSError):
+                answer(connection)
+                if ended.is_set():
+                    return
+
+    ended = threading.Event()
+    thread = threading.Thread(target=accept)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as last:
+            last.connect(held.path)
+            last.shutdown(socket.SHUT_WR)
+            last.recv(1)
+        thread.join()
+        held.close()
+
+
+def reply(words: Sequence[str], place: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    """What the server says to a command that is called in the store; None for nothing."""
+    monkeypatch.chdir(place)
+    return _served.reply_to(words)
+
+
+@pytest.mark.usefixtures("server")
+def test_commands_say_the_same_with_a_server_and_without(
+    run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every byte and the exit code; what has to be answered by the command itself is, too."""
+
+    def both(words: list[str]) -> tuple[Finished, Finished]:
+        return run(*words, cwd=place), run(*words, cwd=place, env=OFF)
+
+    with ThreadPoolExecutor(2) as pool:
+        for words, (with_server, without) in zip(
+            ANSWERED + LEFT_ALONE, pool.map(both, ANSWERED + LEFT_ALONE), strict=True
+        ):
+            assert with_server == without, words
+    assert [words for words in ANSWERED if reply(words, place, monkeypatch) is None] == []
+    assert [words for words in LEFT_ALONE if reply(words, place, monkeypatch) is not None] == []
+
+
+@pytest.mark.usefixtures("server")
+def test_relative_paths_are_meant_from_where_the_command_is_called(
+    run: Run, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arguments, paths that are printed, --store and FILESTORE."""
+    (tmp_path / "elsewhere").mkdir()
+    calls = [
+        (place / "source", ["similar", "rename_report.py"], {}),
+        (place / "source", ["ls", "./rename_report.py"], {}),
+        (place / "source", ["search", "renamed files", "-l"], {}),
+        (place / "chunked" / "glossary.md", ["show", "chunk1.md"], {}),
+        (tmp_path, ["search", "renamed files", "--store", "kb", "-l"], {}),
+        (tmp_path, ["--store=kb", "ls"], {}),
+        (tmp_path / "elsewhere", ["search", "renamed files"], {"FILESTORE": "../kb"}),
+    ]
+    for folder, words, variables in calls:
+        without = run(*words, cwd=folder, env=OFF | variables)
+        assert run(*words, cwd=folder, env=variables) == without
+        assert without.code == 0, without.stderr
+        with monkeypatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            assert reply(words, folder, patch) is not None
+
+
+@pytest.mark.usefixtures("server")
+def test_a_terminal_gets_the_same(place: Path) -> None:
+    """Colours, and lines as wide as the terminal is."""
+    for columns in (50, 120):
+        with_server = on_terminal(SEARCH, place, columns, {})
+        assert with_server == on_terminal(SEARCH, place, columns, OFF)
+        assert b"\x1b[1m" in with_server
+    plain = on_terminal(SEARCH, place, 80, {"NO_COLOR": "1"})
+    assert plain == on_terminal(SEARCH, place, 80, {"NO_COLOR": "1"} | OFF)
+    assert b"\x1b" not in plain
+
+
+def on_terminal(words: list[str], place: Path, columns: int, env: dict[str, str]) -> bytes:
+    """What a command writes to a terminal."""
+    above, below = pty.openpty()
+    fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("4H", 40, columns, 0, 0))
+    kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "filestore", *words],
+        cwd=place,
+        env=kept | {"PYTHONPATH": str(CHECKOUT)} | env,
+        stdout=below,
+        stderr=below,
+    )
+    os.close(below)
+    data = b""
+    with contextlib.suppress(OSError):
+        while piece := os.read(above, 65_536):
+            data += piece
+    os.close(above)
+    assert process.wait(TIMEOUT_S) == 0
+    return data
+
+
+@pytest.mark.usefixtures("server")
+def test_twenty_commands_at_once_get_their_own_answers(run: Run, place: Path) -> None:
+    """Nobody gets a word of another's."""
+    queries = ["renamed files", "glossary", "cats", "migration log"]
+    alone = {query: run("search", query, "--json", cwd=place, env=OFF) for query in queries}
+    with ThreadPoolExecutor(20) as pool:
+        asked = queries * 5
+        found = pool.map(lambda query: run("search", query, "--json", cwd=place), asked)
+        assert list(found) == [alone[query] for query in asked]
+
+
+@pytest.mark.usefixtures("server")
+def test_answers_follow_what_others_do_to_the_store(run: Run, place: Path) -> None:
+    """A file that was edited, a sync from outside, a model that was changed, an index removed."""
+
+    def compare() -> Finished:
+        with_server = run("search", "quetzal", "--json", cwd=place)
+        assert with_server == run("search", "quetzal", "--json", cwd=place, env=OFF)
+        return with_server
+
+    compare()
+    chunk = next((place / "chunked" / "glossary.md").glob("*.md"))
+    chunk.write_text(chunk.read_text() + "\nThe quetzal is a bird.\n")
+    compare()
+    assert run("sync", cwd=place).code == 0
+    assert "quetzal" in compare().stdout
+    settings = place / "filestore.toml"
+    settings.write_text(settings.read_text().replace('"builtin"', '"unknown"'))
+    assert "unknown" in compare().stdout + compare().stderr
+    settings.write_text(settings.read_text().replace('"unknown"', '"builtin"'))
+    subprocess.run(["rm", "-r", str(place / ".sidecar")], check=True)
+    assert run("sync", cwd=place).code == 0
+    assert "quetzal" in compare().stdout
+
+
+def test_a_server_that_stops_or_dies_costs_no_word(run: Run, place: Path) -> None:
+    """Stopped: after a moment the command runs by itself. Killed: at once; its socket is left."""
+    without = run(*SEARCH, cwd=place, env=OFF)
+    with (
+        contextlib.suppress(AssertionError),
+        serving(Path(os.environ["XDG_CONFIG_HOME"]), place) as one,
+    ):
+        one.process.send_signal(signal.SIGSTOP)
+        assert run(*SEARCH, cwd=place) == without
+        one.process.kill()
+        one.process.wait()
+    assert (place / ".sidecar" / wire.NAME).is_socket()
+    assert run(*SEARCH, cwd=place) == without
+    assert run("verify", cwd=place).code == 0
+    with served_here(place) as sidecars:
+        assert sidecars == [str(place / ".sidecar")]
+
+
+@contextlib.contextmanager
+def served_here(place: Path) -> Iterator[list[str]]:
+    """Served by this process; gives the sidecars in which it listens."""
+    with Stores.open([str(place)], Access()) as stores, listen(stores, run_words) as listener:
+        yield listener.sidecars
+
+
+BROKEN = {
+    "nothing": b"",
+    "garbage": b"HTTP/1.1 200 OK\r\n\r\nhello",
+    "declined": wire.DECLINED,
+    "only a sign": wire.ANSWERED,
+    "4 GB": wire.ANSWERED + b"\0\xff\xff\xff\xff" + b"x" * 1000,
+    "cut": wire.BEAT * 3 + wire.ANSWERED + b"\0\0\0\0\x20t\0\0\0\x1bhalf a word",
+    "a part that is too long": wire.ANSWERED + b"\0\0\0\0\x07t\0\0\0\x09ab",
+    "no part": wire.ANSWERED + b"\0\0\0\0\x07x\0\0\0\x02ab",
+    "no text": wire.ANSWERED + b"\0\0\0\0\x07t\0\0\0\x02\xff\xfe",
+    "more than announced": wire.ANSWERED + b"\0\0\0\0\x07t\0\0\0\x02abcd",
+    "beats without end": wire.BEAT * 2000,
+}
+
+
+def test_a_broken_answer_is_none(run: Run, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever comes that is no whole answer, the command runs as if nobody had been asked."""
+    without = run(*SEARCH, cwd=place, env=OFF)
+    said = [b""]
+
+    def say(connection: socket.socket) -> None:
+        connection.recv(1)
+        connection.sendall(said[0])
+
+    with pretending(place, say):
+        for name, data in BROKEN.items():
+            said[0] = data
+            assert reply(SEARCH, place, monkeypatch) is None, name
+        said[0] = BROKEN["cut"]
+        assert run(*SEARCH, cwd=place) == without
+
+
+def test_ctrl_c_ends_a_command_that_waits_for_the_server(place: Path) -> None:
+    """As it ends one that works by itself."""
+    asked, ended = threading.Event(), threading.Event()
+
+    def beat(connection: socket.socket) -> None:
+        if connection.recv(1):
+            asked.set()
+            while not ended.wait(0.05):
+                connection.sendall(wire.BEAT)
+
+    with pretending(place, beat):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "filestore", *SEARCH],
+            cwd=place,
+            env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert asked.wait(TIMEOUT_S)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=TIMEOUT_S)
+        ended.set()
+    assert process.returncode == 130
+    assert errors.startswith("filestore: interrupted")
+
+
+@pytest.mark.usefixtures("server")
+def test_whoever_has_seen_enough_of_an_answer_is_not_complained_to(place: Path) -> None:
+    """A pipe that is closed by its reader ends the command well."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "filestore", "ls", "--json"],
+        cwd=place,
+        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_planted_socket_is_not_asked(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that others may use, that is another's, a link to one, or in a folder that is a link."""
+    asked = threading.Event()
+
+    def note(connection: socket.socket) -> None:
+        if connection.recv(1):
+            asked.set()
+
+    sidecar = place / ".sidecar"
+    with pretending(place, note):
+        sock = sidecar / wire.NAME
+        sock.chmod(0o666)
+        assert reply(SEARCH, place, monkeypatch) is None
+        sock.chmod(0o600)
+        if os.geteuid() == 0:
+            os.chown(sock, 12_345, 12_345)
+            assert reply(SEARCH, place, monkeypatch) is None
+            os.chown(sock, 0, 0)
+        sock.rename(sidecar / "moved")
+        sock.symlink_to("moved")
+        assert reply(SEARCH, place, monkeypatch) is None
+        sock.unlink()
+        (sidecar / "moved").rename(sock)
+        sidecar.rename(place / "planted")
+        sidecar.symlink_to("planted")
+        assert reply(SEARCH, place, monkeypatch) is None
+        sidecar.unlink()
+        (place / "planted").rename(sidecar)
+        assert not asked.is_set()
+        assert reply(SEARCH, place, monkeypatch) is None
+        assert asked.is_set()
+
+
+def test_hostile_requests_leave_the_others_answered(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Garbage, huge lengths, cut and silent connections, other versions, answers nobody reads."""
+    head = wire.MAGIC
+    whole = wire.request(folder=str(place), columns=0, words=SEARCH)
+    hostile = [
+        b"",
+        b"GET / HTTP/1.1\r\n\r\n" * 10,
+        head + b"\xff\xff\xff\xff" + b"x" * 100,
+        head + b"\0\0\0\0",
+        head + b"\0\0\0\x08" + b"\0" * 8,
+        whole[: len(whole) // 2],
+        head + (9).to_bytes(4, "big") + b"a\0b\0c\0d\0e",
+        b"\0" * 100_000,
+    ]
+    monkeypatch.setenv("FILESTORE_SERVER", "on")
+    with served_here(place):
+        held = []
+        for data in hostile * 5:
+            one = socket.socket(socket.AF_UNIX)
+            one.connect(str(place / ".sidecar" / wire.NAME))
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                one.sendall(data)
+            held.append(one)
+        unread = socket.socket(socket.AF_UNIX)
+        unread.connect(str(place / ".sidecar" / wire.NAME))
+        unread.sendall(whole)
+        assert reply(SEARCH, place, monkeypatch) is not None
+        other = whole.replace(filestore.__version__.encode(), b"9.9.9")
+        with socket.socket(socket.AF_UNIX) as one:
+            one.connect(str(place / ".sidecar" / wire.NAME))
+            one.sendall(other)
+            assert one.recv(100).lstrip(wire.BEAT) == wire.DECLINED
+        for one in (*held, unread):
+            one.close()
+        assert reply(SEARCH, place, monkeypatch) is not None
+
+
+def test_other_settings_than_the_servers_are_not_answered(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another folder of settings, another key: what the server knows is not what the user means."""
+    with served_here(place):
+        assert reply(SEARCH, place, monkeypatch) is not None
+    with served_here(place):
+        for name in ("XDG_CONFIG_HOME", "FILESTORE_API_KEY", "HF_HOME"):
+            with monkeypatch.context() as patch:
+                patch.setenv(name, str(tmp_path))
+                # The server is this process: only what it had when it began to listen is compared.
+                assert reply(SEARCH, place, patch) is None
+
+
+def test_of_two_servers_the_second_takes_over(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It leaves the socket to the first, and has it once that one has ended."""
+    with (
+        Stores.open([str(place)], Access()) as stores,
+        listen(stores, run_words) as first,
+        listen(stores, run_words) as second,
+    ):
+        assert first.sidecars
+        assert not second.sidecars
+        first.close()
+        until = time.monotonic() + TIMEOUT_S
+        while reply(SEARCH, place, monkeypatch) is None:
+            assert time.monotonic() < until
+            threading.Event().wait(0.05)
+        assert second.sidecars
+    assert not (place / ".sidecar" / wire.NAME).exists()
+
+
+def test_a_sidecar_elsewhere_with_a_long_path(
+    run: Run, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the user's settings put it, however long that is."""
+    sidecar = tmp_path / ("long-" * 20) / ("folder-" * 20)
+    sidecar.parent.mkdir()
+    settings = Path(os.environ["XDG_CONFIG_HOME"]) / "filestore" / "settings.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(f'[sidecar]\n"{place}" = "{sidecar}"\n')
+    assert run("sync", cwd=place).code == 0
+    with served_here(place) as sidecars:
+        assert sidecars == [str(sidecar)]
+        assert reply(SEARCH, place, monkeypatch) is not None
