@@ -1,7 +1,7 @@
 """Serve stores to programs, agents and browsers: HTTP with JSON, a page, and MCP at /mcp.
 
 It answers this machine alone and asks for a token, unless told otherwise; it changes no store
-without --write. Ctrl-C ends it.
+without --write. Ctrl-C ends it. Your own searches on the command line are answered by it, too.
 """
 
 import argparse

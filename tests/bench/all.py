@@ -24,6 +24,7 @@ SCRIPTS = (
     "sync",
     "renames",
     "warm_search",
+    "served_commands",
     "enriched_search",
     "inspector",
     "in_place",

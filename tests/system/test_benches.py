@@ -44,6 +44,7 @@ SMALL: Final = {
     "ragmd": ("--files", "20", "--folders", "3", "--runs", "1"),
     "renames": ("--files", "200", "--folders", "2"),
     "server": ("--files", "40", "--folders", "2", "--runs", "2"),
+    "served_commands": STORE,
     "start": STORE,
     "status": STORE,
     "sync": ("--files", "200", "--folders", "2", "--runs", "1"),

@@ -9,6 +9,7 @@ import os
 import select
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import wait
 from typing import TYPE_CHECKING, Final
@@ -94,7 +95,11 @@ class Listener:
                 self._places[free.listener.fileno()] = (free, served)
 
     def _accept(self) -> None:
+        looked = time.monotonic()
         while not self._is_closing:
+            if time.monotonic() - looked >= _LOOK_S:
+                self._look()
+                looked = time.monotonic()
             waiting = select.poll()
             for descriptor in (self._woken, *self._places):
                 waiting.register(descriptor, select.POLLIN)
@@ -103,8 +108,6 @@ class Listener:
                 place, served = self._places[descriptor]
                 with contextlib.suppress(OSError):
                     self._begin(place.listener.accept()[0], served)
-            if not ready and not self._is_closing:
-                self._look()
 
     def _begin(self, connection: socket.socket, served: "ServedStore") -> None:
         if not self._free.acquire(blocking=False):
