@@ -521,6 +521,9 @@ def differences(seen: TreeScan, recorded: Mapping[ChunkPath, PackedFolder]) -> D
         known = recorded.get(path)
         if packed is known or packed == known:
             continue
+        if known is not None and packed.names == known.names:
+            changed += (inside(path, name) for name in _restated(packed, known))
+            continue
         now = packed.entries()
         before = {} if known is None else known.entries()
         added += (inside(path, name) for name in now.keys() - before.keys())
@@ -535,6 +538,16 @@ def differences(seen: TreeScan, recorded: Mapping[ChunkPath, PackedFolder]) -> D
         changed=tuple(sorted(changed)),
         gone=tuple(sorted(path for path in gone if not is_unknown(path, seen.problems))),
     )
+
+
+def _restated(packed: PackedFolder, known: PackedFolder) -> Iterator[str]:
+    """Which names of a folder have other stats than before; block by block, as most have not."""
+    names, block = unpack_names(packed.names), _MANY * STAT_BYTES
+    for start in range(0, len(packed.stats), block):
+        if packed.stats[start : start + block] != known.stats[start : start + block]:
+            for at in range(start, min(start + block, len(packed.stats)), STAT_BYTES):
+                if packed.stats[at : at + STAT_BYTES] != known.stats[at : at + STAT_BYTES]:
+                    yield names[at // STAT_BYTES]
 
 
 def is_unknown(path: ChunkPath, problems: Iterable[ChunkPath]) -> bool:

@@ -170,6 +170,15 @@ def test_differences_are_those_of_comparing_path_by_path(now, before, problems):
     assert found.changed == tuple(sorted(path for path in both if now[path] != before[path]))
 
 
+@pytest.mark.parametrize("place", [0, 63, 64, 500, 999])
+def test_one_change_in_a_large_folder_is_found(place):
+    """Wherever it stands among those that are as they were."""
+    before = {f"{number:03}.md": pack_stat((1, 2, 3, 4, 5)) for number in range(1000)}
+    now = before | {f"{place:03}.md": pack_stat((1, 2, 3, 4, 6))}
+    found = differences(TreeScan(folders={"": pack_folder(now)}), {"": pack_folder(before)})
+    assert (found.added, found.changed, found.gone) == ((), (f"{place:03}.md",), ())
+
+
 @given(TREES)
 def test_a_tree_that_did_not_change_has_no_differences(tree):
     """The recorded state of a tree compares clean."""
