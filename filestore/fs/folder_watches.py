@@ -191,7 +191,7 @@ def _mounts() -> bytes:
 def _no_room(error: OSError, limit: str) -> UnwatchableError:
     if error.errno in (errno.ENOSPC, errno.EMFILE, errno.ENOMEM):
         return UnwatchableError(
-            f"too many folders are watched on this system: {error.strerror}",
-            remedy=f"raise fs.inotify.{limit} with sysctl",
+            f"too much is watched on this system already: fs.inotify.{limit} is used up",
+            remedy=f"sysctl fs.inotify.{limit}=1000000",
         )
     return UnwatchableError(f"folders cannot be watched here: {error.strerror or error}")

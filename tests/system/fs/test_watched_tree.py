@@ -6,6 +6,7 @@ import mmap
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -454,6 +455,92 @@ def test_nothing_is_held_after_closing(tree):
     watched.close()
     assert (count_watches(), len(os.listdir("/proc/self/fd"))) == (0, before)
     assert "closed" in answer(watched, tree)
+
+
+def test_watches_go_with_their_folders(tree, watched):
+    """As many are held as there are folders, however often those come and go."""
+    answer(watched, tree)
+    for turn in range(30):
+        (tree / f"new{turn}" / "deep").mkdir(parents=True)
+        answer(watched, tree)
+        os.rename(tree / f"new{turn}", tree / "other")
+        assert answer(watched, tree) == ""
+        shutil.rmtree(tree / "other")
+        assert answer(watched, tree) == ""
+        assert count_watches() == watched.folders == 9
+
+
+@pytest.mark.parametrize("limit", ["max_inotify_watches", "max_inotify_instances"])
+def test_without_room_for_watches_each_look_walks(tree, limit):
+    """What is used up is said, and nothing of what was left is held."""
+    alone = ["unshare", "--user", "--map-root-user", "--", sys.executable, "-c", LIMITED]
+    done = subprocess.run([*alone, tree, limit], capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr or "cannot be lowered" in done.stderr:
+        pytest.skip(f"no limits of our own: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    limits = {"max_inotify_watches": "max_user_watches"}
+    assert (
+        done.stdout.count(f"fs.inotify.{limits.get(limit, 'max_user_instances')} is used up") == 2
+    )
+
+
+LIMITED = """
+import sys
+from filestore.fs.scan import scan_tree
+from filestore.fs.watched_tree import WatchedTree
+root, limit = sys.argv[1:]
+try:
+    with open(f"/proc/sys/user/{limit}", "w") as file:
+        file.write("5" if "watches" in limit else "0")
+except OSError as error:
+    sys.exit(f"cannot be lowered: {error}")
+watched = WatchedTree()
+for _ in range(2):
+    found = watched.scan(root)
+    assert found.tree == scan_tree(root) and watched.folders == 0
+    print(found.unwatched)
+"""
+
+
+def test_what_is_mounted_in_the_tree_is_walked(tree, tmp_path):
+    """Nothing tells of a mount but the table of mounts; what changes unseen is not watched."""
+    alone = ["unshare", "--user", "--map-root-user", "--mount", "--", sys.executable, "-c", MOUNTED]
+    done = subprocess.run([*alone, tree, tmp_path], capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"nothing can be mounted: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    assert "mounted or unmounted" in done.stdout
+    assert "may change without telling" in done.stdout
+
+
+MOUNTED = """
+import os, subprocess, sys
+from filestore.fs.scan import scan_tree
+from filestore.fs.watched_tree import WatchedTree
+root, beside = sys.argv[1:]
+watched = WatchedTree()
+def holds():
+    found = watched.scan(root)
+    assert found.tree == scan_tree(root)
+    print(found.unwatched)
+    return found.unwatched
+def mount(*words):
+    subprocess.run(["mount", *words], check=True)
+holds()
+mount("-t", "tmpfs", "tmpfs", f"{root}/r1")
+assert holds()
+with open(f"{root}/r1/new.md", "w") as file:
+    file.write("in memory")
+assert not holds()
+for name in ("upper", "work"):
+    os.mkdir(f"{beside}/{name}")
+mount("-t", "overlay", "overlay", "-o",
+      f"lowerdir={root}/r3,upperdir={beside}/upper,workdir={beside}/work", f"{root}/r2")
+assert holds()
+with open(f"{root}/r2/new.md", "w") as file:
+    file.write("in two layers")
+assert holds()
+"""
 
 
 def count_watches():
