@@ -53,6 +53,7 @@ SMALL: Final = {
     "tree_rules": STORE,
     "verify": STORE,
     "warm_search": STORE,
+    "watched_status": STORE,
     "xquad": ("{data}", "--languages", "en"),
 }
 """The smallest size that each can do."""
