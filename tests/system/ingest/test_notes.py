@@ -95,6 +95,31 @@ def test_what_a_person_edited_is_not_replaced_as_a_whole(store: Store) -> None:
         store.edit_note(note.path, new="All new.\n")
 
 
+def test_an_edited_chunk_of_a_source_is_kept(tmp_path: Path) -> None:
+    """As if a person had edited it: the next update of the source does not take it away."""
+    source = tmp_path / "house.md"
+    source.write_text(f"# House\n\n{TEXT}")
+    with filestore.create(tmp_path / "kb", embedder="builtin") as store:
+        store.add(source)
+        (hit,) = store.search("third working day", k=1)
+        store.edit_note(hit.path, old="third", new="fourth")
+        assert store.show(hit.path).record["hand_edited"]
+        store.add(source)
+        assert "fourth working day" in store.show(hit.path).body
+
+
+def test_lines_that_end_in_cr_lf_stay_so(store: Store) -> None:
+    """Though whoever edits writes line feeds."""
+    note = store.add_note(TEXT, title="Rent")
+    place = Path(store.root, note.path)
+    place.write_bytes(place.read_bytes().replace(b"\n", b"\r\n"))
+    store.sync()
+    store.edit_note(note.path, old="day.\nGas", new="day.\nWater,\nand gas")
+    data = place.read_bytes()
+    assert data.endswith(b"day.\r\nWater,\r\nand gas is read off in March.\r\n")
+    assert data.count(b"\n") == data.count(b"\r\n")
+
+
 def test_an_edit_since_stops_the_undo(store: Store) -> None:
     """As after every command."""
     note = store.add_note(TEXT, title="Rent")
