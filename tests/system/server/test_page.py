@@ -481,6 +481,37 @@ def test_a_page_that_nobody_sees_holds_no_connection(tmp_path: Path, documents: 
 
 
 @needs_chromium
+def test_an_address_may_say_anything(tmp_path: Path, documents: Path) -> None:
+    """What fits nothing is passed over or refused in words; the page goes on."""
+    nonsense = [
+        '#/?q=lease&k=-5&mode=magic&where=no&where=[1]&where=["a",{}]&kind=evil&fresh=x',
+        "#/?q=lease&k=2.5&k=1e99",
+        '#/?q=lease&where=["constructor",1]&where=["__proto__",1]&source=constructor',
+        "#/?q=" + "a" * 20_000,
+        "#/?q=%ff%00&source=[&source=**",
+        "#/document?path=",
+        "#/document?path=lease.md&line=999999999&first=-1&hit=x",
+        "#/document?path=lease.md&first=999999999",
+        "#/similar?path=%00",
+        "#/resource?name=%00",
+        "#/__proto__",
+        "#/constructor?q=1",
+        "#//?/?",
+    ]
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        for address in nonsense:
+            await browser.evaluate("location.hash = '#/status'")
+            await browser.until("document.querySelector('.verdict')")
+            await browser.evaluate(f"location.hash = {json.dumps(address)}")
+            await browser.until(f"!document.querySelector('.verdict') && {SETTLED}")
+        await look_for(browser, "renewal")
+        await browser.until("document.querySelector('a.open')")
+
+    drive(tmp_path, [documents], act, is_refused=True)
+
+
+@needs_chromium
 def test_a_long_document_opens_where_the_passage_is(tmp_path: Path, documents: Path) -> None:
     """Line 9,001 of 10,000 is on the screen, and the rest can be reached."""
 

@@ -32,7 +32,7 @@ async function route() {
   running = new AbortController();
   const { signal } = running;
   const { page, values } = read();
-  const view = VIEWS[page] || VIEWS.search;
+  const view = Object.hasOwn(VIEWS, page) ? VIEWS[page] : VIEWS.search;
   const returning = before === "document" && (page === "search" || page === "similar");
   before = page;
   if (page === "search" || page === "similar") cameFrom(location.hash);

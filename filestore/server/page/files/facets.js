@@ -13,7 +13,8 @@ const FRESH = { fresh: "as indexed", outdated: "outdated", edited: "edited", gon
 
 /** The filters of an address. */
 export function filtersOf(values) {
-  const where = {};
+  // Without what every object has: a key may be called "constructor".
+  const where = Object.create(null);
   for (const one of values.getAll("where")) {
     const [key, value] = pair(one);
     if (key === null) continue;
@@ -116,7 +117,7 @@ function group(title, name, counts, values, words = {}) {
 }
 
 function choice(name, value, hits, chosen, values, words) {
-  const label = name === "where" ? String(pair(value)[1]) : words[value] || value;
+  const label = name === "where" ? String(pair(value)[1]) : Object.hasOwn(words, value) ? words[value] : value;
   const box = el("input", {
     type: "checkbox", checked: chosen.includes(value), "data-choice": `${name} ${value}`,
     onchange: () => { location.hash = `#/?${toggled(name, value, values)}`; },

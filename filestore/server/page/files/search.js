@@ -33,7 +33,7 @@ export async function searchView(values, signal, returning) {
   mode.value = values.get("mode") || "hybrid";
   if (!mode.value) mode.value = "hybrid";
   if (!query.trim()) return startView(signal);
-  const k = Math.min(Math.max(Number(values.get("k")) || FIRST, 1), MOST);
+  const k = Math.min(Math.max(Math.floor(Number(values.get("k"))) || FIRST, 1), MOST);
   const filters = filtersOf(values);
   const given = {
     query, k, mode: mode.value,
