@@ -520,6 +520,7 @@ def test_a_long_document_opens_where_the_passage_is(tmp_path: Path, documents: P
         await browser.evaluate("document.querySelector('a.open').click()")
         await browser.until("document.querySelector('.line.here')")
         assert "Line 9001 of many." in await text_of(browser, ".line.here")
+        assert await browser.evaluate("document.querySelector('.line.here').dataset.line") == "9001"
         inside = (
             "(() => { const { top, bottom } = document.querySelector('.line.here')"
             ".getBoundingClientRect(); return top >= 0 && bottom <= innerHeight; })()"

@@ -105,12 +105,20 @@ function drawn(part, position, found, hits) {
         range, part.freshness === "fresh" ? "" : FRESHNESS[part.freshness],
       ].filter(Boolean).join(" · "), part.path === found.path ? null : el("span", { class: "file" }, named(part.path)))),
     part.problem ? el("p", { class: "problem", dir: "auto" }, prose(part.problem)) : null,
-    lines(part, spans));
+    lines(part, spans, found.path));
 }
 
-function lines(part, spans) {
+/** Whether the lines of a text are those of the document: of one that was converted they are not. */
+function hasLines(part, path) {
+  if (!part.line || /\.x?html?$/i.test(path)) return false;
+  const count = part.end_line - part.line + 1;
+  const most = part.text.trimStart().split("\n").length;
+  return part.text.trim().split("\n").length <= count && count <= most;
+}
+
+function lines(part, spans, path) {
   const text = part.text;
-  const isCounted = part.line && text.trim().split("\n").length === part.end_line - part.line + 1;
+  const isCounted = hasLines(part, path);
   const made = el("div", { class: "lines" });
   let start = 0;
   let fenced = false;
