@@ -271,9 +271,9 @@ def test_keys_alone_are_enough(tmp_path: Path, documents: Path) -> None:
         await browser.until("document.querySelector('a.open')")
         assert await browser.evaluate(focus) == "hit-1"
         await browser.evaluate("document.querySelector('.choice input').focus()")
+        await browser.evaluate("window.old = document.querySelector('.found')")
         await browser.press(" ")
-        await browser.until("location.hash.includes('source=') && document.querySelector('.found')")
-        await browser.until(SETTLED)
+        await browser.until(f"document.querySelector('.found') !== window.old && {SETTLED}")
         assert await browser.evaluate("document.activeElement.matches('.choice input:checked')")
         await browser.press(" ")
         await browser.until(f"!location.hash.includes('source=') && {SETTLED}")
@@ -529,6 +529,8 @@ def test_a_long_document_opens_where_the_passage_is(tmp_path: Path, documents: P
         shown = await browser.evaluate("document.querySelector('.text').textContent")
         assert "Line 3 of many." in shown
         assert "Line 9999 of many." in shown
+        await look_for(browser, "renewal")
+        assert await browser.evaluate("scrollY") == 0
 
     drive(tmp_path, [documents], act)
 

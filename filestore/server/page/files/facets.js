@@ -3,6 +3,7 @@
 // A choice is a new search, so that what was beyond the first hits is found, too; how fresh a file
 // is no search can filter by: that narrows the hits that are there, and says so.
 
+import { read } from "./address.js";
 import { el, named, number, shown } from "./dom.js";
 
 const VALUES = 8;
@@ -111,16 +112,17 @@ function group(title, name, counts, values, words = {}) {
   const some = ordered.filter(([value], at) => at < VALUES || chosen.includes(value));
   return el("fieldset", {},
     el("legend", { dir: "auto" }, shown(title).slice(0, LONGEST)),
-    some.map(([value, hits]) => choice(name, value, hits, chosen, values, words)),
+    some.map(([value, hits]) => choice(name, value, hits, chosen, words)),
     ordered.length > some.length
       ? el("p", { class: "soft" }, `${number(ordered.length - some.length)} more`) : null);
 }
 
-function choice(name, value, hits, chosen, values, words) {
+function choice(name, value, hits, chosen, words) {
   const label = name === "where" ? String(pair(value)[1]) : Object.hasOwn(words, value) ? words[value] : value;
   const box = el("input", {
     type: "checkbox", checked: chosen.includes(value), "data-choice": `${name} ${value}`,
-    onchange: () => { location.hash = `#/?${toggled(name, value, values)}`; },
+    // As the address is by then: a second choice may come before the first is drawn.
+    onchange: () => { location.hash = `#/?${toggled(name, value, read().values)}`; },
   });
   return el("label", { class: "choice" }, box, name === "source" || name === "only" ? filed(label) : named(label, ""),
     el("span", { class: "count" },

@@ -76,7 +76,8 @@ function draw(answer, values, k) {
   say(counted);
   // Whoever chose something stays there; whoever asked for more is at the first of it.
   if (choice) [...document.querySelectorAll("[data-choice]")].find((one) => one.dataset.choice === choice)?.focus();
-  else if (shownBefore >= 0) document.querySelectorAll("a.open")[shownBefore]?.focus();
+  else if (shownBefore < 0) scrollTo(0, 0);
+  else document.querySelectorAll("a.open")[shownBefore]?.focus();
 }
 
 /** How the query was understood, where that is not plain. */
