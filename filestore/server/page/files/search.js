@@ -17,6 +17,7 @@ const MOST = 1000;
 /** The last answer, so that going back from a document asks nothing again. */
 let last = null;
 let opened = -1;
+let written = null;
 
 export const lastAnswer = () => last && last.answer;
 export function forget() {
@@ -28,7 +29,9 @@ export function remember(index) {
 
 export async function searchView(values, signal, returning) {
   const query = values.get("q") || "";
-  document.getElementById("query").value = query;
+  // Only another query: what is being typed stays when the same one is drawn again.
+  if (query !== written) document.getElementById("query").value = query;
+  written = query;
   const mode = document.getElementById("mode");
   mode.value = values.get("mode") || "hybrid";
   if (!mode.value) mode.value = "hybrid";
