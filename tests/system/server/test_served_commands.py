@@ -55,8 +55,6 @@ ANSWERED = [
     ["ls", "glossary.md", "--json"],
     ["links", "chunked/glossary.md/chunk1.md"],
     ["show", "chunked/glossary.md/chunk1.md"],
-    ["status"],
-    ["status", "--json"],
 ]
 """Words that a server answers."""
 LEFT_ALONE = [
@@ -155,6 +153,20 @@ def test_commands_say_the_same_with_a_server_and_without(
 
 
 @pytest.mark.usefixtures("server")
+def test_status_says_besides_how_the_server_knows(
+    run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On standard error, and under a key of its own."""
+    for _ in range(2):
+        with_server, without = run("status", cwd=place), run("status", cwd=place, env=OFF)
+        assert (with_server.code, with_server.stdout) == (without.code, without.stdout)
+        parsed, alone = (run("status", "--json", cwd=place, env=env).json for env in ({}, OFF))
+        assert parsed | {"watched": None} == alone | {"watched": None}
+        next((place / "chunked" / "glossary.md").glob("*.md")).write_text("Other words.\n")
+    assert is_answered(["status"], place, monkeypatch)
+
+
+@pytest.mark.usefixtures("server")
 def test_relative_paths_are_meant_from_where_the_command_is_called(
     run: Run, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,7 +211,6 @@ def test_a_folder_of_documents_is_served_the_same(
         (place / "law", ["links", "../rent.md", "--json"]),
         (place / "law", ["similar", "./lease.md"]),
         (place, ["about"]),
-        (place, ["status"]),
     ]
     without = [run(*words, cwd=folder, env=OFF) for folder, words in calls]
     with serving(Path(os.environ["XDG_CONFIG_HOME"]), place):
