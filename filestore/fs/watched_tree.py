@@ -2,7 +2,7 @@
 
 For a process that is asked again and again. Rules: a folder is watched before it is listed, so that
 there is no gap; whatever happens to the watch ends in a whole walk, never in an old answer; and
-everything is looked at again after `RESCAN_S`, for what no system reports (see `folder_watches`).
+everything is looked at again each `RESCAN_S`, for what no system reports (see `folder_watches`).
 """
 
 import contextlib
@@ -10,11 +10,13 @@ import os
 import stat
 import threading
 import time
+import weakref
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from filestore.core.errors import FilestoreError
 from filestore.core.paths import TOP, ChunkPath, inside
 from filestore.fs import disk, scan
 from filestore.fs.bulk_stat import open_bulk_stat
@@ -22,7 +24,9 @@ from filestore.fs.folder_watches import FolderWatches, LostEventsError, Unwatcha
 from filestore.fs.scan import FolderRules, FolderScan, PackedFolder, TopRules, TreeScan, Walk
 
 RESCAN_S: Final = 60.0
-"""So often everything is looked at again."""
+"""So often everything is looked at again, in the background."""
+_IDLE_S: Final = 1800.0
+"""Where nobody asked for so long, nothing is kept."""
 _RETRY_S: Final = 10.0
 """Where nothing can be watched, that is tried again after so long."""
 _MOST_LINKED: Final = 1_000
@@ -47,14 +51,20 @@ class WatchedTree:
     """The scans of one tree, for any thread. Nothing is held before the first one."""
 
     def __init__(self, *, rescan_s: float = RESCAN_S) -> None:
-        """Begin with nothing known; everything is looked at again after so long."""
+        """Begin with nothing known.
+
+        Args:
+            rescan_s: After so long everything is looked at again; 0 for every time.
+        """
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._rescan_s = rescan_s
         self._kept: _Kept | None = None
         self._why_not = ""
         self._retry_at_s = 0.0
-        self._is_closed = False
+        self._asked_s = 0.0
+        self._is_closed = threading.Event()
+        self._refresher: threading.Thread | None = None
 
     def scan(self, root: str, rules: TopRules | None = None) -> WatchedScan:
         """What `scan_tree` would give for a folder now.
@@ -66,7 +76,8 @@ class WatchedTree:
             # Events are told to one process only, and a lock may be held for ever here.
             return _walked(root, rules, "the process was forked")
         with self._lock:
-            if self._is_closed:
+            self._asked_s = time.monotonic()
+            if self._is_closed.is_set():
                 return _walked(root, rules, "the watch was closed")
             if time.monotonic() < self._retry_at_s:
                 return _walked(root, rules, self._why_not)
@@ -85,13 +96,45 @@ class WatchedTree:
         reason = "the tree was not watched until now"
         if self._kept is not None:
             try:
-                return WatchedScan(tree=self._kept.tree_now(root, rules, self._rescan_s))
+                return WatchedScan(tree=self._kept.tree_now(root, rules, 2 * self._rescan_s))
             except LostEventsError as error:
                 reason = error.message
         marked = self._kept.marked if self._kept is not None else (TOP,)
         self._forget()
         self._kept = _Kept(root, rules, marked)
-        return WatchedScan(tree=self._kept.walk(), unwatched=reason)
+        tree = self._kept.walk()
+        if self._refresher is None and self._rescan_s:
+            self._refresher = threading.Thread(
+                target=_refresh_often,
+                args=(weakref.ref(self), self._is_closed, self._rescan_s),
+                name="filestore-rescan",
+                daemon=True,
+            )
+            self._refresher.start()
+        return WatchedScan(tree=tree, unwatched=reason)
+
+    def refresh(self) -> bool:
+        """Look at everything again, while others go on asking; whether to do so once more."""
+        with self._lock:
+            kept, marked = self._kept, set(self._kept.marked if self._kept else ())
+            if kept is None or time.monotonic() - self._asked_s > _IDLE_S:
+                self._forget()
+                self._refresher = None
+                return False
+        fresh = None
+        try:
+            fresh = _Kept(kept.root, kept.rules, marked)
+            fresh.walk()
+        except (FilestoreError, OSError):
+            # Whoever asks next, once the old walk is too old, is told why.
+            old = fresh
+        else:
+            with self._lock:
+                is_same = self._kept is kept and not self._is_closed.is_set()
+                old, self._kept = (kept, fresh) if is_same else (fresh, self._kept)
+        if old is not None:
+            old.watches.close()
+        return True
 
     @property
     def folders(self) -> int:
@@ -100,15 +143,30 @@ class WatchedTree:
 
     def close(self) -> None:
         """Let go of every watch; later scans walk."""
-        if os.getpid() == self._pid:
-            with self._lock:
-                self._is_closed = True
-                self._forget()
+        if os.getpid() != self._pid:
+            return
+        self._is_closed.set()
+        with self._lock:
+            self._forget()
+            refresher, self._refresher = self._refresher, None
+        if refresher is not None:
+            refresher.join()
 
     def _forget(self) -> None:
         kept, self._kept = self._kept, None
         if kept is not None:
             kept.watches.close()
+
+
+def _refresh_often(
+    tree: "weakref.ref[WatchedTree]", is_closed: threading.Event, every_s: float
+) -> None:
+    """Refresh a tree until it is closed, gone, or nobody asks."""
+    while not is_closed.wait(every_s):
+        watched = tree()
+        if watched is None or not watched.refresh():
+            return
+        del watched
 
 
 def _walked(root: str, rules: TopRules | None, reason: str) -> WatchedScan:
@@ -144,7 +202,7 @@ class _Kept:
         """
         self.watches = FolderWatches()
         self.marked = set(marked)
-        self._root, self._rules = root, rules
+        self.root, self.rules = root, rules
         self._identity = (0, 0)
         self._folders: dict[ChunkPath, _Folder] = {}
         self._linked: set[ChunkPath] = set()
@@ -162,10 +220,10 @@ class _Kept:
             UnwatchableError, LostEventsError: It cannot be watched.
         """
         before, begun_ns = self._outside(), time.time_ns()
-        with _opened(self._root) as handle:
+        with _opened(self.root) as handle:
             self._identity = _identity(handle)
             walk = Walk(open_bulk_stat(handle), self)
-            walk.of_all(handle, self._rules)
+            walk.of_all(handle, self.rules)
         _require_whole(walk.tree)
         self._is_walked = True
         self._stamps = now = self._outside()
@@ -183,7 +241,7 @@ class _Kept:
             OSError: The top cannot be listed.
             UnwatchableError, LostEventsError: It has to be walked.
         """
-        if (root, rules) != (self._root, self._rules):
+        if (root, rules) != (self.root, self.rules):
             raise LostEventsError("what belongs to the tree is said otherwise now")
         if time.monotonic() - self._begun_s > rescan_s:
             raise LostEventsError(f"everything is looked at again after {rescan_s:g} s")
@@ -204,14 +262,14 @@ class _Kept:
 
     def _outside(self) -> dict[str, Stamp]:
         """The stamps of what says something of the tree and lies outside of it."""
-        if self._rules is None:
+        if self.rules is None:
             return {}
-        return {path: _stamp(path) for path in self._rules.outside(sorted(self.marked))}
+        return {path: _stamp(path) for path in self.rules.outside(sorted(self.marked))}
 
     def _look_at(self, handle: int, names: Mapping[ChunkPath, set[str]]) -> None:
         """Take in what is there now under some names of known folders."""
-        if self._rules is not None:
-            marks = self._rules.marks
+        if self.rules is not None:
+            marks = self.rules.marks
             if not all(has.isdisjoint(marks) for has in names.values()):
                 raise LostEventsError("the ignore rules changed")
         walk, is_changed = Walk(observer=self), False
@@ -264,7 +322,7 @@ class _Kept:
     ) -> None:
         """See `Observer`."""
         self._folders[path] = known = _Folder(scan=folder, rules=rules)
-        if self._rules is not None and not set(self._rules.marks).isdisjoint(
+        if self.rules is not None and not set(self.rules.marks).isdisjoint(
             scan.unpack_names(folder.listed.names)
         ):
             self.marked.add(path)

@@ -19,6 +19,7 @@ SCRIPTS = (
     "first_index",
     "start",
     "status",
+    "watched_status",
     "tree_rules",
     "verify",
     "sync",

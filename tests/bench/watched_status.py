@@ -29,7 +29,7 @@ def main() -> None:
             commit_tree(root)
         configuration = os.environ["XDG_CONFIG_HOME"]
         with (
-            closing(WatchedTree(rescan_s=float("inf"))) as watched,
+            closing(WatchedTree(rescan_s=3600.0)) as watched,
             closing(Store(root, configuration=configuration)) as store,
             closing(Store(root, configuration=configuration)) as walking,
         ):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -307,6 +308,21 @@ def test_everything_is_looked_at_again_now_and_then(tree, tmp_path):
     watched.close()
 
 
+def test_that_is_done_in_the_background(tree, tmp_path):
+    """Whoever asks is told of such a write without a walk of his own, and holds no more."""
+    watched = WatchedTree(rescan_s=0.1)
+    answer(watched, tree)
+    os.link(tree / "r1" / "1.md", tmp_path / "elsewhere.md")
+    (tmp_path / "elsewhere.md").write_text("written under another name")
+    until = time.monotonic() + 60
+    while watched.scan(str(tree)).tree != scan_tree(str(tree)):
+        assert time.monotonic() < until
+    answer(watched, tree)
+    watched.close()
+    assert count_watches() == 0
+    assert "filestore-rescan" not in {thread.name for thread in threading.enumerate()}
+
+
 def test_what_has_another_name_is_looked_at_every_time(tree, watched, tmp_path):
     """Once it is known that a file has one, what is written under it shows at once."""
     os.link(tree / "r1" / "1.md", tmp_path / "elsewhere.md")
@@ -415,9 +431,10 @@ def test_git_that_changes_the_tree_is_followed(tree, watched):
         answer(watched, tree, rules)
 
 
-def test_any_thread_may_look_while_others_write(tree, watched):
-    """No look fails, none is late, and in the end all is there."""
-    failures = []
+@pytest.mark.parametrize("rescan_s", [60.0, 0.02])
+def test_any_thread_may_look_while_others_write(tree, rescan_s):
+    """No look fails, none is late, and in the end all is there; also while all is looked at."""
+    failures, watched = [], WatchedTree(rescan_s=rescan_s)
 
     def write(number):
         for turn in range(60):
@@ -438,6 +455,7 @@ def test_any_thread_may_look_while_others_write(tree, watched):
         thread.join()
     assert not failures
     answer(watched, tree)
+    watched.close()
 
 
 def test_nothing_is_held_after_closing(tree):
