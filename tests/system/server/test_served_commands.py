@@ -98,24 +98,19 @@ def pretending(place: Path, answer: Callable[[socket.socket], None]) -> Iterator
     held.listener.setblocking(True)
 
     def accept() -> None:
-        while True:
-            connection, _ = held.listener.accept()
-            with connection, contextlib.suppress(OSError):
-                answer(connection)
-                if ended.is_set():
-                    return
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = held.listener.accept()
+                with connection, contextlib.suppress(OSError):
+                    answer(connection)
 
-    ended = threading.Event()
     thread = threading.Thread(target=accept)
     thread.start()
     try:
         yield
     finally:
-        ended.set()
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as last:
-            last.connect(held.path)
-            last.shutdown(socket.SHUT_WR)
-            last.recv(1)
+        # Whoever waits for the next connection is woken by it.
+        held.listener.shutdown(socket.SHUT_RDWR)
         thread.join()
         held.close()
 
