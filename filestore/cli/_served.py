@@ -19,10 +19,11 @@ SWITCH: Final = "FILESTORE_SERVER"
 """The variable that keeps commands from asking: ``off``."""
 _OWN: Final = ("--at", "--rerank", "--rewrite", "--help", "-h")
 """Options of what a server leaves to the command itself."""
-_SILENT_S: Final = 1.0
+_SILENT_S: Final = 3.0
 """A server that is alive says so ten times a second."""
 _MOST_BEATS: Final = 600
 _CHUNK_BYTES: Final = 1 << 18
+_MOST_SETTINGS_BYTES: Final = 1 << 20
 
 Reply = tuple[int, list[tuple[bytes, bytes]]]
 
@@ -109,8 +110,7 @@ def _sidecars(root: str) -> "list[str]":
     """Where the sidecar may be; the user's settings may put it elsewhere."""
     folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     try:
-        with open(f"{folder}/filestore/settings.toml", "rb") as file:
-            data = file.read()
+        data = _settings(f"{folder}/filestore/settings.toml")
     except (FileNotFoundError, NotADirectoryError):
         data = b""
     if b"sidecar" in data:
@@ -120,6 +120,19 @@ def _sidecars(root: str) -> "list[str]":
         if isinstance(elsewhere, str):
             return [os.path.expanduser(elsewhere)]
     return [f"{root}/.sidecar", f"{root}/.filestore"]
+
+
+def _settings(path: str) -> bytes:
+    """What a small file holds; whatever else stands there is for the command itself to say."""
+    # Without waiting: it may be a pipe.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        seen = os.fstat(descriptor)
+        if not stat.S_ISREG(seen.st_mode) or seen.st_size > _MOST_SETTINGS_BYTES:
+            raise OSError(path)
+        return os.read(descriptor, _MOST_SETTINGS_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def _ask(sidecar: str, here: str, words: list[str]) -> Reply | None:

@@ -521,7 +521,8 @@ def differences(seen: TreeScan, recorded: Mapping[ChunkPath, PackedFolder]) -> D
         known = recorded.get(path)
         if packed is known or packed == known:
             continue
-        if known is not None and packed.names == known.names:
+        is_as_long = known is not None and len(packed.stats) == len(known.stats)
+        if known is not None and is_as_long and packed.names == known.names:
             changed += (inside(path, name) for name in _restated(packed, known))
             continue
         now = packed.entries()
