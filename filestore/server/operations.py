@@ -63,6 +63,10 @@ class Operation:
         """
         from jsonschema import Draft202012Validator
 
+        try:
+            orjson.dumps(given)
+        except TypeError as error:
+            raise UsageError(f"{self.name}: not valid UTF-8, or no JSON") from error
         problem = next(iter(Draft202012Validator(self.schema).iter_errors(given)), None)
         if problem is not None:
             where = ".".join(map(str, problem.absolute_path))

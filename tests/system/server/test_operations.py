@@ -1,14 +1,18 @@
 """What may be asked of a served store: the table, what it refuses, who may change something."""
 
 import asyncio
+import contextlib
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import filestore
-from filestore import RefusedError, UsageError
+from filestore import FilestoreError, RefusedError, UsageError
 from filestore.server import schemas
 from filestore.server.operations import OPERATIONS
 from filestore.server.stores import Access, ReadOnlyError, Stores, UnknownStoreError
@@ -75,6 +79,60 @@ def test_what_does_not_fit_is_refused(given: Any) -> None:
     """Before anything of it is used."""
     with pytest.raises(UsageError):
         OPERATIONS["search"].checked(given)
+
+
+STRANGE = st.one_of(
+    st.text(max_size=60),
+    st.sampled_from(
+        [
+            "\0",
+            "a\0b.md",
+            "\ud800",
+            "../x",
+            "chunked/notes/rent.md:999999999999",
+            "chunked/notes",
+            ".",
+            "/",
+        ]
+    ),
+)
+
+
+def values_of(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """Values that fit the schema of a parameter, strange ones above all."""
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    match schema["type"]:
+        case "integer":
+            return st.integers(schema["minimum"], schema["maximum"])
+        case "boolean":
+            return st.booleans()
+        case "object":
+            return st.dictionaries(STRANGE, st.one_of(STRANGE, st.lists(STRANGE)), max_size=3)
+        case "array" if "enum" in schema["items"]:
+            return st.lists(st.sampled_from(schema["items"]["enum"]), max_size=3)
+        case "array" if schema["items"]["type"] == "object":
+            question = {"query": STRANGE, "relevant": st.lists(STRANGE, max_size=2), "id": STRANGE}
+            return st.lists(st.fixed_dictionaries({}, optional=question), min_size=1, max_size=2)
+        case "array":
+            return st.lists(STRANGE, min_size=schema.get("minItems", 0), max_size=3)
+    return STRANGE
+
+
+@pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if not one.writes])
+def test_whatever_fits_is_answered_or_refused(stores: Stores, name: str) -> None:
+    """With words for the client; never a fault of ours."""
+    operation = OPERATIONS[name]
+    given = {key: values_of(dict(one)) for key, one in operation.parameters.items()}
+    needed = {key: given.pop(key) for key in operation.required}
+
+    @settings(max_examples=60, deadline=None)
+    @hypothesis.given(st.fixed_dictionaries(needed, optional=given))
+    def asked(values: dict[str, Any]) -> None:
+        with contextlib.suppress(FilestoreError):
+            ask(stores, name, **values)
+
+    asked()
 
 
 def test_who_may_only_read_changes_nothing(place: Path) -> None:
