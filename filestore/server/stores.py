@@ -5,6 +5,7 @@ refused at once, so that nobody waits without end.
 """
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -67,7 +68,6 @@ class ServedStore:
     _watched: WatchedTree
     _others: dict[str, StoreThreads] = field(default_factory=dict)
     """What writes, and what reads for long; one thread each, once there is something to do."""
-    _on_written: list[Callable[[], None]] = field(default_factory=list)
 
     @classmethod
     def open(
@@ -78,6 +78,10 @@ class ServedStore:
         threads = StoreThreads(root, configuration=configuration, most=readers, watched=watched)
         places = threads.call(lambda store: store.places)
         return cls(name, places.root, places, access, configuration, threads, watched)
+
+    def warm_up(self) -> None:
+        """Have model and index loaded before somebody asks."""
+        self._readers.submit(_load)
 
     def submit(self, job: Callable[[Store], T]) -> "Future[T]":
         """Begin what changes nothing, from any thread.
@@ -111,12 +115,7 @@ class ServedStore:
             BusyError: Too many wait.
         """
         self.require_writes()
-        writer = await self._other("writer")
-        try:
-            return await self._done(writer, job)
-        finally:
-            for tell in self._on_written:
-                tell()
+        return await self._done(await self._other("writer"), job)
 
     async def _other(self, kind: str) -> StoreThreads:
         if kind not in self._others:
@@ -171,10 +170,6 @@ class ServedStore:
         """How many jobs wait or are being done."""
         return sum(threads.waiting for threads in (self._readers, *self._others.values()))
 
-    def on_written(self, tell: Callable[[], None]) -> None:
-        """Call this after whatever may have changed the store."""
-        self._on_written.append(tell)
-
     def close(self) -> None:
         """Wait for what is being done, and close every store."""
         for threads in (self._readers, *self._others.values()):
@@ -190,6 +185,12 @@ class ServedStore:
                 f"{self.name} has {threads.waiting} requests waiting", remedy="ask again later"
             )
         return threads.submit(job)
+
+
+def _load(store: Store) -> None:
+    # A service would be paid for the vector; a store that cannot be searched says so when asked.
+    with contextlib.suppress(FilestoreError, OSError):
+        store.search("a", k=1, mode="keyword" if store.model.reaches else "hybrid")
 
 
 class Stores:

@@ -1,6 +1,6 @@
 """Answers of HTTP: JSON as the command line prints it, errors with what to do."""
 
-from typing import Any
+from typing import Any, Final
 
 import orjson
 from starlette.responses import Response
@@ -8,12 +8,17 @@ from starlette.responses import Response
 from filestore.core.errors import FilestoreError
 from filestore.server import refusals
 
-JSON = "application/json"
+JSON: Final = "application/json"
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 
 
 def answer(value: Any, *, status: int = 200) -> Response:
-    """A value as JSON; texts of a store are data whatever they hold, and no browser guesses."""
-    return Response(orjson.dumps(value), status, {"X-Content-Type-Options": "nosniff"}, JSON)
+    """A value as JSON: data whatever it holds, for whoever asked alone, and kept nowhere."""
+    return Response(orjson.dumps(value), status, dict(_HEADERS), JSON)
 
 
 def refusal(error: FilestoreError, path: str = "") -> Response:

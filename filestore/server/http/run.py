@@ -173,7 +173,13 @@ def serve(parts: Parts, opened: socket.socket, on_ready: Callable[[], None]) -> 
     )
     # It would tell each broken request, and again each fault that is told already.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-    server = _Server(config, on_ready)
+
+    def ready() -> None:
+        on_ready()
+        for store in parts.stores:
+            store.warm_up()
+
+    server = _Server(config, ready)
     with contextlib.closing(opened):
         server.run(sockets=[opened])
 

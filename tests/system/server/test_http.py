@@ -45,6 +45,7 @@ def test_answers_are_those_of_the_command_line(place: Path, tmp_path: Path, run:
         by_get = client.get("/search", params={"query": "rent", "k": 1})
         assert by_post.json() == by_get.json()
         assert by_post.headers["content-type"] == "application/json"
+        assert by_post.headers["cache-control"] == "no-store"
         printed = run("search", "rent", "-k", "1", "--json", cwd=place)
         assert by_post.json() == printed.json
         assert client.get("/status").json()["clean"]
@@ -129,6 +130,16 @@ def test_what_is_not_meant_does_not_start(
     assert found == code
     assert error in said["error"]
     assert said["remedy"]
+
+
+def test_the_first_who_asks_does_not_wait_for_what_is_loaded(place: Path, tmp_path: Path) -> None:
+    """What reads the indexes is in memory before."""
+    with serving(tmp_path, place) as server:
+        loaded, deadline = Path(f"/proc/{server.process.pid}/maps"), time.monotonic() + TIMEOUT_S
+        while "tantivy" not in loaded.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    assert server.errors == []
 
 
 def test_a_port_in_use_is_said(place: Path, tmp_path: Path) -> None:
