@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from textual.events import Key
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 from filestore import Store
 from tui.app.frame import Options
@@ -74,7 +74,9 @@ def test_a_key_that_is_typed_ahead_of_its_page_is_not_lost(root):
         inspector.simulate_key("V")
         for _ in range(200):
             await pilot.pause(0.02)
-            if isinstance(inspector.screen, ChoiceScreen):
+            screen = inspector.screen
+            # Whole: else the inspector would end while the menu is being made.
+            if isinstance(screen, ChoiceScreen) and screen.query(OptionList):
                 break
         assert inspector.page == "verify"
         assert isinstance(inspector.screen, ChoiceScreen)

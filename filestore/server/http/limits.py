@@ -4,7 +4,9 @@ Slow clients and huge bodies cost others nothing. One rule: whatever waits for a
 """
 
 import asyncio
+import contextlib
 import time
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import h11
@@ -24,6 +26,9 @@ SILENCE_S: Final = 15.0
 """More of a body comes within, and what is sent is taken."""
 WHOLE_BODY_S: Final = 600.0
 """All of it is there within."""
+PASSED_OVER_S: Final = 2.0
+MOST_PASSED_OVER_BYTES: Final = 64 * 1024 * 1024
+"""So much of a body that is refused is read all the same."""
 MOST_HEADER_BYTES: Final = 32 * 1024
 MOST_CONNECTIONS: Final = 512
 
@@ -40,7 +45,7 @@ class Limits:
             await self._app(scope, receive, send)
             return
         body = _Body(receive, scope)
-        reply = _Reply(send)
+        reply = _Reply(send, body.pass_over)
         try:
             await self._app(scope, body.receive, reply.send)
         except Exception:
@@ -94,6 +99,22 @@ class _Body:
         self._is_whole = not message.get("more_body", False)
         return message
 
+    async def pass_over(self) -> None:
+        """Read on for a moment where the body is refused.
+
+        A connection that is closed before its client has sent all that it is about to loses the
+        answer on the way.
+        """
+        if self._seen <= self._most:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PASSED_OVER_S):
+                while self._read < MOST_PASSED_OVER_BYTES:
+                    message = await self._receive()
+                    if not message.get("more_body", False):
+                        return
+                    self._count(message)
+
     def _count(self, message: "Message") -> int:
         self._read += len(message.get("body", b""))
         return self._read
@@ -109,13 +130,17 @@ class _Body:
 class _Reply:
     """The answer to one request, as it goes."""
 
-    def __init__(self, send: "Send") -> None:
+    def __init__(self, send: "Send", before: "Callable[[], Awaitable[None]]") -> None:
+        """Take what is awaited before anything is sent."""
         self._send = send
-        self.is_begun = self.is_late = False
+        self._before = before
+        self._is_begun = self.is_late = False
 
     async def send(self, message: "Message") -> None:
         """Send the next of it, to a client that takes it."""
-        self.is_begun = True
+        if not self._is_begun:
+            self._is_begun = True
+            await self._before()
         try:
             await asyncio.wait_for(self._send(message), SILENCE_S)
         except TimeoutError:

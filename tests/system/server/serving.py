@@ -15,9 +15,11 @@ from typing import Any
 
 import httpx
 
-from tests.conftest import CHECKOUT
+import filestore
 
 TIMEOUT_S = 60.0
+PACKAGE = str(Path(filestore.__file__).parents[1])
+"""Where the package lies that the tests run, installed or not: commands ask only a server of it."""
 
 
 @dataclass
@@ -78,7 +80,7 @@ def serving(folder: Path, *words: "str | Path", **environment: str) -> Iterator[
         "0",
         "--json",
     ]
-    given = os.environ | {"PYTHONPATH": str(CHECKOUT), "XDG_CONFIG_HOME": str(folder)} | environment
+    given = os.environ | {"PYTHONPATH": PACKAGE, "XDG_CONFIG_HOME": str(folder)} | environment
     process = subprocess.Popen(
         command, cwd=folder, env=given, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

@@ -26,8 +26,8 @@ from filestore.server.socket import wire
 from filestore.server.socket.listening import listen
 from filestore.server.socket.place import taken
 from filestore.server.stores import Access, Stores
-from tests.conftest import CHECKOUT, Finished, Run
-from tests.system.server.serving import TIMEOUT_S, Served, serving
+from tests.conftest import Finished, Run
+from tests.system.server.serving import PACKAGE, TIMEOUT_S, Served, serving
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="only Linux tells enough of a socket"
@@ -234,7 +234,7 @@ def on_terminal(words: list[str], place: Path, columns: int, env: dict[str, str]
     process = subprocess.Popen(
         [sys.executable, "-m", "filestore", *words],
         cwd=place,
-        env=kept | {"PYTHONPATH": str(CHECKOUT)} | env,
+        env=kept | {"PYTHONPATH": PACKAGE} | env,
         stdout=below,
         stderr=below,
     )
@@ -354,7 +354,7 @@ def test_ctrl_c_ends_a_command_that_waits_for_the_server(place: Path) -> None:
         process = subprocess.Popen(
             [sys.executable, "-m", "filestore", *SEARCH],
             cwd=place,
-            env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+            env=os.environ | {"PYTHONPATH": PACKAGE},
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -374,7 +374,7 @@ def test_whoever_has_seen_enough_of_an_answer_is_not_complained_to(place: Path) 
     done = subprocess.run(
         [sys.executable, "-m", "filestore", "ls", "--json"],
         cwd=place,
-        env=os.environ | {"PYTHONPATH": str(CHECKOUT)},
+        env=os.environ | {"PYTHONPATH": PACKAGE},
         stdout=writer,
         stderr=subprocess.PIPE,
         check=False,
