@@ -130,18 +130,13 @@ def _collections(
 
 def _named(options: Any) -> list[str]:
     if options.stores:
-        return [_expanded(word) for word in options.stores]
+        return list(options.stores)
     try:
         return [_context.root_of(options)]
     except NoStoreError:
         if options.collections is None or options.store or os.environ.get("FILESTORE"):
             raise
         return []  # The collections alone.
-
-
-def _expanded(word: str) -> str:
-    name, equals, path = word.partition("=")
-    return f"{name}={os.path.expanduser(path)}" if equals else os.path.expanduser(word)
 
 
 class _Told:

@@ -291,7 +291,8 @@ def named_roots(given: Sequence[str]) -> dict[str, str]:
     for word in given:
         name, equals, path = word.partition("=")
         is_named = bool(equals) and bool(name) and not os.path.exists(word)
-        place = path if is_named else word
+        # A shell leaves the sign of the home folder alone behind "NAME=".
+        place = os.path.expanduser(path if is_named else word)
         root = os.path.abspath(find_root(place, None if os.path.isdir(place) else place))
         called = name if is_named else _name_of(root)
         if found.get(called, root) != root:

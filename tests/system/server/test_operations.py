@@ -157,6 +157,13 @@ def test_documents_are_added_from_the_store_alone(stores: Stores, place: Path, p
     assert [one["resource"] for one in ask(stores, "ls")["items"]] == ["notes"]
 
 
+def test_a_named_store_may_lie_below_home(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No shell expands what stands behind the name."""
+    monkeypatch.setenv("HOME", str(place.parent))
+    with Stores.open(["notes=~/kb"], Access()) as stores:
+        assert stores.named("notes").root == str(place)
+
+
 def test_several_stores_are_told_apart_by_name(place: Path, tmp_path: Path) -> None:
     """A name that nobody gave stands for the only one."""
     with filestore.create(tmp_path / "other" / "file_index", embedder="builtin"):
