@@ -48,7 +48,7 @@ def main() -> None:
             spent = asyncio.run(_ask_here(root, configuration, store, queries))
     load = f"load {os.getloadavg()[0]:.1f}"
     title = f"Search by an agent: {options.files:,} chunks, {model}, {options.runs} queries, {load}"
-    rows = [_row(mode, times) for mode, times in found.items()]
+    rows = [_row(mode, times, ALLOWED_S) for mode, times in found.items()]
     rows += [_row(f"{mode}, processor", times) for mode, times in spent.items()]
     print(measure.table(title, rows))
 
@@ -104,7 +104,7 @@ def _require_same(answer: Any, own: dict[str, Any]) -> None:
         raise SystemExit("an agent is answered otherwise than the library")
 
 
-def _row(name: str, times: Times) -> measure.Row:
+def _row(name: str, times: Times, allowed_s: float | None = None) -> measure.Row:
     ours, theirs = ([one[at] for one in times] for at in (0, 1))
     median_s, base_s = statistics.median(ours), statistics.median(theirs)
     p95 = measure.milliseconds(statistics.quantiles(ours, n=20)[-1])
@@ -113,8 +113,8 @@ def _row(name: str, times: Times) -> measure.Row:
         ours=measure.milliseconds(median_s),
         yardstick=f"store.search {measure.milliseconds(base_s)}",
         compared=f"× {median_s / base_s:.2f}",
-        goal=f"≤ {measure.milliseconds(ALLOWED_S)}",
-        met=median_s <= ALLOWED_S,
+        goal="–" if allowed_s is None else f"≤ {measure.milliseconds(allowed_s)}",
+        met=None if allowed_s is None else median_s <= allowed_s,
     )
 
 

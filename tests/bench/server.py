@@ -13,16 +13,13 @@ import contextlib
 import glob
 import json
 import os
-import secrets
-import signal
 import statistics
-import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 import measure
+from served import TOKEN, Server, serving
 from stores import TextMaker
 
 CLIENTS = 50
@@ -30,7 +27,6 @@ ALLOWED = 3.0
 GROWTH = 1.1
 WORDS = 4
 WRITE_EVERY_S = 1.0
-TOKEN = secrets.token_urlsafe(32)
 
 
 @dataclass
@@ -51,48 +47,15 @@ class Asked:
         return sorted(self.times_s)[int(0.95 * (len(self.times_s) - 1))]
 
 
-@dataclass
-class Server:
-    """A process that serves."""
-
-    process: "subprocess.Popen[str]"
-    host: str
-    port: int
-
-    @property
-    def memory_bytes(self) -> int:
-        """What it has in memory now."""
-        with open(f"/proc/{self.process.pid}/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
 def main() -> None:
     """Measure and print the table."""
     with measure.options(__doc__ or "", files=10_000, folders=100, runs=60) as options:
         root = measure.indexed_store(options.work, options.files, options.folders)
-        with serving(root) as server:
+        with serving(root, "--write") as server:
             rows = asyncio.run(_rows(server, root, float(options.runs)))
     load = f"load {os.getloadavg()[0]:.1f}"
     title = f"A server of {options.files:,} chunks, {options.runs} s each, {load}"
     print(measure.table(title, rows))
-
-
-@contextlib.contextmanager
-def serving(root: str) -> Iterator[Server]:
-    """A server of one store that may be written, until the block ends."""
-    command = measure.filestore("serve", root, "--write", "--port", "0", "--json")
-    process = subprocess.Popen(
-        command, env=os.environ | {"FILESTORE_TOKEN": TOKEN}, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        url = urlsplit(json.loads(process.stdout.readline())["url"])
-        assert url.hostname is not None
-        assert url.port is not None
-        yield Server(process, url.hostname, url.port)
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait()
 
 
 async def _rows(server: Server, root: str, seconds: float) -> list[measure.Row]:

@@ -1,17 +1,20 @@
 """``status`` in a process that watches the tree, beside ``git status`` on the same committed tree.
 
 What the process takes by the clock, with the watch, without, and of all of git; in turns, with
-nothing changed, then with so many files written before each turn, which both have to find. The
-command line that asks a server adds its own start, which is printed as that of a bare Python.
+nothing changed, then with so many files written before each turn, which both have to find. Then the
+whole command, answered by a server, beside ``git status``.
 """
 
+import json
 import os
 import statistics
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import closing
 
 import measure
+from served import serving
 from stores import commit_tree
 
 from filestore.fs.watched_tree import WatchedTree
@@ -35,7 +38,7 @@ def main() -> None:
         ):
             store.watch_tree(watched)
             rows = [row for count in EDITED for row in _rows(store, walking, count, options.runs)]
-            rows += [_whole(options.runs)]
+            rows += _whole(root, options.runs)
             rows += [measure.counted("folders watched", watched.folders, _folders(root))]
     title = f"Watched status of {options.files:,} files in {options.folders:,} folders"
     print(measure.table(f"{title}, median of {options.runs}", rows))
@@ -89,9 +92,22 @@ def _some(store: Store, count: int) -> list[str]:
     return [path.removeprefix("chunked/") for path in found]
 
 
-def _whole(runs: int) -> measure.Row:
-    start = measure.median_s([measure.run([sys.executable, "-c", ""]) for _ in range(runs)])
-    return measure.Row(figure="start of a bare Python", ours=measure.milliseconds(start))
+def _whole(root: str, runs: int) -> Iterator[measure.Row]:
+    """The command itself, which a server answers, and git's."""
+    with serving(root):
+        ours, git, start = measure.alternate(
+            runs + 1,
+            lambda: measure.run(measure.filestore("status"), folder=root),
+            lambda: measure.run(["git", "status"], folder=root),
+            lambda: measure.run([sys.executable, "-c", "pass"]),
+        )
+        told = measure.run(measure.filestore("status", "--json"), folder=root)
+    if not json.loads(told.output)["watched"]["used"]:
+        raise SystemExit("the server walked the tree")
+    # The first of each warms the cache.
+    ours_s, git_s, start_s = (measure.median_s(each[1:]) for each in (ours, git, start))
+    yield measure.times("`filestore status`", ours_s, "`git status`", git_s, RATIO)
+    yield measure.Row(figure="of it the start of a bare Python", ours=measure.milliseconds(start_s))
 
 
 def _folders(root: str) -> int:
