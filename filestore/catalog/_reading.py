@@ -13,7 +13,6 @@ from filestore.catalog._damage import (
     WRONG_VALUES,
     catalog_errors,
     is_damage,
-    readable,
     refuse,
     type_problem,
     written_by_us,
@@ -32,6 +31,7 @@ from filestore.catalog._rows import (
     placeholders,
 )
 from filestore.catalog._schema import CHUNKER, connect, damaged
+from filestore.catalog._snapshots import Snapshots
 from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, UNMERGED_BEFORE
 from filestore.core.codes import CODES
 from filestore.core.hashing import content_hash, origin_hash
@@ -51,14 +51,8 @@ _KEPT: Final = (
 )
 
 
-class Catalog:
+class Catalog(Snapshots):
     """An open catalog. Use `snapshot` where several questions must see one generation."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-        self._folders: dict[ChunkPath, PackedFolder] | None = None
-        """The stat cache as the running snapshot has it, once it was asked for."""
-        self._in_snapshot = False
 
     @classmethod
     def open(cls, path: str, *, create: bool = False) -> Self:
@@ -76,37 +70,6 @@ class Catalog:
             catalog.close()
             raise
         return catalog
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self.connection.close()
-
-    @contextlib.contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Everything asked inside sees one generation."""
-        if self.connection.in_transaction:
-            yield
-            return
-        with readable(), catalog_errors(self):
-            self.connection.execute("BEGIN")
-            try:
-                self.require_sound_memory()
-                self._in_snapshot = True
-                yield
-            finally:
-                self._in_snapshot, self._folders = False, None
-                self.connection.execute("ROLLBACK")
-
-    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of one question."""
-        return self.connection.execute(statement, values).fetchall()
-
-    def meta(self, key: str, default: Any = None) -> Any:
-        """One remembered value."""
-        with catalog_errors(self):
-            found = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,))
-            row = found.fetchone()
-        return default if row is None else row[0]
 
     @property
     def generation(self) -> int:
@@ -138,14 +101,6 @@ class Catalog:
                 raise
             wrong = str(error)
         return wrong
-
-    def require_sound_memory(self) -> None:
-        """Hold what is remembered against its checksum and its form; reads a few rows.
-
-        Raises:
-            CatalogDamagedError: It is not what the last commit wrote.
-        """
-        refuse(self.connection, _remembered.problem)
 
     def require_rows(self) -> None:
         """Count the rows of the tables as far as that takes a few milliseconds.
@@ -206,13 +161,11 @@ class Catalog:
 
     def folders(self) -> dict[ChunkPath, PackedFolder]:
         """The stat cache: folder path to its packed entries; not to be changed."""
-        if self._folders is not None:
-            return self._folders
+        return self.once("folders", self._all_folders)
+
+    def _all_folders(self) -> dict[ChunkPath, PackedFolder]:
         found = self.connection.execute("SELECT path, names, stats FROM folders")
-        folders = {decode_path(path): PackedFolder(names, stats) for path, names, stats in found}
-        if self._in_snapshot:
-            self._folders = folders
-        return folders
+        return {decode_path(path): PackedFolder(names, stats) for path, names, stats in found}
 
     def count(self, table: str) -> int:
         """How many rows a table has."""

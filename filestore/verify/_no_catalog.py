@@ -41,8 +41,7 @@ def judge(
     report.add(drift.unlisted(places.tree, tree))
     report.add(git_losses.findings(places, layout, tree))
     paths = dict(_entries(tree))
-    report.add(names.unportable(places.tree, tree.folders))
-    report.add(names.collisions(places.tree, tree.folders))
+    report.add(names.check(places.tree, tree.folders))
     report.checked.append("names and stats of all files")
     if level == "fast":
         report.add(_by_stat(places, paths, layout))

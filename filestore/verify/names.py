@@ -57,6 +57,11 @@ def why_unportable(name: str) -> str:
     return ""
 
 
+def check(tree: Tree, folders: Mapping[ChunkPath, PackedFolder]) -> list[Finding]:
+    """What names cannot be kept, or told apart, everywhere; see `unportable` and `collisions`."""
+    return [*unportable(tree, folders), *collisions(tree, folders)]
+
+
 def unportable(tree: Tree, folders: Mapping[ChunkPath, PackedFolder]) -> Iterator[Finding]:
     """Chunk files, records and folders whose name some file system cannot hold.
 

@@ -51,12 +51,11 @@ def warnings(snapshot: StoreSnapshot, reported: Container[str]) -> Iterator[Find
         snapshot: The store.
         reported: The codes of what was found so far.
     """
-    tree, folders = snapshot.places.tree, snapshot.catalog.folders()
-    yield from names.unportable(tree, folders)
-    yield from names.collisions(tree, folders)
+    tree, catalog = snapshot.places.tree, snapshot.catalog
+    yield from catalog.once(("names", tree), lambda: names.check(tree, catalog.folders()))
     if "model-changed" not in reported:
         # Another model counts otherwise, which is no second finding.
-        yield from changed_chunker(tree, snapshot.catalog, snapshot.settings, snapshot.embedder)
+        yield from changed_chunker(tree, catalog, snapshot.settings, snapshot.embedder)
         yield from documents_cut_otherwise(snapshot)
 
 
