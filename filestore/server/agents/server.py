@@ -13,11 +13,14 @@ from typing import Any, Final, TypeAlias
 import anyio
 import anyio.to_thread
 import mcp_types as types
+from anyio.abc import ObjectReceiveStream
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared._stream_protocols import WriteStream
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from starlette.routing import Route
 
 from filestore._version import __version__
@@ -110,11 +113,30 @@ async def _run_stdio(opened: Callable[[], Stores]) -> int:
     async with stdio_server() as (incoming, outgoing):
         with opened() as stores:
             server = make_server(stores)
+            answers, answered = anyio.create_memory_object_stream[SessionMessage]()
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_leave_when_told, stores)
-                await server.run(incoming, outgoing, server.create_initialization_options())
+                async with anyio.create_task_group() as passing, answers:
+                    passing.start_soon(_pass_on, answered, outgoing, stores)
+                    await server.run(incoming, answers, server.create_initialization_options())
                 tasks.cancel_scope.cancel()
     return 0
+
+
+async def _pass_on(
+    answered: ObjectReceiveStream[SessionMessage],
+    outgoing: WriteStream[SessionMessage],
+    stores: Stores,
+) -> None:
+    """Send what is answered; behind the first answer, which no program is to wait for, warm up."""
+    is_cold = True
+    async with answered, outgoing:
+        async for answer in answered:
+            await outgoing.send(answer)
+            if is_cold:
+                is_cold = False
+                for store in stores:
+                    store.warm_up()
 
 
 async def _leave_when_told(stores: Stores) -> None:

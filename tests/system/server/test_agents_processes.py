@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -87,6 +88,7 @@ HELLO = message(
     capabilities={},
     clientInfo={"name": "test", "version": "1"},
 )
+ASKED = {"query": "rent", "k": 1}
 READY = b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n'
 
 
@@ -149,6 +151,48 @@ def test_what_others_print_is_no_part_of_the_protocol(place: Path) -> None:
     assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "filestore"
     for said in (b"a library prints", b"so does one in C", b"and a child process"):
         assert said in done.stderr
+
+
+def loaded(server: "subprocess.Popen[bytes]") -> bool:
+    """Whether a process has what searches the texts in its memory."""
+    return "tantivy" in Path(f"/proc/{server.pid}/maps").read_text()
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc")
+def test_it_is_ready_before_it_is_asked(place: Path) -> None:
+    """An agent's first search waits for nothing, nor does the handshake wait for that."""
+    with process(place) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert not loaded(server)
+        server.stdin.write(HELLO)
+        server.stdin.flush()
+        assert server.stdout.readline()
+        ends_s = time.monotonic() + 60
+        while not loaded(server):
+            assert time.monotonic() < ends_s
+            assert server.poll() is None
+        server.stdin.write(READY + message(2, "tools/call", name="search", arguments=ASKED))
+        server.stdin.flush()
+        answer = json.loads(server.stdout.readline())
+        assert answer["result"]["structuredContent"]["hits"]
+        assert server.communicate() == (b"", b"")
+    assert server.returncode == 0
+
+
+def test_who_leaves_in_the_middle_leaves_a_whole_store(place: Path) -> None:
+    """A note that was asked for is written whole or not at all, and the process ends."""
+    note = {"text": "The key hangs by the door.\n", "title": "Key"}
+    with process(place, "--write") as server:
+        assert server.stdin is not None
+        server.stdin.write(
+            HELLO + READY + message(2, "tools/call", name="add_note", arguments=note)
+        )
+        server.stdin.close()
+        assert server.wait(60) == 0
+    with filestore.open(place) as store:
+        assert store.status().clean
+        assert store.verify(level="full").clean
 
 
 def test_a_signal_ends_it(place: Path) -> None:
