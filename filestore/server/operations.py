@@ -16,6 +16,8 @@ from filestore.core.errors import UsageError
 from filestore.core.schema import make
 
 if TYPE_CHECKING:
+    from jsonschema import ValidationError
+
     from filestore.server.stores import ServedStore
     from filestore.store import Store
 
@@ -71,7 +73,7 @@ class Operation:
         if problem is not None:
             where = ".".join(map(str, problem.absolute_path))
             raise UsageError(
-                f"{where or self.name}: {_brief(problem.message)}",
+                f"{where or self.name}: {_said(problem)}",
                 remedy=f"see the parameters of {self.name}",
             )
         left_out: Values = {
@@ -79,7 +81,12 @@ class Operation:
             for name, schema in self.parameters.items()
             if name not in given and "default" in schema
         }
-        return {**left_out, **given}
+        return {**left_out, **{name: self._value(name, value) for name, value in given.items()}}
+
+    def _value(self, name: str, value: Any) -> Any:
+        # JSON knows one kind of number: 10.0 is a whole one.
+        is_whole = self.parameters[name].get("type") == "integer"
+        return int(value) if is_whole and value is not None else value
 
     async def ask(self, store: "ServedStore", given: Any) -> dict[str, Any]:
         """Check what a client gives, and answer it.
@@ -95,8 +102,14 @@ class Operation:
         return await do(lambda opened: self.run(opened, values))
 
 
-def _brief(message: str) -> str:
-    return message if len(message) <= 300 else f"{message[:300]}…"
+_MOST: Final = {"maxItems": "values", "maxProperties": "keys", "maxLength": "characters"}
+
+
+def _said(problem: "ValidationError") -> str:
+    """What does not fit; of what is too long not all of it."""
+    if problem.validator in _MOST:
+        return f"expected at most {problem.validator_value:,} {_MOST[problem.validator]}"
+    return problem.message if len(problem.message) <= 300 else f"{problem.message[:300]}…"
 
 
 def text(about: str, *, longest: int = LONGEST_PATH, **more: Any) -> dict[str, Any]:
@@ -118,7 +131,8 @@ def flag(about: str, *, default: bool = False) -> dict[str, Any]:
 def texts(about: str, *, most: int = 1_000, **more: Any) -> dict[str, Any]:
     """The schema of a list of texts."""
     item = {"type": "string", "maxLength": LONGEST_PATH}
-    return {"type": "array", "items": item, "maxItems": most, "description": about, **more}
+    # The length stands first, and is checked first: a million texts are refused at once.
+    return {"type": "array", "maxItems": most, "items": item, "description": about, **more}
 
 
 def one_of(about: str, *choices: str) -> dict[str, Any]:
@@ -126,16 +140,16 @@ def one_of(about: str, *choices: str) -> dict[str, Any]:
     return {"enum": list(choices), "default": choices[0], "description": about}
 
 
+_PLAIN: Final = ["string", "number", "boolean"]
 _WHERE: Final = {
     "type": "object",
     "description": "key to value, or to values that must all hold, of frontmatter or document",
-    "additionalProperties": {
-        "anyOf": [
-            {"type": ["string", "number", "boolean"]},
-            {"type": "array", "items": {"type": ["string", "number", "boolean"]}, "maxItems": 100},
-        ]
-    },
     "maxProperties": 100,
+    "additionalProperties": {
+        "type": [*_PLAIN, "array"],
+        "maxItems": 100,
+        "items": {"type": _PLAIN},
+    },
     "default": {},
 }
 _PATH: Final = text("of a chunk file or a document, relative to the root; PATH:LINE in place")
@@ -238,6 +252,7 @@ _ALL: Final = (
             ),
             "kind": {
                 "type": "array",
+                "maxItems": 2,
                 "items": {"enum": ["chunk", "summary"]},
                 "description": "only these kinds",
                 "default": [],
@@ -337,9 +352,9 @@ _ALL: Final = (
         parameters={
             "questions": {
                 "type": "array",
-                "items": {"type": "object"},
                 "minItems": 1,
                 "maxItems": MOST_QUESTIONS,
+                "items": {"type": "object"},
                 "description": "each with query, relevant and, if wanted, id",
             },
             "k": _K,

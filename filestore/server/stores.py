@@ -16,7 +16,7 @@ from filestore.config.discovery import find_root
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.paths import is_below
-from filestore.core.safe_text import shown_path
+from filestore.core.safe_text import brief, shown_path
 from filestore.core.spelling import did_you_mean
 from filestore.fs.watched_tree import WatchedTree
 from filestore.store import Store
@@ -263,7 +263,7 @@ class Stores:
             )
         if name not in self._stores:
             raise UnknownStoreError(
-                f"no store {shown_path(name)!r} is served{did_you_mean(name, self._stores)}",
+                f"no store {brief(name)} is served{did_you_mean(name, self._stores)}",
                 remedy=f"name one of: {', '.join(self._stores)}",
             )
         return self._stores[name]

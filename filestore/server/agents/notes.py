@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 1_000_000
 """Characters."""
-_WORD: Final = {"type": ["string", "number", "boolean"], "maxLength": 10_000}
+_PLAIN: Final = ["string", "number", "boolean"]
+_WORD: Final = {"type": _PLAIN, "maxLength": 10_000}
 
 
 def _add(store: "Store", values: Values) -> dict[str, Any]:
@@ -45,10 +46,13 @@ NOTES: Final = (
             "metadata": {
                 "type": "object",
                 "description": "keys for its frontmatter, such as tags",
-                "additionalProperties": {
-                    "anyOf": [_WORD, {"type": "array", "items": _WORD, "maxItems": 100}]
-                },
                 "maxProperties": 100,
+                "additionalProperties": {
+                    **_WORD,
+                    "type": [*_PLAIN, "array"],
+                    "maxItems": 100,
+                    "items": _WORD,
+                },
                 "default": {},
             },
         },

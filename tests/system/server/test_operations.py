@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 import filestore
 from filestore import FilestoreError, RefusedError, UsageError
 from filestore.server import schemas
+from filestore.server.agents.notes import NOTES
 from filestore.server.operations import OPERATIONS
 from filestore.server.stores import Access, ReadOnlyError, Stores, UnknownStoreError
 from tests.system.server.conftest import GAS, RENT
@@ -79,6 +80,40 @@ def test_what_does_not_fit_is_refused(given: Any) -> None:
     """Before anything of it is used."""
     with pytest.raises(UsageError):
         OPERATIONS["search"].checked(given)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "most"),
+    [
+        ("search", {"query": "a", "source": [1] * 1_001}, "1,000 values"),
+        ("search", {"query": "a", "kind": ["x"] * 3}, "2 values"),
+        ("search", {"query": "a", "where": {"a": [{}] * 101}}, "100 values"),
+        ("search", {"query": "a", "where": {str(n): {} for n in range(101)}}, "100 keys"),
+        ("search", {"query": "a" * 10_001}, "10,000 characters"),
+        ("evaluate", {"questions": [1] * 10_001}, "10,000 values"),
+        ("remove", {"resources": [1] * 1_001}, "1,000 values"),
+        ("add_note", {"text": "a", "metadata": {"tags": [{}] * 101}}, "100 values"),
+        ("add_note", {"text": "a", "metadata": {str(n): {} for n in range(101)}}, "100 keys"),
+    ],
+)
+def test_what_is_too_long_is_not_looked_through(
+    name: str, given: dict[str, Any], most: str
+) -> None:
+    """That it is too long is seen first: to check a million values would keep others waiting."""
+    operations = {**OPERATIONS, **{one.name: one for one in NOTES}}
+    with pytest.raises(UsageError, match=f"expected at most {most}"):
+        operations[name].checked(given)
+
+
+def test_whole_numbers_are_those_of_json(stores: Stores) -> None:
+    """Which has one kind of number: some programs write 1.0 for 1."""
+    assert len(ask(stores, "search", query="rent gas", k=1.0)["hits"]) == 1
+    assert ask(stores, "map", most=2.0)["points"]
+    whole = ask(stores, "document", path="chunked/notes/rent.md", line=0.0, first=0.0)
+    assert whole["first"] == 0
+    for wrong in (1.5, True, "1"):
+        with pytest.raises(UsageError):
+            ask(stores, "search", query="rent", k=wrong)
 
 
 STRANGE = st.one_of(
