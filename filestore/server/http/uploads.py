@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filestore.core.errors import RefusedError, UsageError
 from filestore.core.paths import is_below
+from filestore.core.safe_text import brief, shown_path
 from filestore.fs import disk
 from filestore.fs.database import remove
 from filestore.ingest.sources import check_name
@@ -55,7 +56,7 @@ def take(store: "Store", uploads: Sequence[Upload], *, into: str, replace: bool)
     for name in (*names, *([into] if into else [])):
         check_name(name)
         if not name.isprintable():
-            raise UsageError(f"{name!r} is no name for a document", remedy="rename it")
+            raise UsageError(f"{brief(name)} is no name for a document", remedy="rename it")
     folded = {name.casefold() for name in names}
     if len(folded) < len(names):
         raise UsageError("two documents have the same name", remedy="rename one of them")
@@ -64,6 +65,7 @@ def take(store: "Store", uploads: Sequence[Upload], *, into: str, replace: bool)
         raise RefusedError(
             "the folder of originals leads out of the store", remedy="have it inside the store"
         )
+    _require_room(folder, names)
     written = _Written(folder, uploads, replace=replace)
     try:
         written.write()
@@ -75,6 +77,26 @@ def take(store: "Store", uploads: Sequence[Upload], *, into: str, replace: bool)
     failed = {os.path.basename(one.source) for one in report.failed}
     written.put_back([name for name in names if name in failed or (into and into in failed)])
     return report.to_dict()
+
+
+def _require_room(folder: str, names: Sequence[str]) -> None:
+    """Refuse names that something else has: a file where a folder is to be, or the other way.
+
+    Raises:
+        DocumentThereError: One is taken.
+    """
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise DocumentThereError(
+            f"{shown_path(os.path.basename(folder))} is a document, and no folder of several",
+            remedy="choose another name with into",
+        )
+    for name in names:
+        path = os.path.join(folder, name)
+        if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
+            raise DocumentThereError(
+                f"{shown_path(name)} is there already, and is no plain file",
+                remedy="upload it under another name",
+            )
 
 
 class _Written:
@@ -97,7 +119,7 @@ class _Written:
         others = [name for name, data in there.items() if data not in (None, self._uploads[name])]
         if others and not self._replace:
             raise DocumentThereError(
-                f"{others[0]} is there already, with another content",
+                f"{shown_path(others[0])} is there already, with another content",
                 remedy="upload it under another name, or send replace=true",
             )
         try:

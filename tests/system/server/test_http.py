@@ -230,6 +230,35 @@ def test_names_of_documents_stay_in_their_folder(place: Path, tmp_path: Path, na
         assert into.status_code in (400, 422)
 
 
+def test_a_document_takes_no_place_of_something_else(place: Path, tmp_path: Path) -> None:
+    """A file where several are to lie, a folder or a link where one is to."""
+    source = place / "source"
+    (source / "folder.md").mkdir(parents=True)
+    (source / "link.md").symlink_to(place / "filestore.toml")
+    (source / "dangling.md").symlink_to(tmp_path / "nothing")
+    with serving(tmp_path, place, "--write") as server, server.client() as client:
+
+        def added(name: str, **data: str) -> httpx.Response:
+            return client.post("/add", files=[("file", (name, b"text"))], data=data)
+
+        assert added("alone.md").is_success
+        before = {path: path.lstat() for path in place.rglob("*") if ".sidecar" not in path.parts}
+        for found in (
+            added("a.md", into="alone.md"),
+            added("folder.md"),
+            added("folder.md", replace="true"),
+            added("link.md", replace="true"),
+            added("dangling.md"),
+        ):
+            assert (found.status_code, "is" in found.json()["error"]) == (409, True)
+            assert found.json()["remedy"]
+        assert added("b.md", into="folder.md").is_success
+        after = {path: path.lstat() for path in before}
+        assert [path for path in before if before[path].st_ino != after[path].st_ino] == []
+    assert not (tmp_path / "nothing").exists()
+    assert server.errors == []
+
+
 def test_a_link_leads_no_upload_out(place: Path, tmp_path: Path) -> None:
     """A folder of originals that is somewhere else."""
     outside = tmp_path / "outside"
