@@ -1,5 +1,6 @@
 """The application: every route of a server, behind its gate and its limits."""
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -52,6 +53,8 @@ class Parts:
     is_local: bool
     """Whether it only answers by names of this machine."""
     doors: Sequence[Door] = field(default=())
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the server is to end."""
 
 
 def make_app(parts: Parts) -> "ASGIApp":
@@ -83,7 +86,7 @@ def make_app(parts: Parts) -> "ASGIApp":
         },
     )
     metrics = Metrics(app, stores)
-    return Gate(Limits(metrics), token=parts.token, is_local=parts.is_local)
+    return Gate(Limits(metrics, parts.ending), token=parts.token, is_local=parts.is_local)
 
 
 def _lifespan(
@@ -152,7 +155,7 @@ def _events(
 ) -> Callable[[Request], Awaitable[Response]]:
     async def listen(request: Request) -> Response:
         store = stores.named(request.query_params.get("store", ""))
-        return events[store.name].response(request)
+        return events[store.name].response()
 
     return listen
 

@@ -16,8 +16,6 @@ from filestore import watch
 from filestore.core.schema import make
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-
     from filestore.server.stores import ServedStore
 
 MOST_WAITING: Final = 100
@@ -38,21 +36,21 @@ class Events:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def response(self, request: "Request") -> StreamingResponse:
-        """The stream of one client."""
+    def response(self) -> StreamingResponse:
+        """The stream of one client; it ends with the connection, or with the server."""
         return StreamingResponse(
-            self._stream(request),
+            self._stream(),
             media_type="text/event-stream",
             headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
         )
 
-    async def _stream(self, request: "Request") -> AsyncIterator[bytes]:
+    async def _stream(self) -> AsyncIterator[bytes]:
         queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_WAITING)
         self._queues.add(queue)
         self._begin()
         try:
             yield b": listening\n\n"
-            while not await request.is_disconnected():
+            while True:
                 try:
                     event = await asyncio.wait_for(queue.get(), HEARTBEAT_S)
                 except TimeoutError:

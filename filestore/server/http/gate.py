@@ -25,6 +25,8 @@ _OPEN: Final = ("/", "/health", "/docs", "/openapi.json")
 """What holds nothing of a store."""
 _OPEN_BELOW: Final = "/page/"
 _LOCAL: Final = "localhost"
+_NO_HOST: Final = frozenset(b"@/\\?#")
+"""Stand in addresses beside a host; one that has them is read in several ways."""
 
 
 class Gate:
@@ -55,6 +57,11 @@ class Gate:
         for name, value in scope["headers"]:
             headers.setdefault(name.lower(), []).append(value)
         hosts, path = headers.get(b"host", []), scope["path"]
+        if b"transfer-encoding" in headers and b"content-length" in headers:
+            # A proxy in between that goes by the other one would see two requests in it.
+            told = _told(400, FilestoreError("a request says its length in one way"), path)
+            told.headers["Connection"] = "close"
+            return told
         if len(hosts) != 1 or (self._is_local and not is_of_this_machine(hosts[0])):
             named = RefusedError("this server has another name", remedy="use its address")
             return _told(421, named, path)
@@ -85,6 +92,8 @@ def _told(status: int, error: FilestoreError, path: str) -> Response:
 def is_of_this_machine(host: bytes) -> bool:
     """Whether a Host header names the loopback device, with any port."""
     try:
+        if set(host) & _NO_HOST:
+            return False
         name = urlsplit(f"//{host.decode('ascii')}").hostname or ""
         return name == _LOCAL or ipaddress.ip_address(name).is_loopback
     except ValueError:

@@ -7,12 +7,14 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from filestore.server.refusals import TooLargeError, TooSlowError
+from filestore.server.stores import BusyError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -29,6 +31,8 @@ WHOLE_BODY_S: Final = 600.0
 PASSED_OVER_S: Final = 2.0
 MOST_PASSED_OVER_BYTES: Final = 64 * 1024 * 1024
 """So much of a body that is refused is read all the same."""
+MOST_HELD_BYTES: Final = 512 * 1024 * 1024
+"""Of all bodies together that are there at one time."""
 MOST_HEADER_BYTES: Final = 32 * 1024
 MOST_CONNECTIONS: Final = 512
 
@@ -36,22 +40,34 @@ MOST_CONNECTIONS: Final = 512
 class Limits:
     """Ends requests that are too large, or that stand still."""
 
-    def __init__(self, app: "ASGIApp") -> None:
+    def __init__(self, app: "ASGIApp", ending: asyncio.Event) -> None:
+        """Guard an application.
+
+        Args:
+            app: What answers.
+            ending: Set once the server is to end: whoever only listens is let go then.
+        """
         self._app = app
+        self._ending = ending
+        self._held = _Held()
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        body = _Body(receive, scope)
+        body = _Body(receive, scope, self._held, self._ending)
         reply = _Reply(send, body.pass_over)
         try:
             await self._app(scope, body.receive, reply.send)
+            if self._ending.is_set():
+                await reply.finish()
         except Exception:
             # A client that takes nothing: the connection ends without the rest.
             if not reply.is_late:
                 raise
+        finally:
+            body.release()
 
 
 def _most(scope: "Scope") -> int:
@@ -65,11 +81,24 @@ def _most(scope: "Scope") -> int:
     return MOST_UPLOAD_BYTES if is_upload else MOST_JSON_BYTES
 
 
+@dataclass(slots=True)
+class _Held:
+    """What came of all requests that are being answered."""
+
+    size_bytes: int = 0
+
+
 class _Body:
     """The body of one request, as it comes."""
 
-    def __init__(self, receive: "Receive", scope: "Scope") -> None:
+    def __init__(
+        self, receive: "Receive", scope: "Scope", held: _Held, ending: asyncio.Event
+    ) -> None:
         self._receive = receive
+        self._held = held
+        self._taken = 0
+        self._ending = ending
+        self._only_listens = scope["method"] == "GET"
         self._most = _most(scope)
         told = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
         self._seen = max((int(one) for one in told if one.isdigit() and len(one) < 16), default=0)
@@ -84,9 +113,10 @@ class _Body:
         Raises:
             TooLargeError: It has too many bytes, or its client says so.
             TooSlowError: It does not come in time.
+            BusyError: Others sent too much at the same time.
         """
         if self._is_whole:
-            return await self._receive()
+            return await (self._end() if self._only_listens else self._receive())
         self._require_room()
         began_s = time.monotonic()
         try:
@@ -96,8 +126,31 @@ class _Body:
         self._left_s -= time.monotonic() - began_s
         self._seen = max(self._seen, self._count(message))
         self._require_room()
+        self._take(len(message.get("body", b"")))
         self._is_whole = not message.get("more_body", False)
         return message
+
+    async def _end(self) -> "Message":
+        """The end of the connection, or of the server."""
+        gone = asyncio.ensure_future(self._receive())
+        ending = asyncio.ensure_future(self._ending.wait())
+        try:
+            await asyncio.wait((gone, ending), return_when=asyncio.FIRST_COMPLETED)
+            return gone.result() if gone.done() else {"type": "http.disconnect"}
+        finally:
+            gone.cancel()
+            ending.cancel()
+
+    def _take(self, size_bytes: int) -> None:
+        self._taken += size_bytes
+        self._held.size_bytes += size_bytes
+        if self._held.size_bytes > MOST_HELD_BYTES:
+            raise BusyError("too much is being sent at once", remedy="send it again later")
+
+    def release(self) -> None:
+        """Hold nothing of it any longer."""
+        self._held.size_bytes -= self._taken
+        self._taken = 0
 
     async def pass_over(self) -> None:
         """Read on for a moment where the body is refused.
@@ -134,7 +187,7 @@ class _Reply:
         """Take what is awaited before anything is sent."""
         self._send = send
         self._before = before
-        self._is_begun = self.is_late = False
+        self._is_begun = self._is_whole = self.is_late = False
 
     async def send(self, message: "Message") -> None:
         """Send the next of it, to a client that takes it."""
@@ -146,6 +199,13 @@ class _Reply:
         except TimeoutError:
             self.is_late = True
             raise
+        is_body = message["type"] == "http.response.body"
+        self._is_whole = is_body and not message.get("more_body", False)
+
+    async def finish(self) -> None:
+        """Say that no more comes of a stream, so that nobody takes it for one that broke."""
+        if self._is_begun and not self._is_whole:
+            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class ClosesSilent(H11Protocol):

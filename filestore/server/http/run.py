@@ -4,6 +4,7 @@ One rule: whoever starts it without a word gets a server for this machine alone 
 token; anything else is said twice.
 """
 
+import asyncio
 import contextlib
 import ctypes
 import ipaddress
@@ -192,20 +193,28 @@ def serve(parts: Parts, opened: socket.socket, on_ready: Callable[[], None]) -> 
         for store in parts.stores:
             store.warm_up()
 
-    server = _Server(config, ready)
+    server = _Server(config, ready, parts.ending)
     with contextlib.closing(opened):
         server.run(sockets=[opened])
 
 
 class _Server(uvicorn.Server):
-    """Says when it is ready."""
+    """Says when it is ready, and when it is to end."""
 
-    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, on_ready: Callable[[], None], ending: asyncio.Event
+    ) -> None:
         super().__init__(config)
         self._on_ready = on_ready
+        self._ending = ending
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer."""
         await super().startup(sockets)
         if not self.should_exit:
             self._on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let go of who listens for what never ends; wait for the others."""
+        self._ending.set()
+        await super().shutdown(sockets)

@@ -70,6 +70,8 @@ def test_only_who_knows_the_token_learns_anything(place: Path, tmp_path: Path) -
             good | {"Host": "evil.example"},
             good | {"Host": "127.0.0.1.evil.example:80"},
             good | {"Host": ""},
+            good | {"Host": "evil.example@127.0.0.1"},
+            good | {"Host": "127.0.0.1/.evil.example"},
             good | {"Origin": "http://evil.example"},
             good | {"Origin": "null"},
             good | {"Origin": f"http://127.0.0.1:{server.port + 1}"},
@@ -170,6 +172,43 @@ def test_what_was_asked_last_is_answered_at_the_end(place: Path, tmp_path: Path)
         assert client.get("/status").is_success
         server.process.terminate()
         assert server.process.wait(TIMEOUT_S) == 0
+    assert server.errors == []
+
+
+def test_who_only_listens_does_not_keep_it_from_ending(place: Path, tmp_path: Path) -> None:
+    """An open page, or an agent: their streams end, and well."""
+    accepted = {"Accept": "text/event-stream"}
+    with serving(tmp_path, place) as server, server.client() as client:  # noqa: SIM117
+        with client.stream("GET", "/events", headers=accepted) as stream:
+            lines = stream.iter_lines()
+            assert next(lines) == ": listening"
+            server.process.terminate()
+            # To its end: a stream that is cut off, as once requests are given up, is an error here.
+            assert all(line.startswith((":", "data:")) or not line for line in lines)
+            assert server.process.wait(TIMEOUT_S) == 0
+    assert server.errors == []
+
+
+def test_a_request_has_one_length(place: Path, tmp_path: Path) -> None:
+    """One with two is refused, and what stands behind it is no second request."""
+    second = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    with serving(tmp_path, place) as server:
+        head = f"POST /search HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {server.token}"
+        for lengths in (
+            b"Transfer-Encoding: chunked\r\nContent-Length: 4",
+            b"Content-Length: 4\r\nTransfer-Encoding: chunked",
+            b"Content-Length: 4\r\nContent-Length: 5",
+            b"Content-Length: +4",
+            b"Transfer-Encoding: chunked, identity",
+            b"Transfer-Encoding : chunked",
+        ):
+            with server.raw() as connection:
+                connection.sendall(
+                    head.encode() + b"\r\n" + lengths + b"\r\n\r\n0\r\n\r\n" + second
+                )
+                said = b"".join(iter(lambda one=connection: one.recv(65_536), b""))
+            assert said.startswith(b"HTTP/1.1 400"), said
+            assert said.count(b"HTTP/1.1") == 1, said
     assert server.errors == []
 
 
