@@ -8,9 +8,10 @@ error of one sync ends it, and it holds no lock between two.
 import contextlib
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from filestore.config.settings import SettingsError, read
 from filestore.core.errors import FilestoreError
@@ -170,6 +171,32 @@ def _stamp(path: str) -> Stamp:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
+def synced_line(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The line of JSON about a sync, from what `sync --json` prints of it."""
+    return {
+        "event": "synced",
+        "applied": counts(report["applied"]),
+        "remaining": counts(report["remaining"]),
+        **{key: report[key] for key in ("embedded", "reused", "generation")},
+    }
+
+
+def updated_line(report: Mapping[str, Any]) -> dict[str, Any]:
+    """The line of JSON about resources, from what `update`, `add` or `rm` print of them."""
+    written = [one for kind in ("added", "updated", "removed") for one in report.get(kind, ())]
+    return {
+        "event": "updated",
+        "updated": [one["resource"] for one in written],
+        "conflicts": [one["path"] for one in report.get("conflicts", ())],
+        "failed": [one["source"] for one in report.get("failed", ())],
+    }
+
+
+def counts(found: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How many findings there are of each code."""
+    return dict(Counter(one["code"] for one in found))
+
+
 def watch(
     open_store: "Callable[[], Store]", places: "Places", *, embed: bool, stop: Stop
 ) -> Iterator[Event]:
@@ -231,9 +258,9 @@ def _let_git_finish(watcher: _Watcher) -> Iterator[Event]:
 
 
 def _is_young(lock: str) -> bool:
-    """Whether a lock is there that no dead git has left behind."""
+    """Whether a lock is there that no dead git has left behind; by a clock that may jump."""
     try:
-        return time.time() - os.stat(lock).st_mtime < GIT_WAIT_S
+        return abs(time.time() - os.stat(lock).st_mtime) < GIT_WAIT_S
     except OSError:
         return False
 

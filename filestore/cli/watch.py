@@ -51,9 +51,11 @@ def _tell(event: "watch.Event", *, as_json: bool) -> None:
 
     match event:
         case watch.Synced():
-            _say(_synced_json(event), _synced_words(event), as_json=as_json)
+            line = watch.synced_line(event.report.to_dict())
+            _say(line, _synced_words(event, line["remaining"]), as_json=as_json)
         case watch.Updated(report=report):
-            _say(_updated_json(report), _updated_words(report), as_json=as_json)
+            line = watch.updated_line(report.to_dict())
+            _say(line, _updated_words(report), as_json=as_json)
         case watch.Waiting(reason=reason):
             _say({"event": "waiting", "for": reason}, f"waiting: {reason}", as_json=as_json)
         case watch.Unavailable(reason=reason):
@@ -77,22 +79,6 @@ def _say(value: dict[str, Any], words: str, *, as_json: bool) -> None:
         sys.stdout.flush()
 
 
-def _counts(found: "tuple[Any, ...]") -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for finding in found:
-        counts[finding.code] = counts.get(finding.code, 0) + 1
-    return counts
-
-
-def _updated_json(report: "UpdateReport") -> dict[str, Any]:
-    return {
-        "event": "updated",
-        "updated": [one.resource for one in (*report.added, *report.updated, *report.removed)],
-        "conflicts": [CHUNKS.store_path(ChunkPath(one["path"])) for one in report.conflicts],
-        "failed": [one.source for one in report.failed],
-    }
-
-
 def _updated_words(report: "UpdateReport") -> str:
     parts = [f"{one.status} {shown_path(one.resource)}" for one in report if one.status != "failed"]
     parts += [
@@ -104,24 +90,12 @@ def _updated_words(report: "UpdateReport") -> str:
     return "; ".join(parts)
 
 
-def _synced_json(event: "watch.Synced") -> dict[str, Any]:
-    report = event.report
-    return {
-        "event": "synced",
-        "applied": _counts(report.applied),
-        "remaining": _counts(report.remaining),
-        "embedded": report.embedded,
-        "reused": report.reused,
-        "generation": report.generation,
-    }
-
-
-def _synced_words(event: "watch.Synced") -> str:
+def _synced_words(event: "watch.Synced", remaining: dict[str, int]) -> str:
     report = event.report
     parts = [_output.done(report.applied)]
     if report.embedded or report.reused:
         parts.append(_output.embedded(report.embedded, report.reused))
-    left = ", ".join(f"{number:,} {code}" for code, number in _counts(report.remaining).items())
+    left = ", ".join(f"{number:,} {code}" for code, number in remaining.items())
     if left:
         parts.append(f"left for you: {left}")
     return "; ".join(parts)

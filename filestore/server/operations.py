@@ -99,7 +99,10 @@ class Operation:
             store.require_writes()
             values["paths"] = store.require_allowed(values["paths"])
         do = store.write if self.writes else store.read_long if self.slow else store.read
-        return await do(lambda opened: self.run(opened, values))
+        answer = await do(lambda opened: self.run(opened, values))
+        if self.writes:
+            store.tell(self.name, answer)
+        return answer
 
 
 _MOST: Final = {"maxItems": "values", "maxProperties": "keys", "maxLength": "characters"}

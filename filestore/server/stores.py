@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from filestore.config.discovery import find_root
 from filestore.config.layout import Places
@@ -68,6 +68,8 @@ class ServedStore:
     _watched: WatchedTree
     _others: dict[str, StoreThreads] = field(default_factory=dict)
     """What writes, and what reads for long; one thread each, once there is something to do."""
+    listeners: list[Callable[[str, dict[str, Any]], None]] = field(default_factory=list)
+    """Told of each operation that changed the store, with its answer; from the event loop."""
 
     @classmethod
     def open(
@@ -116,6 +118,11 @@ class ServedStore:
         """
         self.require_writes()
         return await self._done(await self._other("writer"), job)
+
+    def tell(self, operation: str, answer: dict[str, Any]) -> None:
+        """Tell those who listen that an operation changed the store."""
+        for listener in self.listeners:
+            listener(operation, answer)
 
     async def _other(self, kind: str) -> StoreThreads:
         if kind not in self._others:

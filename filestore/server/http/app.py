@@ -191,11 +191,11 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
             raise UsageError("the form cannot be read", detail=str(error)) from error
         if not documents:
             raise UsageError("no document was sent", remedy="send it as a field 'file' of the form")
-        return _report(
-            await store.write(
-                lambda opened: uploads.take(opened, documents, into=into, replace=replace)
-            )
+        added = await store.write(
+            lambda opened: uploads.take(opened, documents, into=into, replace=replace)
         )
+        store.tell(operation.name, added)
+        return _report(added)
 
     return add
 

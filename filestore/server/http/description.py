@@ -29,7 +29,7 @@ def openapi() -> dict[str, Any]:
         | {
             "/health": {"get": _plain("Whether the server answers", {"security": []})},
             "/stores": {"get": _plain("The stores that are served")},
-            "/events": {"get": _plain("What changes, as server-sent events")},
+            "/events": {"get": _events()},
             "/metrics": {"get": _plain("Figures for Prometheus")},
         }
         | collections.paths(),
@@ -42,6 +42,22 @@ def openapi() -> dict[str, Any]:
 
 def _plain(about: str, more: dict[str, Any] | None = None) -> dict[str, Any]:
     return {"summary": about, "responses": {"200": {"description": "done"}}} | (more or {})
+
+
+_LISTEN: Final = (
+    "What changes, as server-sent events: what this server does as 'filestore watch --json' prints"
+    " it, what others do as changed and catalog"
+)
+
+
+def _events() -> dict[str, Any]:
+    stream = {"text/event-stream": {"schema": schemas.reference("watch")}}
+    store = {"name": "store", "in": "query", "schema": _STORE}
+    return {
+        "summary": _LISTEN,
+        "parameters": [store],
+        "responses": {"200": {"description": "each event is one such object", "content": stream}},
+    }
 
 
 def _described(operation: Operation) -> dict[str, Any]:
@@ -97,6 +113,7 @@ def _lines() -> Iterator[str]:
             needed = " (needed)" if name in operation.required else ""
             yield f"<dt><code>{escape(name)}</code>{needed}<dd>{escape(_words(schema))}"
         yield "</dl>"
+    yield f"<h2>/events</h2><p>{escape(_LISTEN)}; the query <code>store</code> names the store."
     yield "<h2>/rag</h2><p>Collections: indexes of documents by name, with"
     yield " <code>--collections</code>.<dl>"
     for path, routes in collections.paths().items():

@@ -1,7 +1,8 @@
 """What changes in a store, for every client that listens: server-sent events.
 
-One thread watches a store while somebody listens. One rule: a client that does not read is let go,
-and never slows the others.
+One thread watches a store while somebody listens; what this server does to the store is told as
+`filestore watch --json` tells what it does. One rule: a client that does not read is let go, and
+never slows the others.
 """
 
 import asyncio
@@ -35,6 +36,7 @@ class Events:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        store.listeners.append(self._wrote)
 
     def response(self) -> StreamingResponse:
         """The stream of one client; it ends with the connection, or with the server."""
@@ -75,6 +77,10 @@ class Events:
             else:
                 queue.put_nowait(event)
 
+    def _wrote(self, operation: str, answer: dict[str, Any]) -> None:
+        for line in lines_of(operation, answer):
+            self.publish(line)
+
     def close(self) -> None:
         """Stop watching."""
         self._end()
@@ -106,9 +112,20 @@ def event_of(notice: watch.Notice) -> dict[str, Any]:
         case watch.Ready():
             return {"event": "ready"}
         case watch.Changed(paths=paths):
-            known = [] if paths is None or len(paths) > MOST_PATHS else sorted(paths)
-            return {"event": "changed", "paths": known}
+            known = {} if paths is None or len(paths) > MOST_PATHS else {"paths": sorted(paths)}
+            return {"event": "changed", **known}
         case watch.CatalogChanged():
             return {"event": "catalog"}
         case watch.Unavailable(reason=reason):
             return {"event": "blind", "detail": reason}
+
+
+def lines_of(operation: str, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    """What clients are told of an operation of this server."""
+    found = []
+    if operation in ("add", "remove", "update"):
+        line = watch.updated_line(answer)
+        found += [line] if line["updated"] or line["conflicts"] or line["failed"] else []
+    if operation in ("sync", "update"):
+        found.append(watch.synced_line(answer))
+    return found

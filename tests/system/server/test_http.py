@@ -383,6 +383,33 @@ def test_events_tell_what_changes(place: Path, tmp_path: Path) -> None:
     assert server.errors == []
 
 
+def test_events_tell_what_the_server_does(place: Path, tmp_path: Path, run: Any) -> None:
+    """As `watch --json` tells it: reports, whoever asked for what is reported."""
+    lamps = place / "chunked" / "notes" / "lamps.md"
+    with serving(tmp_path, place, "--write") as server, server.client() as client:  # noqa: SIM117
+        with client.stream("GET", "/events") as stream:
+            lines = (line for line in stream.iter_lines() if line.startswith("data: "))
+            events = (json.loads(line.removeprefix("data: ")) for line in lines)
+            assert next(events) == {"event": "ready"}
+            done = (one for one in events if one["event"] in ("synced", "updated"))
+            lamps.write_text("Lamps are lit at six.\n")
+            report = server.ask("sync")
+            synced = next(done)
+            assert (synced["event"], synced["applied"]["untracked"]) == ("synced", 1)
+            assert (synced["remaining"], synced["generation"]) == ({}, report["generation"])
+            with server.client() as other:
+                other.post("/add", files=[("file", ("gas.md", b"Gas is cheap.\n"))])
+            nothing = {"event": "updated", "updated": [], "conflicts": [], "failed": []}
+            assert next(done) == nothing | {"updated": ["gas.md"]}
+            (place / "source" / "gas.md").write_text("Gas is dear.\n")
+            server.ask("update")
+            assert next(done) == nothing | {"updated": ["gas.md"]}
+            assert next(done)["event"] == "synced"
+            server.ask("remove", resources=["gas.md"])
+            assert next(done) == nothing | {"updated": ["gas.md"]}
+    assert server.errors == []
+
+
 def test_figures_name_nothing_of_a_store(place: Path, tmp_path: Path) -> None:
     """Routes and counts; no query, no path, no token."""
     with serving(tmp_path, place) as server, server.client() as client:

@@ -152,7 +152,8 @@ async function seen() {
 }
 
 function happened(event) {
-  if (!["changed", "catalog", "lagging"].includes(event.event) && !("generation" in event)) return;
+  // What a sync did comes as a changed catalog, too, unless it found nothing to do.
+  if (!["changed", "catalog", "lagging"].includes(event.event)) return;
   forget();
   if (!$("changed").hidden) return;
   $("changed").replaceChildren(
