@@ -67,14 +67,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Any) -> int:
     """Serve until Ctrl-C, or until the system ends it."""
+    watched = ("watched tree",) if sys.platform == "linux" else ()
     if missing_packages("serve"):
         raise ServerMissingError(
-            "stores cannot be served: packages are missing", remedy=install_line("serve")
+            "stores cannot be served: packages are missing",
+            remedy=install_line("serve", *watched),
         )
     if options.write and options.read_only:
         raise UsageError("--read-only and --write exclude each other", remedy="choose one")
     if options.no_token and options.token:
         raise UsageError("--token and --no-token exclude each other", remedy="choose one")
+    if any(map(missing_packages, watched)):
+        _diagnostics.say(f"trees are not watched, status walks them: {install_line(*watched)}")
     return _serve(options)
 
 

@@ -62,6 +62,8 @@ def imported_name(package: str) -> str:
     return _IMPORTED.get(package, package.replace("-", "_"))
 
 
-def install_line(feature: str) -> str:
-    """The command that installs what a feature lacks; all that it needs where nothing lacks."""
-    return f"pip install {' '.join(missing_packages(feature) or PACKAGES[feature])}"
+def install_line(*features: str) -> str:
+    """The command that installs what features lack; all that they need where nothing lacks."""
+    lacking = [one for feature in features for one in missing_packages(feature)]
+    wanted = lacking or [one for feature in features for one in PACKAGES[feature]]
+    return f"pip install {' '.join(dict.fromkeys(wanted))}"

@@ -4,6 +4,7 @@ The packages are made to look absent, so that it is the same wherever the tests 
 """
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,7 @@ def test_the_table_is_what_the_extras_install() -> None:
     assert extras["onnx"] == set(PACKAGES["onnx"])
     assert extras["parquet"] == set(PACKAGES["parquet"])
     assert extras["serve"] == set(PACKAGES["tui --serve"])
+    assert extras["server"] == {*PACKAGES["serve"], "inotify_simple"}
     assert extras["qdrant"] == {*PACKAGES["qdrant url"], *PACKAGES["qdrant edge"]}
     # torch and tokenizers come with sentence-transformers.
     comes_along = {"torch", "tokenizers"}
@@ -122,3 +124,26 @@ def test_without_the_sdk_agents_are_not_answered(
     """It says what installs it."""
     without_packages("mcp")
     assert "pip install mcp" in workspace("mcp", code=3).stderr
+
+
+@pytest.mark.parametrize("package", PACKAGES["serve"])
+def test_without_one_of_its_packages_nothing_is_served(
+    without_packages: Any, workspace: Workspace, package: str
+) -> None:
+    """It says what installs it, and beside it what would only be missed later."""
+    without_packages(imported_name(package))
+    assert f"pip install {package}\n" in workspace("serve", code=3).stderr
+    without_packages("inotify_simple")
+    line = "pip install " + package + " inotify-simple" * (sys.platform == "linux")
+    assert f"{line}\n" in workspace("serve", code=3).stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="trees are watched by inotify")
+def test_without_inotify_it_says_that_trees_are_walked(
+    without_packages: Any, workspace: Workspace
+) -> None:
+    """And goes on: only status is slower."""
+    without_packages("inotify_simple")
+    said = workspace("serve", "--port", "-1", code=3).stderr
+    assert "pip install inotify-simple" in said
+    assert "port -1 cannot be used" in said
