@@ -34,11 +34,16 @@ _TRAVERSALS = (
     "%c0%ae%c0%ae/secret.txt", "source/link.md", "chunked/link.md",
 )  # fmt: skip
 _STRANGE = (
-    None, True, -1, 0, 1e308, 10**40, "", " ", "\0", "a" * 9_000, [], [[]] * 50, {},
+    None, True, -1, 0, 1.0, 3.0, 0.5, 1e308, 10**40, "", " ", "\0", "a" * 9_000, [], [[]] * 50, {},
     {"a": {"b": []}},
     "\ud7ff\u202e\u2066", "é", "\u0301" * 500, "' OR 1=1 --", "${jndi:ldap://x}", "{{7*7}}",
     "<script>alert(1)</script>", "\x1b]0;x\x07", ["\0"], "*", '"', "((((", "a AND", "-" * 500, "+",
 )  # fmt: skip
+_ASKED = (
+    *(f"/{name}" for name in OPERATIONS if name != "undo"),
+    "/rag/index", "/rag/a/query", "/rag/a/index/reload", "/mcp", "/events?store=%00",
+)  # fmt: skip
+"""What takes a body; an undo without any is a good one."""
 
 
 @dataclass
@@ -83,6 +88,7 @@ class Attacker:
             (10, self.wrong_tokens),
             (10, self.garbage),
             (8, self.broken_json),
+            (6, self.queries),
             (8, self.headers),
             (6, self.cut),
             (6, self.methods),
@@ -127,14 +133,9 @@ class Attacker:
         )
         value: Any = [path] if key in ("paths", "resources") else path
         if self._chance.random() < 0.3:
-            self._send(
-                b"GET " + self._line(f"/page/{path}") + self._headers() + b"\r\n", "traversals"
-            )
+            self._get(f"/page/{path}", "traversals")
         elif self._chance.random() < 0.3:
-            self._send(
-                b"GET " + self._line(f"/rag/{path}/index/status") + self._headers() + b"\r\n",
-                "traversals",
-            )
+            self._get(f"/rag/{path}/index/status", "traversals")
         else:
             self._post(f"/{name}", json.dumps({key: value}).encode(), "traversals")
 
@@ -152,10 +153,10 @@ class Attacker:
             ]
         )
         where = self._chance.choice(["Authorization: Bearer ", "X-Token: ", "Cookie: token=", ""])
-        head = f"{where}{token}\r\n" if where else ""
+        head = f"{where}{token}\r\nConnection: close\r\n" if where else "Connection: close\r\n"
         path = self._chance.choice(_PATHS[5:])
         request = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{head}Content-Length: 2\r\n\r\n{{}}"
-        self._send(request.encode(), "wrong_tokens")
+        self._send(request.encode(), "wrong_tokens", is_whole=True)
 
     def garbage(self) -> None:
         """No HTTP at all."""
@@ -168,12 +169,35 @@ class Attacker:
                 b"{", b'{"query": ', b"[" * 50_000, b'{"a":' * 20_000, b"\xff\xfe{}", b"null", b"0",
                 b'{"query": "\\ud800"}', b'{"query": "a", "query": "b"}', b"NaN", b"",
                 b'{"k": 1e999, "query": "a"}', b"'" * 1_000, self._chance.randbytes(300),
+                b'{"query": "a", "k": ' + b"1" * 5_000 + b"}", b"1" * 5_000, b'{"k": -Infinity}',
+                b'{"query": "a", "where": ' + b'{"a": ' * 10_000 + b"1" + b"}" * 10_001,
+                b'{"query": "a", "where": {"a": ' + b"[" * 250 + b"]" * 250 + b"}}",
+                b'{"query": "a", "source": [' + b'"",' * 100_000 + b'""]}',
+                b'{"query": "a", "where": {"a": [' + b"1," * 100_000 + b"1]}}",
+                b'{"questions": [' + b"{}," * 100_000 + b"{}]}",
+                b'{"rag_name": "a", "documents": [' + b'"",' * 100_000 + b'""]}',
+                b'{"rag_name": "a", "documents": [{"text": "\\ud800", "metadata": {"a": [[[]]]}}]}',
+                b'{"jsonrpc": "2.0", "id": 1e999, "method": "tools/call", "params": {"name": 1}}',
             ]
         )  # fmt: skip
         kind = self._chance.choice(
             ["application/json", "text/xml", "", "application/x-pickle", "a" * 900]
         )
-        self._post("/search", body, "broken_json", kind)
+        self._post(self._chance.choice(_ASKED), body, "broken_json", kind)
+
+    def queries(self) -> None:
+        """Queries of an address that are broken, or that nobody sends."""
+        query = self._chance.choice(
+            [
+                "%", "%zz", "query=%", "query=%ff", "query=%ed%a0%80", "query=a&query=b", "=", "&&",
+                "query=a&k=NaN", "query=a&k=" + "1" * 5_000, "query=a&k=1.0", "query=a&where=%7B",
+                "query=a&where=" + "%5B" * 2_000, "query=" + "%00" * 300, "store=%ff&query=a",
+                "query=a&kind=chunk&kind=" + "x" * 900, "query=a;k=1", "query=a&__proto__=1",
+                "path=" + "../" * 900, "path=%00", "path=a%3A" + "9" * 900, "resource=%0a",
+                "a=1&" * 3_000,
+            ]
+        )  # fmt: skip
+        self._get(f"{self._chance.choice(_ASKED)}?{query}", "queries")
 
     def headers(self) -> None:
         """Too many, too long, doubled, split, with signs that are none."""
@@ -190,6 +214,14 @@ class Attacker:
                 b"X: a\r\n b\r\n",
                 b"X\x00: a\r\n",
                 b"X: \xff\xfe\r\n",
+                b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}",
+                b"Transfer-Encoding: chunked, identity\r\n",
+                b"Transfer-Encoding : chunked\r\n",
+                b"Content-Length: 4\r\nContent-Length: 4, 5\r\n",
+                b"Content-Length: +4\r\n",
+                b"Content-Length: " + b"1" * 5_000 + b"\r\n",
+                b"Accept: " + b"*/*;q=0.1," * 2_000 + b"\r\n",
+                b"Content-Type: multipart/form-data; boundary=" + b"b" * 20_000 + b"\r\n",
                 b"Expect: 100-continue\r\nContent-Length: 10\r\n",
                 b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: x\r\n",
                 b"Range: bytes=0-18446744073709551615\r\n",
@@ -216,7 +248,8 @@ class Attacker:
         path = self._chance.choice(
             [*_PATHS, "*", "http://evil.example/", "/%00", "/" + "a" * 20_000, "/%ff"]
         )
-        self._send(f"{method} {path} HTTP/1.1\r\n".encode() + self._headers() + b"\r\n", "methods")
+        request = f"{method} {path} HTTP/1.1\r\n".encode() + self._headers() + b"\r\n"
+        self._send(request, "methods", is_whole=True)
 
     def uploads(self) -> None:
         """Forms that are broken, with names that lead out."""
@@ -256,7 +289,7 @@ class Attacker:
             [b"1\r\na\r\n" * 50, b"ffffffff\r\n", b"-1\r\n", b"g\r\n", b"5;" + b"x" * 9_000]
         )
         head = b"POST /search HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"
-        self._send(head + self._headers() + b"\r\n" + piece, "chunks", half=True)
+        self._send(head + self._headers() + b"\r\n" + piece, "chunks", is_whole=True)
 
     def never_reads(self) -> None:
         """Asks much, and reads nothing of it."""
@@ -277,11 +310,15 @@ class Attacker:
         return socket.create_connection(("127.0.0.1", self._port), timeout=WAIT_S)
 
     def _headers(self) -> bytes:
-        return f"Host: 127.0.0.1\r\nAuthorization: Bearer {self._token}\r\n".encode()
+        own = f"Host: 127.0.0.1\r\nAuthorization: Bearer {self._token}\r\n"
+        return f"{own}Connection: close\r\n".encode()
 
     def _line(self, path: str) -> bytes:
         plain = "".join(sign if sign in string.printable[:95] else "%00" for sign in path)
         return plain.replace(" ", "%20").encode() + b" HTTP/1.1\r\n"
+
+    def _get(self, path: str, kind: str) -> None:
+        self._send(b"GET " + self._line(path) + self._headers() + b"\r\n", kind, is_whole=True)
 
     def _post(
         self,
@@ -291,15 +328,19 @@ class Attacker:
         content: str = "application/json",
     ) -> None:
         head = f"POST {path} HTTP/1.1\r\nContent-Type: {content}\r\nContent-Length: {len(body)}\r\n"
-        self._send(head.encode() + self._headers() + b"\r\n" + body, kind)
+        self._send(head.encode() + self._headers() + b"\r\n" + body, kind, is_whole=True)
 
-    def _send(self, request: bytes, kind: str, *, half: bool = False) -> None:
-        """Send a request, and read what comes until the server has said enough."""
+    def _send(self, request: bytes, kind: str, *, is_whole: bool = False) -> None:
+        """Send a request, and read what comes until the server has said enough.
+
+        The sender's end of the connection of one that is whole stays open: a server that sees it
+        closed takes the client for gone, and answers nothing.
+        """
         data = b""
         with self._connection() as connection:
             try:
                 connection.sendall(request)
-                if not half:
+                if not is_whole:
                     connection.shutdown(socket.SHUT_WR)
                 while part := connection.recv(65_536):
                     data = (data + part)[-1_000_000:] if len(data) > 1_000_000 else data + part
