@@ -5,6 +5,7 @@ that write are there with --write alone; what they change can be undone.
 """
 
 import argparse
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -84,10 +85,15 @@ def _install(options: Any) -> int:
     elif not options.yes:
         _output.line(f"belongs into {shown_path(done.file)} ({done.program})")
         _output.line(f"or, for one project, into {install.PROGRAMS[options.install].project}")
+        if options.install == "claude":
+            _output.line(f"or, for Claude Code: {done.command_line}")
         _output.line("to write it there: add --yes")
     elif done.written:
         _output.line(f"{'replaced' if done.replaced else 'added'} in {shown_path(done.file)}")
+        if done.replaced:
+            _output.line(f"it was: {json.dumps(done.before, ensure_ascii=False)}")
         _output.line(f"restart {done.program} to use it")
+        _output.line(f"to take it back, remove {done.name!r} there")
     else:
         _output.line(f"{shown_path(done.file)} has it already")
     return 0

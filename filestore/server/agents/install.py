@@ -8,10 +8,12 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
+import stat
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from filestore.core.errors import FilestoreError, RefusedError
@@ -21,10 +23,14 @@ from filestore.server.stores import named_roots
 
 _LARGEST: Final = 16 * 1024 * 1024
 """Bytes of a configuration."""
+_WRITABLE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class ConfigurationUnreadableError(RefusedError):
-    """The configuration of a program is not plain JSON of the shape that it should have."""
+    """The configuration of a program is not plain JSON of the shape that it should have.
+
+    Or it is not to be written.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +98,23 @@ class Installation(JsonObject):
     written: bool = False
     replaced: bool = False
     """Whether the file had another entry of this name."""
+    before: Any = None
+    """That entry."""
 
     @property
     def lines(self) -> str:
         """The configuration with this server alone."""
         return json.dumps({self.key: {self.name: self.server}}, ensure_ascii=False, indent=2)
+
+    @property
+    def command_line(self) -> str:
+        """What has Claude Code remember it for all projects of this user."""
+        environment = [
+            word for pair in self.server.get("env", {}).items() for word in ("-e", "=".join(pair))
+        ]
+        words = [self.server["command"], *self.server["args"]]
+        add = ["claude", "mcp", "add", "--scope", "user", *environment, self.name, "--"]
+        return shlex.join([*add, *words])
 
 
 def installation(
@@ -166,23 +184,22 @@ def install(wanted: Installation) -> Installation:
     place = os.path.realpath(wanted.file)
     before = _read(place)
     values = _parsed(before, wanted) if before and before.strip() else {}
+    if before is not None and not os.stat(place).st_mode & _WRITABLE:
+        # A rename would replace it all the same.
+        raise _unreadable(wanted, "it is read-only")
     servers = values.setdefault(wanted.key, {})
     if not isinstance(servers, dict):
         raise _unreadable(wanted, f"its {wanted.key!r} is no object")
     had = servers.get(wanted.name)
     servers[wanted.name] = dict(wanted.server)
-    if had != servers[wanted.name]:
+    is_other = had != servers[wanted.name]
+    if is_other:
         indent = _indent(before or b"")
         data = json.dumps(values, ensure_ascii=False, indent=indent) + "\n"
         _write(place, data.encode("utf-8", "surrogatepass"), before, wanted)
-    return Installation(
-        program=wanted.program,
-        file=wanted.file,
-        key=wanted.key,
-        name=wanted.name,
-        server=wanted.server,
-        written=had != servers[wanted.name],
-        replaced=had is not None and had != servers[wanted.name],
+    is_replaced = had is not None and is_other
+    return replace(
+        wanted, written=is_other, replaced=is_replaced, before=had if is_replaced else None
     )
 
 

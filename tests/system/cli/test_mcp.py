@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -85,6 +86,7 @@ def test_all_else_stays(workspace: Workspace) -> None:
         '{"a": 1, "a": 2}',
         '{"a": 1e999}',
         "\xff",
+        "\xef\xbb\xbf{}",
         "[" * 100_000,
     ],
 )
@@ -95,6 +97,43 @@ def test_what_is_no_plain_json_is_not_touched(workspace: Workspace, content: str
     assert '"command"' in said.stdout
     assert "was not changed" in said.stderr
     assert file.read_bytes() == content.encode("latin-1")
+
+
+def test_what_was_there_is_told(workspace: Workspace) -> None:
+    """An entry of the same name that is replaced, and how the new one is taken back."""
+    old = {"mcpServers": {"filestore-work": {"command": "old", "args": ["--mine"]}}}
+    file = workspace.write("mcp.json", json.dumps(old))
+    told = workspace("mcp", "--install", "cursor", "--yes", "--to", file).stdout
+    assert 'it was: {"command": "old", "args": ["--mine"]}' in told
+    assert "to take it back, remove 'filestore-work' there" in told
+    file.write_text(json.dumps(old))
+    done = workspace.json("mcp", "--install", "cursor", "--yes", "--to", file)
+    assert done["before"] == old["mcpServers"]["filestore-work"]
+
+
+def test_a_file_that_is_not_to_be_written_stays(workspace: Workspace) -> None:
+    """One that its owner made read-only, also where the folder would let it be replaced."""
+    file = workspace.write("mcp.json", json.dumps(KEPT))
+    file.chmod(0o444)
+    said = workspace("mcp", "--install", "cursor", "--yes", "--to", file, code=4)
+    assert "read-only" in said.stderr
+    assert json.loads(file.read_text()) == KEPT
+    workspace("mcp", "--install", "cursor", "--yes", "--to", workspace.folder, code=3)
+    link = workspace.folder / "new.json"
+    link.symlink_to(workspace.folder / "dotfiles" / "mcp.json")
+    workspace("mcp", "--install", "cursor", "--yes", "--to", link)
+    assert link.is_symlink()
+    assert "filestore-work" in link.read_text()
+
+
+def test_claude_code_is_told_by_its_own_command(workspace: Workspace) -> None:
+    """Its file has more than servers in it, and is written while it runs."""
+    said = workspace("mcp", "--install", "claude", "--write").stdout
+    (line,) = (one for one in said.splitlines() if "Claude Code:" in one)
+    words = shlex.split(line.partition(": ")[2])
+    assert words[:5] == ["claude", "mcp", "add", "--scope", "user"]
+    entry = workspace.json("mcp", "--install", "claude", "--write")["server"]
+    assert words[words.index("--") + 1 :] == [entry["command"], *entry["args"]]
 
 
 def test_the_command_works_from_anywhere(workspace: Workspace) -> None:
