@@ -10,7 +10,6 @@ from filestore.browse.looks import looks_at_texts
 from filestore.browse.meant import meant
 from filestore.browse.vectors import Explorer
 from filestore.catalog import Catalog
-from filestore.chunks.observation import DOCUMENT
 from filestore.core.errors import UsageError
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.schema import JsonObject
@@ -29,7 +28,7 @@ class SimilarHit(JsonObject):
     score: float
     """The cosine of the nearest two texts, -1 to 1."""
     line: int
-    """Of a document in place, on which its nearest section begins, 1-based; 0 for none."""
+    """Of the file, on which its nearest text begins, 1-based; 0 for none."""
     kind: str
     resource: str
     source: str | None
@@ -109,9 +108,7 @@ def _hits(
                 SimilarHit(
                     path=parts.places.tree.store_path(row.path),
                     score=scores[row.path],
-                    line=freshness.first_line(look.body, look.body_line)
-                    if row.kind == DOCUMENT and look.body
-                    else 0,
+                    line=freshness.first_line(look.body, look.body_line) if look.body else 0,
                     kind=row.kind,
                     resource=row.resource,
                     source=catalog.source_of(row),

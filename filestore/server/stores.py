@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from filestore.config.discovery import find_root
+from filestore.config.discovery import NoStoreError, find_root
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.paths import is_below
@@ -184,7 +184,12 @@ class ServedStore:
         self._watched.close()
 
     async def _done(self, threads: StoreThreads, job: Callable[[Store], T]) -> T:
-        return await asyncio.wrap_future(self._submitted(threads, job))
+        try:
+            return await asyncio.wrap_future(self._submitted(threads, job))
+        except NoStoreError as error:
+            # Whoever asks did not choose the place, and is to make no other store there.
+            error.remedy = f"its folder went while it was served: put {self.root} back"
+            raise
 
     def _submitted(self, threads: StoreThreads, job: Callable[[Store], T]) -> "Future[T]":
         if threads.waiting >= MOST_WAITING:

@@ -6,7 +6,7 @@ decoded once, and looked for in the store alone.
 
 import base64
 import binascii
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote_to_bytes
 
 import mcp_types as types
@@ -16,6 +16,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import has_plain_names
 from filestore.core.safe_text import safe_text
 from filestore.core.schema import text as json_text
+from filestore.server.agents.wording import counted
 from filestore.server.operations import LONGEST_PATH
 from filestore.server.stores import ServedStore, Stores
 
@@ -26,6 +27,7 @@ PAGE: Final = 100
 """So many documents are listed at once."""
 _SCHEME: Final = "filestore://"
 _MARKDOWN: Final = "text/markdown"
+_REMEDY: Final = "list the resources, or take the path of a hit"
 _KINDS: Final = {
     "chunk": "One chunk file, or in place the section of a document that holds a line: PATH:LINE",
     "document": "The whole text of a document, by the name that `resource` of a hit gives",
@@ -62,17 +64,27 @@ def _quoted(name: str) -> str:
 async def listed(stores: Stores, cursor: str | None) -> tuple[list[types.Resource], str | None]:
     """The documents behind a cursor, in one order whatever comes or goes, and the next cursor.
 
+    Those of a store that cannot be read are left out, unless there are no others.
+
     Raises:
         UsageError: It is none of ours.
+        FilestoreError: No store can be read.
     """
     first, behind = _position(cursor)
     found: list[tuple[str, str, int]] = []
+    failed: Exception | None = None
     for store in sorted(stores, key=lambda one: one.name):
         if store.name < first or len(found) > PAGE:
             continue
         start = behind if store.name == first else ""
-        rest = await store.read(lambda opened, start=start: _names_behind(opened, start))  # type: ignore[misc]
+        try:
+            rest = await store.read(lambda opened, start=start: _names_behind(opened, start))  # type: ignore[misc]
+        except (FilestoreError, OSError) as error:
+            failed = error
+            continue
         found += [(store.name, *one) for one in rest]
+    if failed is not None and not found:
+        raise failed
     page = found[:PAGE]
     more = _cursor(*page[-1][:2]) if len(found) > PAGE else None
     return [_resource(*one) for one in page], more
@@ -88,7 +100,7 @@ def _resource(store: str, name: str, chunks: int) -> types.Resource:
     return types.Resource(
         name=shown,
         uri=address(store, "document", name),
-        description=f"{chunks} chunks",
+        description=counted(chunks, "chunk"),
         mime_type=_MARKDOWN,
     )
 
@@ -120,15 +132,20 @@ async def read(stores: Stores, uri: str) -> types.ReadResourceResult:
         FilestoreError: It cannot be read.
     """
     store, kind, path = _parsed(stores, uri)
-    body = await store.read(lambda opened: _text(opened, kind, path))
-    content = types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=json_text(body))
+    try:
+        body, about = await store.read(lambda opened: _text(opened, kind, path))
+    except LookupError as error:
+        if isinstance(error, FilestoreError):
+            error.remedy = _REMEDY
+        raise
+    content = types.TextResourceContents(
+        uri=uri, mime_type=_MARKDOWN, text=json_text(body), _meta=about
+    )
     return types.ReadResourceResult(contents=[content])
 
 
 def _parsed(stores: Stores, uri: str) -> tuple[ServedStore, str, str]:
-    unknown = UnknownResourceError(
-        f"no resource {uri[:200]!r}", remedy="list the resources, or take the path of a hit"
-    )
+    unknown = UnknownResourceError(f"no resource {uri[:200]!r}", remedy=_REMEDY)
     scheme, _, rest = uri.partition("://")
     parts = rest.split("/", 2)
     if f"{scheme}://" != _SCHEME or len(parts) != 3 or len(uri) > 3 * LONGEST_PATH:
@@ -139,7 +156,14 @@ def _parsed(stores: Stores, uri: str) -> tuple[ServedStore, str, str]:
     return stores.named(name), kind, path
 
 
-def _text(store: "Store", kind: str, path: str) -> str:
+def _text(store: "Store", kind: str, path: str) -> tuple[str, dict[str, Any]]:
+    """The text of a file or a document, and what is said beside it."""
     if kind == "document" and not store.places.is_in_place:
-        return store.reconstruct(path).text
-    return store.show(path).body
+        found = store.reconstruct(path)
+        return found.text, {
+            "document": json_text(path),
+            "chunks": found.chunks,
+            "notes": [*found.warnings],
+        }
+    shown = store.show(path)
+    return shown.body, {"path": json_text(shown.path), "freshness": shown.record.get("freshness")}

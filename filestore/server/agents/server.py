@@ -102,10 +102,12 @@ def run_stdio(opened: Callable[[], Stores]) -> int:
     try:
         return int(anyio.run(_run_stdio, opened))
     except BaseExceptionGroup as errors:
-        # What the tasks of the transport make of one error.
-        for error in errors.exceptions:
-            if isinstance(error, FilestoreError):
-                raise error from None
+        # What the tasks of the transport make of one error, or of a program that reads no more.
+        error: BaseException = errors
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        if isinstance(error, FilestoreError | BrokenPipeError):
+            raise error from None
         raise
 
 

@@ -5,11 +5,13 @@ how the program came there.
 """
 
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import mcp_types as types
 
+from filestore.browse.file import UnknownPathError
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.server import refusals, schemas
 from filestore.server.agents.notes import NOTES
@@ -23,6 +25,7 @@ _ALL: Final[Mapping[str, Operation]] = {
     **{name: OPERATIONS[name] for name in _SHARED},
     **{operation.name: operation for operation in NOTES},
 }
+_WITH_LINES: Final = re.compile(r"(?P<path>.+\.[a-z]+):(?P<line>[0-9]{1,9})(-[0-9]{1,9})?", re.S)
 _DESTROYING: Final = frozenset(["edit_note"])
 """Those that take away what was there; the rest adds, or repairs what can be derived again."""
 
@@ -99,13 +102,27 @@ async def call(stores: Stores, name: str, given: Any) -> types.CallToolResult:
         if not isinstance(given, Mapping | None):
             raise UsageError("arguments are an object", remedy=f"see the parameters of {name}")
         values = dict(given or {})
-        answer = await operation.ask(_store(stores, values), values)
+        store = _store(stores, values)
+        answer = await operation.ask(store, _as_meant(name, values, store.places.is_in_place))
+    except UnknownPathError as error:
+        error.remedy = "take the path of a hit of search, as it stands there"
+        return failed(error)
     except FilestoreError as error:
         return failed(error)
     except Exception as error:
         return failed(of_machine(error))
-    said = types.TextContent(type="text", text=text_of(name, answer))
+    said = types.TextContent(type="text", text=text_of(name, answer, store.root))
     return types.CallToolResult(content=[said], structured_content=answer)
+
+
+def _as_meant(name: str, values: dict[str, Any], is_in_place: bool) -> dict[str, Any]:
+    """What is asked, with a path as an agent takes it out of a text: lines behind it and all."""
+    path = values.get("path")
+    found = _WITH_LINES.fullmatch(path) if isinstance(path, str) else None
+    if found is None:
+        return values
+    is_whole = name == "edit_note" or (name == "show" and not is_in_place)
+    return {**values, "path": found["path"] if is_whole else f"{found['path']}:{found['line']}"}
 
 
 def _named(stores: Stores, name: str) -> Operation:

@@ -3,6 +3,7 @@
 One rule: what is not fresh says so where it is named. Pure.
 """
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -16,9 +17,18 @@ _MOST_TEXT: Final = 50_000
 """Characters of one text; the JSON has all of it."""
 
 
-def text_of(name: str, answer: Answer) -> str:
-    """What an operation answered, in few words."""
-    lines = _WORDED[name](answer)
+def text_of(name: str, answer: Answer, root: str) -> str:
+    """What an operation answered, in few words.
+
+    Args:
+        name: Of the operation.
+        answer: As `--json` has it.
+        root: Of the store.
+    """
+    lines = [*_WORDED[name](answer)]
+    if undo := answer.get("undo"):
+        # Whoever undoes it may sit in another store.
+        lines.append(f"a person undoes it by: filestore --store {shlex.quote(root)} undo {undo}")
     whole = safe_text("\n".join(lines).replace("\r\n", "\n"))
     return whole if len(whole) <= _MOST_TEXT else f"{whole[:_MOST_TEXT]}\n… (cut)"
 
@@ -31,19 +41,14 @@ def text_of_error(error: Answer) -> str:
 
 def _search(answer: Answer) -> Iterator[str]:
     for number, hit in enumerate(answer["hits"], start=1):
-        place = _place(hit["document"], hit["line"], hit["end_line"], hit["page"])
-        chunk = "" if hit["path"] == hit["document"] else f" ({hit['path']})"
-        section = f" {' > '.join(hit['section'])}" if hit["section"] else ""
-        yield f"{number}. {place}{chunk}{_fresh(hit)} {hit['score']:.2f}{section}"
+        yield _head(number, hit, _origin(hit), hit["section"])
         yield hit["excerpt"]
     yield from _closing(answer)
 
 
 def _similar(answer: Answer) -> Iterator[str]:
     for number, hit in enumerate(answer["hits"], start=1):
-        place = _place(hit["path"], hit.get("line"), None, None)
-        section = f" {' > '.join(hit['headings'])}" if hit["headings"] else ""
-        yield f"{number}. {place}{_fresh(hit)} {hit['score']:.2f}{section}"
+        yield _head(number, hit, f" ({hit['source']})" if hit["source"] else "", hit["headings"])
         yield _brief(hit["text"])
     yield from _closing(answer)
 
@@ -61,20 +66,26 @@ def _show(answer: Answer) -> Iterator[str]:
     source = record.get("source")
     about += [f"from {source}"] if source and source != answer["path"] else []
     yield f"{answer['path']} [{', '.join(about)}]" if about else answer["path"]
-    yield from (f"{key}: {value}" for key, value in answer["frontmatter"].items() if key in _SHOWN)
+    keys = answer["frontmatter"]
+    yield from (f"{key}: {_listed(keys[key], sign)}" for key, sign in _SHOWN if key in keys)
     yield answer["body"]
 
 
-_SHOWN: Final = ("title", "tags", "headings", "pages")
+_SHOWN: Final = (("title", ", "), ("tags", ", "), ("headings", " > "), ("pages", ", "))
+
+
+def _listed(value: Any, sign: str) -> str:
+    return sign.join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _about(answer: Answer) -> Iterator[str]:
-    counts = f"{answer['resources']} documents, {answer['chunks']} chunks"
-    yield f"{answer['name'] or 'the store'}: {counts}"
+    counts = [counted(answer["resources"], "document"), counted(answer["chunks"], "chunk")]
+    yield f"{answer['name'] or 'the store'}: {', '.join(counts)}"
     yield from _nodes(answer["nodes"], "")
     if not answer["nodes"]:
         yield from (f"{'  ' * one['depth']}{one['title']}" for one in answer["outline"])
-    yield from (f"- {one['title']} ({one['resource']})" for one in answer["documents"])
+    for one in answer["documents"]:
+        yield f"- {one['title']} ({one['resource']})" if one["title"] else f"- {one['resource']}"
     yield from (f"Note: {note}" for note in answer["notes"])
 
 
@@ -93,13 +104,18 @@ def _status(answer: Answer) -> Iterator[str]:
     for code, paths in answer["drift"].items():
         more = len(paths) - _MOST_PATHS
         yield f"{code}: {', '.join(paths[:_MOST_PATHS])}{f' and {more} more' if more > 0 else ''}"
+    if answer["drift"]:
+        yield "sync updates the index; until then edited files say so where they are found"
     if problem := answer["embedder"]["problem"]:
         yield f"model: {problem}"
 
 
 def _sync(answer: Answer) -> Iterator[str]:
     applied, left = len(answer["applied"]), answer["remaining"]
-    yield f"repaired {applied}, embedded {answer['embedded']} ({answer['reused']} from cache)"
+    if applied or answer["embedded"]:
+        yield f"repaired {applied}, embedded {answer['embedded']} ({answer['reused']} from cache)"
+    elif not left:
+        yield "nothing to do: the index is up to date"
     for finding in left[:_MOST_PATHS]:
         yield f"left: {finding['code']} {finding['path']} {finding['detail']}"
     if len(left) > _MOST_PATHS:
@@ -108,16 +124,38 @@ def _sync(answer: Answer) -> Iterator[str]:
 
 def _note(answer: Answer) -> Iterator[str]:
     yield f"wrote {answer['path']}"
-    if answer["undo"]:
-        yield f"to undo it: filestore undo {answer['undo']}"
     if problem := answer.get("not_embedded"):
         yield f"not embedded: {problem['error']}"
 
 
-def _place(path: str, line: int | None, end: int | None, page: int | None) -> str:
-    if line:
-        return f"{path}:{line}-{end}" if end and end != line else f"{path}:{line}"
-    return f"{path} p. {page}" if page else path
+def counted(count: int, what: str) -> str:
+    """A number of things."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _head(number: int, hit: Answer, origin: str, section: Iterable[str]) -> str:
+    """The line of a hit: first its path, as the tools take it, then where that comes from."""
+    heading = " > ".join(section)
+    said = f"{number}. {_place(hit)}{origin}{_fresh(hit)} {hit['score']:.2f}"
+    return f"{said} {heading}" if heading else said
+
+
+def _place(hit: Answer) -> str:
+    """The path of a hit with the line in that file."""
+    path, line = hit["path"], hit.get("line")
+    if not line or hit.get("document", path) != path:
+        return path
+    # In place the line tells which section is meant.
+    return f"{path}:{line}" if hit["kind"] == "document" else f"{path} line {line}"
+
+
+def _origin(hit: Answer) -> str:
+    """The document of a hit, and where in it the passage stands."""
+    line, end, page = hit["line"], hit["end_line"], hit["page"]
+    if hit["document"] == hit["path"]:
+        return f" p. {page}" if page and not line else ""
+    lines = f":{line}-{end}" if line and end != line else f":{line}" if line else ""
+    return f" ({hit['document']}{lines}{f' p. {page}' if page and not line else ''})"
 
 
 def _fresh(one: Answer) -> str:

@@ -75,7 +75,7 @@ def test_similar_to_a_chunk(house: Any) -> None:
     )
     assert hit.keys() <= house.json("search", "deposit")["hits"][0].keys()
     done = house("similar", deposit, "-k", "1")
-    assert done.stdout.startswith("1. chunked/own/b.md\n   no source  (cosine 0.")
+    assert done.stdout.startswith("1. chunked/own/b.md:1\n   no source  (cosine 0.")
     assert "compares words, not meaning" in done.stderr
 
 

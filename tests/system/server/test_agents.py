@@ -15,6 +15,7 @@ from tests.system.server.conftest import RENT
 
 T = TypeVar("T")
 
+RENT_PATH = "chunked/notes/rent.md"
 READING = ["search", "show", "similar", "about", "status"]
 
 
@@ -41,6 +42,61 @@ def test_a_hit_says_where_it_is(stores: Stores, place: Path) -> None:
     assert "chunked/notes/rent.md" in done.content[0].text
     assert RENT.strip() in done.content[0].text
     assert "[" not in done.content[0].text
+
+
+def test_a_hit_begins_with_what_shows_it(stores: Stores, place: Path) -> None:
+    """Its path, as it stands there or with the lines that another text has behind it."""
+    source = place.parent / "house.md"
+    source.write_text("# House\n\n## Lamps\n\nA lamp burns in the hall.\n")
+    with filestore.open(place) as store:
+        store.add(source)
+    for tool, given in (("search", {"query": "lamp hall"}), ("similar", {"path": RENT_PATH})):
+        done = call(stores, tool, k=2, **given)
+        hit = done.structured_content["hits"][0]
+        first = done.content[0].text.splitlines()[0]
+        assert first.startswith(f"1. {hit['path']} ")
+        assert isinstance(hit["line"], int)
+        assert hit["freshness"] == "fresh"
+    found = call(stores, "search", query="lamp hall", k=1)
+    assert "house.md:5)" in found.content[0].text
+    path = found.structured_content["hits"][0]["path"]
+    for asked in (path, f"{path}:5", f"{path}:5-6"):
+        shown = call(stores, "show", path=asked).content[0].text
+        assert "A lamp burns in the hall." in shown
+    edited = call(stores, "edit_note", path=f"{path}:5", old="hall", new="yard")
+    assert edited.structured_content["path"] == path
+
+
+def test_in_place_a_hit_is_shown_by_its_line(tmp_path: Path) -> None:
+    """The section alone, not the whole document."""
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "house.md").write_text(
+        f"# House\n\n{'Old. ' * 400}\n\n## Lamps\n\nA lamp burns in the hall.\n"
+    )
+    with filestore.create(vault, layout="in-place", embedder="builtin") as store:
+        store.sync()
+    with Stores.open([str(vault)], Access()) as stores:
+        first = call(stores, "search", query="lamp hall", k=1).content[0].text.splitlines()[0]
+        path = first.split()[1]
+        assert path.startswith("house.md:")
+        for asked in (path, f"{path}-9"):
+            shown = call(stores, "show", path=asked).content[0].text
+            assert "A lamp burns" in shown
+            assert shown.count("Old.") < 400
+
+
+def test_the_answer_is_short_and_plain(stores: Stores) -> None:
+    """No word of a command line that an agent does not have, no empty names, no bare zeros."""
+    assert call(stores, "sync").content[0].text == "nothing to do: the index is up to date"
+    about = call(stores, "about").content[0].text
+    assert "1 document, 2 chunks" in about
+    assert "- notes" in about.splitlines()
+    given = {"text": "The key hangs by the door.\n", "metadata": {"tags": ["key", "door"]}}
+    note = call(stores, "add_note", **given).structured_content["path"]
+    assert "tags: key, door" in call(stores, "show", path=note).content[0].text.splitlines()
+    gone = call(stores, "show", path="chunked/notes/gone.md").content[0].text
+    assert "Try: take the path of a hit of search" in gone
 
 
 def test_what_is_not_fresh_says_so(stores: Stores, place: Path) -> None:
@@ -92,7 +148,7 @@ def test_a_note_is_written_and_found(stores: Stores, place: Path) -> None:
     """At once; the answer names what undoes it."""
     done = call(stores, "add_note", text="The key hangs by the door.\n", title="Key")
     note = done.structured_content
-    assert f"filestore undo {note['undo']}" in done.content[0].text
+    assert f"filestore --store {place} undo {note['undo']}" in done.content[0].text
     found = call(stores, "search", query="key door", k=1).structured_content["hits"][0]
     assert (found["path"], found["freshness"]) == (note["path"], "fresh")
     edited = call(stores, "edit_note", path=note["path"], old="door", new="stairs")
@@ -131,11 +187,24 @@ def test_several_stores_are_named(place: Path, tmp_path: Path) -> None:
         assert call(stores, "search", store="kbb", query="whales").is_error
 
 
+def test_a_store_that_vanished_hides_no_other(place: Path, tmp_path: Path) -> None:
+    """What the others hold is listed and found."""
+    with filestore.create(tmp_path / "other", embedder="builtin") as store:
+        store.put("Whales sing.\n", into="sea")
+    with Stores.open([str(place), str(tmp_path / "other")], Access()) as stores:
+        place.rename(place.parent / "away")
+        listed = with_client(stores, lambda client: client.list_resources()).resources
+        assert [one.name for one in listed] == ["sea"]
+        assert call(stores, "search", store="kb", query="rent").is_error
+        assert not call(stores, "search", store="other", query="whales").is_error
+
+
 def test_a_store_that_vanished_is_said_to_be(stores: Stores, place: Path) -> None:
-    """And answers again once it is back."""
+    """And answers again once it is back; nobody is told to make another."""
     place.rename(place.parent / "away")
     done = call(stores, "search", query="rent")
     assert done.is_error
+    assert f"put {place} back" in done.content[0].text
     (place.parent / "away").rename(place)
     assert not call(stores, "search", query="rent").is_error
 

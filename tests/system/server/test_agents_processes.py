@@ -1,6 +1,7 @@
 """Agents: `filestore mcp` as a process of its own, and the same over HTTP from a real server."""
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -25,6 +26,7 @@ import filestore
 from filestore.server.agents.server import HttpDoor
 from filestore.server.stores import Access, Stores
 from tests.system.server.conftest import RENT
+from tests.system.server.serving import serving
 
 T = TypeVar("T")
 
@@ -195,6 +197,26 @@ def test_who_leaves_in_the_middle_leaves_a_whole_store(place: Path) -> None:
         assert store.verify(level="full").clean
 
 
+def test_who_reads_no_more_is_no_fault(place: Path) -> None:
+    """A program that died is not told about it in a page of words."""
+    with process(place) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
+        server.stdin.write(HELLO)
+        server.stdin.flush()
+        assert server.stdout.readline()
+        server.stdout.close()
+        with contextlib.suppress(BrokenPipeError):
+            for number in range(2, 6):
+                server.stdin.write(message(number, "tools/list"))
+                server.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):
+            server.stdin.close()
+        assert server.stderr.read() == b""
+        assert server.wait(60) == 0
+
+
 def test_a_signal_ends_it(place: Path) -> None:
     """Though whoever started it keeps its input open."""
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -305,9 +327,12 @@ def test_the_stores_are_let_go(place: Path) -> None:
 INSPECTOR = shutil.which("mcp-inspector")
 
 
-@pytest.mark.skipif(
+needs_inspector = pytest.mark.skipif(
     INSPECTOR is None, reason="needs mcp-inspector: npm install -g @modelcontextprotocol/inspector"
 )
+
+
+@needs_inspector
 def test_the_inspector_understands_it(place: Path) -> None:
     """The protocol's own program, which is not ours nor the SDK's: what it prints is an answer."""
 
@@ -329,3 +354,20 @@ def test_the_inspector_understands_it(place: Path) -> None:
     words = ("--tool-name", "add_note", "--tool-arg", "text=The key hangs by the door.")
     note = inspected("tools/call", *words)["structuredContent"]
     assert (place / note["path"]).exists()
+
+
+@needs_inspector
+def test_the_inspector_understands_it_over_http(place: Path, tmp_path: Path) -> None:
+    """Of a real server; without a token, as not every version of it can send one."""
+    assert INSPECTOR is not None
+    with serving(tmp_path, place, "--no-token", "--insecure") as server:
+        start = [INSPECTOR, "--cli", f"{server.url}mcp", "--method"]
+        words = ["tools/call", "--tool-name", "search", "--tool-arg", "query=rent"]
+        done = subprocess.run([*start, *words], capture_output=True, timeout=100, check=True)
+        (hit, *_) = json.loads(done.stdout)["structuredContent"]["hits"]
+        assert hit["path"] == "chunked/notes/rent.md"
+        done = subprocess.run(
+            [*start, "resources/list"], capture_output=True, timeout=100, check=True
+        )
+        assert [one["name"] for one in json.loads(done.stdout)["resources"]] == ["notes"]
+    assert server.errors == []

@@ -46,8 +46,10 @@ def test_a_hit_is_read_by_its_path(stores: Stores) -> None:
     ).resource_templates
     found = read(stores, chunk.uri_template.replace("{+path}", "chunked/notes/rent.md"))
     assert (found.text, found.mime_type) == (RENT, "text/markdown")
+    assert found.meta == {"path": "chunked/notes/rent.md", "freshness": "fresh"}
     whole = read(stores, document.uri_template.replace("{+path}", "notes"))
     assert RENT.strip() in whole.text
+    assert whole.meta["chunks"] == 2
 
 
 def test_documents_are_listed_in_pages(tmp_path: Path) -> None:
