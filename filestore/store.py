@@ -283,7 +283,7 @@ class Store(ReadableStore):
 
         Args:
             texts: One or several. Each becomes one chunk file, whole; `add` cuts documents.
-            into: The folder; it is made where there is none.
+            into: The folder; it is made where there is none. "" in the flat layout, which has none.
             names: Of the files, without `.md`: a text of a name that is there takes its place. None
                 for names that are made of text and metadata.
             metadata: Keys for the frontmatter of each.
@@ -312,7 +312,7 @@ class Store(ReadableStore):
         text: str,
         *,
         title: str = "",
-        folder: str = "notes",
+        folder: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> "Note":
         """Write a text as a new Markdown file, and index it; see `NoteWriter.add`."""

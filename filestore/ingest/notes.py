@@ -1,8 +1,9 @@
 """Notes that programs write into a store for a person: a new file, or a change of one.
 
-In a tree a note is a chunk file of a folder of its own, in place a new Markdown document. One rule:
-nothing that a person wrote is lost unseen: a new note takes a name that nobody has, and a change
-names the passage that it replaces, which must be there exactly once.
+In a tree a note is a chunk file of a folder of its own, in the flat layout one beside the others,
+in place a new Markdown document. One rule: nothing that a person wrote is lost unseen: a new note
+has a name that nobody has, and a change names the passage that it replaces, which must be there
+exactly once.
 """
 
 import os
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from filestore.sidecar.snapshot import StoreSnapshot
 
 FOLDER: Final = "notes"
-"""Where a note lies that is to lie nowhere else."""
+"""Where a note lies that is to lie nowhere else, but in the flat layout."""
 _WRITTEN_BY: Final = ("add_note ", "edit_note ", "put ")
 """How the changes begin that programs made."""
 _LONGEST: Final = 80
@@ -111,12 +112,13 @@ class NoteWriter:
     open_commit: "Callable[[], Commit]"
     clock: disk.FileSystemClock
 
-    def add(self, note: "NewChunk", folder: str) -> Note:
+    def add(self, note: "NewChunk", wanted: str | None) -> Note:
         """Write a new note, and index it.
 
         Args:
             note: Its text, the name that is wanted, and keys for its frontmatter.
-            folder: Where it is to lie: in the tree one name, in place a path of folders.
+            wanted: The folder in which it is to lie: in the tree one name, in place a path of
+                folders; the flat layout has none.
 
         Raises:
             UsageError: The folder or a key of the metadata cannot be used.
@@ -125,6 +127,7 @@ class NoteWriter:
             WriteFailedError: The disk refused.
         """
         places = self.snapshot.places
+        folder = self._folder(wanted)
         if not places.is_in_place:
             taken = self._free_name(ChunkPath(folder), note.name)
             renamed = put.NewChunk(text=note.text, name=taken, metadata=note.metadata)
@@ -147,6 +150,18 @@ class NoteWriter:
         except ValueError as error:
             raise UsageError(f"the metadata cannot be written: {error}") from error
         return self._written(path, data, None, "add_note")
+
+    def _folder(self, wanted: str | None) -> str:
+        """The folder of a new note; "" where it lies in the folder of the tree itself."""
+        layout = self.snapshot.layout.name
+        if layout == "tree":
+            return wanted or FOLDER
+        if layout == "flat" and wanted:
+            raise UsageError(
+                "the flat layout has no folders: a note lies beside the other files",
+                remedy="name no folder",
+            )
+        return FOLDER if wanted is None and layout != "flat" else wanted or ""
 
     def edit(self, path: ChunkPath, edit: Edit) -> Note:
         """Change a file, and index it.
@@ -195,7 +210,8 @@ class NoteWriter:
             return changed
         chunk = chunk_file.parse(data)
         record = os.path.join(self.snapshot.places.chunked, folder_of(path), RECORD_NAME)
-        if chunk.origin is None or chunk_file.hand_edited(chunk) or os.path.lexists(record):
+        is_of_source = chunk.source is not None or os.path.lexists(record)
+        if chunk.origin is None or chunk_file.hand_edited(chunk) or is_of_source:
             return changed
         return chunk_file.update(changed, origin=origin_hash(text))
 

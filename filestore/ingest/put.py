@@ -16,7 +16,7 @@ from filestore.chunks.observation import Observation
 from filestore.config.layout import RECORD_NAME, folded_path
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.hashing import origin_hash
-from filestore.core.paths import CHUNKS, ChunkPath, StorePath, inside
+from filestore.core.paths import CHUNKED, CHUNKS, ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
@@ -139,7 +139,7 @@ def put(
         snapshot: The store's.
         open_commit: Opens the commit that takes the files.
         chunks: The last one counts where two have the same name.
-        folder: Its name.
+        folder: Its name; "" for none, in the flat layout.
         replace: Whether what a person wrote or edited may be replaced.
         clock: The store's.
         on_progress: Called with the progress.
@@ -197,16 +197,18 @@ def _written(
         snapshot.places,
         {CHUNKS.store_path(path): data for path, data in changes.items()},
         before={CHUNKS.store_path(look.path): look.data for look in looks},
-        command=f"put {folder}",
+        command=f"put {folder or CHUNKED}",
     )
 
 
 def _check_folder(snapshot: "StoreSnapshot", folder: str) -> None:
     """Refuse a folder that texts cannot be put into."""
     if snapshot.layout.name != "tree":
+        if not folder:
+            return
         raise RefusedError(
             "texts are put into a folder of their own, and the flat layout has none",
-            remedy="write them as files into chunked/, then run: filestore sync",
+            remedy="put them beside the other files: name no folder",
         )
     check_name(folder)
     place = os.path.join(snapshot.places.chunked, folder)

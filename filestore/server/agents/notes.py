@@ -42,7 +42,7 @@ NOTES: Final = (
         parameters={
             "text": text("of the note, as Markdown", longest=_LONGEST, minLength=1),
             "title": text("its heading and file name", longest=1_000, default=""),
-            "folder": text("where it lies", default=FOLDER),
+            "folder": text(f"where it lies; {FOLDER} if left out; the flat layout has none"),
             "metadata": {
                 "type": "object",
                 "description": "keys for its frontmatter, such as tags",

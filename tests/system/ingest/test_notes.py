@@ -1,7 +1,8 @@
-"""Notes that programs write: new ones and changes, in a tree and in place, all of it undone."""
+"""Notes that programs write: new ones and changes, in every layout, all of it undone."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +15,7 @@ from tests.system.conftest import files_below
 TEXT = "The rent is paid on the third working day.\nGas is read off in March.\n"
 
 
-@pytest.fixture(params=["tree", "in-place"])
+@pytest.fixture(params=["tree", "flat", "in-place"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """One of each layout."""
     root = tmp_path / "kb"
@@ -39,7 +40,8 @@ def test_a_note_is_found_and_taken_back(store: Store) -> None:
     note = store.add_note(TEXT, title="Rent: 2/3", metadata={"tags": ["house"]})
     (hit,) = store.search("third working day", k=1)
     assert (hit.path.partition(":")[0], hit.freshness) == (note.path, "fresh")
-    assert hit.path.endswith("notes/Rent 2 3.md")
+    folder = "chunked" if store.settings.layout == "flat" else "notes"
+    assert hit.path.partition(":")[0].endswith(f"{folder}/Rent 2 3.md")
     assert store.status().clean
     assert b"# Rent: 2/3" in truth(store)[note.path]
     assert [one.path for one in store.search("rent", where={"tags": "house"})] != []
@@ -95,11 +97,14 @@ def test_what_a_person_edited_is_not_replaced_as_a_whole(store: Store) -> None:
         store.edit_note(note.path, new="All new.\n")
 
 
-def test_an_edited_chunk_of_a_source_is_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("layout", ["tree", "flat"])
+def test_an_edited_chunk_of_a_source_is_kept(
+    tmp_path: Path, layout: Literal["tree", "flat"]
+) -> None:
     """As if a person had edited it: the next update of the source does not take it away."""
     source = tmp_path / "house.md"
     source.write_text(f"# House\n\n{TEXT}")
-    with filestore.create(tmp_path / "kb", embedder="builtin") as store:
+    with filestore.create(tmp_path / "kb", layout=layout, embedder="builtin") as store:
         store.add(source)
         (hit,) = store.search("third working day", k=1)
         store.edit_note(hit.path, old="third", new="fourth")
@@ -128,6 +133,18 @@ def test_an_edit_since_stops_the_undo(store: Store) -> None:
     with pytest.raises(FilestoreError):
         store.undo(note.undo)
     assert place.read_bytes().endswith(b"By hand.\n")
+
+
+def test_a_folder_is_refused_where_there_are_none(tmp_path: Path) -> None:
+    """In the flat layout; the refusal says what to do."""
+    with filestore.create(tmp_path / "kb", layout="flat", embedder="builtin") as store:
+        with pytest.raises(FilestoreError) as refused:
+            store.add_note(TEXT, folder="notes")
+        assert refused.value.remedy == "name no folder"
+        with pytest.raises(FilestoreError, match="flat layout"):
+            store.put(TEXT, into="notes")
+        (path,) = store.put(TEXT, into="", names="own").paths
+        assert (Path(store.root) / path).read_text().endswith(TEXT)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pytest
 from mcp.client import Client
@@ -97,6 +97,24 @@ def test_the_answer_is_short_and_plain(stores: Stores) -> None:
     assert "tags: key, door" in call(stores, "show", path=note).content[0].text.splitlines()
     gone = call(stores, "show", path="chunked/notes/gone.md").content[0].text
     assert "Try: take the path of a hit of search" in gone
+
+
+@pytest.mark.parametrize("layout", ["tree", "flat", "in-place"])
+def test_notes_in_every_layout(tmp_path: Path, layout: Literal["tree", "flat", "in-place"]) -> None:
+    """Named by an agent as it likes; what undoes it names the store, wherever a person sits."""
+    with filestore.create(tmp_path / "a b", layout=layout, embedder="builtin") as store:
+        store.sync()
+    with Stores.open([str(tmp_path / "a b")], Access(writes=True)) as stores:
+        done = call(stores, "add_note", text="日本語 of the key.\n", title="Größe 🐳: 1/2")
+        assert not done.is_error, done.content[0].text
+        path = done.structured_content["path"]
+        assert path.endswith("Größe 🐳 1 2.md")
+        assert f"--store '{tmp_path}/a b' undo {done.structured_content['undo']}" in (
+            done.content[0].text
+        )
+        assert not call(stores, "edit_note", path=path, old="日本語", new="Words").is_error
+        assert "Words of the key." in call(stores, "search", query="key").content[0].text
+        assert call(stores, "status").structured_content["clean"]
 
 
 def test_what_is_not_fresh_says_so(stores: Stores, place: Path) -> None:
