@@ -74,6 +74,11 @@ class Places:
         return os.path.join(self.root, ".undo")
 
     @property
+    def undo_name(self) -> StorePath:
+        """The same as findings name it, wherever it lies."""
+        return self.part(IN_PLACE_UNDO) if self.is_in_place else StorePath(".undo")
+
+    @property
     def catalog(self) -> str:
         """The SQLite catalog."""
         return os.path.join(self.sidecar, CATALOG)

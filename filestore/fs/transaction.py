@@ -10,7 +10,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
@@ -122,15 +122,24 @@ class Replacing:
     are kept, an owner is not.
     """
 
-    def __init__(self, root: int, replacements: Sequence[Replacement]) -> None:
+    def __init__(
+        self,
+        root: int,
+        replacements: Sequence[Replacement],
+        *,
+        removable: Container[str] | None = None,
+    ) -> None:
         """Prepare; touches nothing.
 
         Args:
             root: A directory handle, open as long as this is in use.
             replacements: In the order in which they are made; removals come after what is written,
                 and what is to be last after them.
+            removable: The folders that go where removals leave them empty; None: all but the
+                store's own.
         """
         self._root = root
+        self._removable = removable
         self._writes = [one for one in replacements if one.after is not None]
         self._removals = [one for one in replacements if one.after is None]
         self._rounds = [
@@ -219,7 +228,17 @@ class Replacing:
             raise
         self._made.clear()
         for folder in {_folder_of(one.path) for one in self._removals}:
-            _remove_empty(self._root, folder)
+            _remove_empty(self._root, folder, self._removable)
+
+    def lacking(self) -> list[str]:
+        """The folders that `stage` is to make."""
+        found: set[str] = set()
+        for one in self._writes:
+            folder = _folder_of(one.path)
+            while folder and folder not in found and _is_missing(self._root, folder):
+                found.add(folder)
+                folder = _folder_of(folder)
+        return sorted(found)
 
     def _make(self, replacements: Sequence[Replacement], done: list[Replacement]) -> None:
         for one in replacements:
@@ -446,6 +465,16 @@ def _beside(path: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
+def _is_missing(root: int, path: str) -> bool:
+    try:
+        os.stat(path, dir_fd=root, follow_symlinks=False)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
 def _make_folders(root: int, path: str, made: set[str]) -> None:
     """Make what is missing of a folder, and note what was made."""
     parts = path.split("/") if path else []
@@ -460,9 +489,9 @@ def _make_folders(root: int, path: str, made: set[str]) -> None:
             os.fsync(handle)
 
 
-def _remove_empty(root: int, folder: str) -> None:
-    """Remove a folder and those around it, as long as they are empty and not the store's own."""
-    while folder not in _KEPT_FOLDERS:
+def _remove_empty(root: int, folder: str, removable: Container[str] | None) -> None:
+    """Remove a folder and those around it, as long as they are empty and may go."""
+    while folder not in _KEPT_FOLDERS and (removable is None or folder in removable):
         try:
             with _parent(root, folder) as (handle, name):
                 os.rmdir(name, dir_fd=handle)

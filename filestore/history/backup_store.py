@@ -118,6 +118,7 @@ class Originals:
         *,
         now_s: float,
         group: str = "",
+        folders: Sequence[str] = (),
     ) -> Batch:
         """Keep what some files hold, before they change.
 
@@ -127,6 +128,7 @@ class Originals:
             before: What those that are there hold.
             now_s: Seconds since 1970.
             group: The first batch of the command; "" where this is it.
+            folders: Those that were made for the files.
 
         Raises:
             WriteFailedError: The disk refused; nothing is left of the batch.
@@ -138,6 +140,7 @@ class Originals:
             made_s=int(now_s),
             entries=tuple(entries),
             group=group,
+            folders=tuple(folders),
         )
         blobs = {
             f"{number}.before": replace(before[entry.path], mode=0o600)

@@ -89,6 +89,9 @@ class Batch:
     """Orders what was undone and redone; 0 where neither happened."""
     group: str = ""
     """The first batch of the command, where this is a later one of it."""
+    folders: tuple[str, ...] | None = None
+    """Those that were made for its files, relative to the store root; None where that was not
+    recorded."""
     underway: bool = False
     """Whether the last writer died before it was done."""
     size_bytes: int = 0
@@ -118,6 +121,7 @@ def serialize(batch: Batch) -> bytes:
         "wanted": batch.wanted,
         "sequence": batch.sequence,
         **({"group": batch.group} if batch.group else {}),
+        **({} if batch.folders is None else {"folders": list(map(_encode_path, batch.folders))}),
         "files": [
             {
                 "path": _encode_path(entry.path),
@@ -156,6 +160,7 @@ def parse(data: bytes, *, identifier: str, in_place: bool = False) -> Batch:
             wanted="before" if record["wanted"] == "before" else "after",
             sequence=_parse_number(record["sequence"], _LAST_SEQUENCE),
             group=value,
+            folders=_parse_folders(record.get("folders")),
             entries=tuple(_parse_entry(entry) for entry in record["files"]),
         )
     except BatchInvalidError:
@@ -202,9 +207,17 @@ def _is_plain(name: str) -> bool:
     return bool(seen) and not hidden and "\0" not in name
 
 
+def _parse_folders(value: Any) -> tuple[str, ...] | None:
+    return None if value is None else tuple(map(_decode_path, list(value)))
+
+
 def _encode_path(path: str) -> str:
     """A path of any bytes as text that JSON can hold."""
     return path.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+def _decode_path(text: str) -> str:
+    return text.encode("latin-1").decode("utf-8", "surrogateescape")
 
 
 def _encode_version(version: Version | None, blob: str) -> dict[str, Any] | None:
@@ -221,7 +234,7 @@ def _encode_version(version: Version | None, blob: str) -> dict[str, Any] | None
 
 def _parse_entry(entry: Mapping[str, Any]) -> Entry:
     return Entry(
-        path=entry["path"].encode("latin-1").decode("utf-8", "surrogateescape"),
+        path=_decode_path(entry["path"]),
         before=_parse_version(entry["before"]),
         after=_parse_version(entry["after"]),
     )

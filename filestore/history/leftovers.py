@@ -1,8 +1,9 @@
 """What a writer that died left outside of `chunked/` and the sidecar: found, and collected.
 
-Temporary files in the root, below `source/` and below `.undo/`, and originals that were never
-recorded; a `source/` among documents is not ours. `drift` tells what lies in `chunked/`. One rule:
-only what bears a name of ours is removed, and only by whoever holds the writer's lock.
+Temporary files in the root, below `source/` and below `.undo/`, originals that were never recorded,
+and among documents, where no other folder is ours, those of a note that was broken off. `drift`
+tells what lies in `chunked/`. One rule: only what bears a name of ours is removed, and only by
+whoever holds the writer's lock.
 """
 
 import contextlib
@@ -12,9 +13,9 @@ from collections.abc import Iterator
 
 from filestore.config.layout import Places
 from filestore.core.findings import Finding
-from filestore.core.paths import StorePath
+from filestore.core.paths import StorePath, is_made
 from filestore.fs import disk
-from filestore.history.backup_store import Originals, is_temporary
+from filestore.history.backup_store import Originals, broken_off, is_temporary
 
 _DEEPEST = 64
 """Folders below this are not looked into, as in the tree of chunk files."""
@@ -38,12 +39,27 @@ def collect(places: Places) -> list[Finding]:
     with disk.folder_at(places.root) as root:
         for finding in found:
             folder, _, name = finding.path.rpartition("/")
-            with contextlib.suppress(OSError), disk.folder(root, folder) as handle:
+            with contextlib.suppress(OSError), _opened(places, root, folder) as handle:
                 if is_temporary(name):
                     os.unlink(name, dir_fd=handle)
                 else:
                     Originals(handle).discard(name)
     return found
+
+
+@contextlib.contextmanager
+def _opened(places: Places, root: int, folder: str) -> Iterator[int]:
+    """A folder as findings name it; that of the originals may lie outside of the root."""
+    kept = places.undo_name
+    if folder != kept and not folder.startswith(f"{kept}/"):
+        with disk.folder(root, folder) as handle:
+            yield handle
+        return
+    with (
+        disk.folder_at(places.undo) as undo,
+        disk.folder(undo, folder[len(kept) + 1 :]) as handle,
+    ):
+        yield handle
 
 
 def _temporary(places: Places) -> Iterator[str]:
@@ -54,13 +70,24 @@ def _temporary(places: Places) -> Iterator[str]:
         return
     try:
         yield from _names_in(root, "")[0]
-        waiting = [] if places.is_in_place else ["source"]
+        if places.is_in_place:
+            for folder in sorted(_under_way(places)):
+                yield from _names_in(root, folder)[0]
+            return
+        waiting = ["source"]
         while waiting:
             found, folders = _names_in(root, waiting.pop())
             yield from found
             waiting += folders
     finally:
         os.close(root)
+
+
+def _under_way(places: Places) -> set[str]:
+    """The folders of documents in which a writer that died was about to write."""
+    folders = {os.path.dirname(path) for group in broken_off(places.undo) for path in group.links()}
+    # `drift` tells what lies among what was made of documents.
+    return {one for one in folders if one and not is_made(f"{one}/")}
 
 
 def _names_in(root: int, folder: str) -> tuple[list[str], list[str]]:
@@ -90,4 +117,4 @@ def _of_originals(places: Places) -> Iterator[str]:
         for name in originals.leftovers():
             mode = os.lstat(os.path.join(places.undo, name)).st_mode
             if stat.S_ISREG(mode) == is_temporary(os.path.basename(name)):
-                yield f".undo/{name}"
+                yield f"{places.undo_name}/{name}"

@@ -138,11 +138,13 @@ def change(
         return None
     with disk.folder_at(places.root) as root, Replacing(root, replacements) as swap:
         seen = swap.check()
-        swap.stage()
+        # Recorded first: who died while it staged files is known by where they were to lie.
         with Originals.open(places.undo) as originals:
             entries = [_entry(one, seen[one.path], one.path not in unknown) for one in replacements]
             held = {one.path: one.before for one in replacements if one.before}
-            batch = originals.keep(command, entries, held, now_s=time.time(), group=group)
+            batch = originals.keep(
+                command, entries, held, now_s=time.time(), group=group, folders=swap.lacking()
+            )
             _apply(swap, originals, batch)
             if collects:
                 # What is kept too long does no harm: the change itself stands.
@@ -187,6 +189,7 @@ def _entry(one: Replacement, seen: Seen | None, is_indexed: bool) -> Entry:
 
 def _apply(swap: Replacing, originals: Originals, batch: Batch) -> None:
     try:
+        swap.stage()
         swap.apply()
     except BaseException as error:
         if not swap.touched:

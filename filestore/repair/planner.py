@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypedDict
 
+from filestore.config.layout import IN_PLACE_UNDO
 from filestore.core.findings import Finding, as_told
-from filestore.core.paths import CHUNKS, NO_PATH, StorePath, Tree
+from filestore.core.paths import CHUNKS, IN_PLACE_SIDECAR, NO_PATH, StorePath, Tree
 from filestore.repair.plan import ABSENT, KINDS, Left, Plan, Policy, State, Step
 
 
@@ -376,5 +377,5 @@ class _Planner:
 
 
 _NOTHING: Final = Look(state=ABSENT)
-_KEPT: Final = ".undo/"
+_KEPT: Final = (".undo/", f"{IN_PLACE_SIDECAR}/{IN_PLACE_UNDO}/")
 """What lies there goes on with 'undo' and 'redo', and is never collected."""

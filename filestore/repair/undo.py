@@ -254,12 +254,13 @@ def _found_again(change: KeptChange) -> frozenset[str]:
 
 
 def _replace(change: KeptChange, replacements: Sequence[Replacement]) -> None:
-    with transaction.Replacing(change.root, replacements) as swap:
+    removable = _removable(change)
+    with transaction.Replacing(change.root, replacements, removable=removable) as swap:
         swap.check()
-        swap.stage()
         noted: list[Batch] = []
         try:
-            _note(change, replacements, noted)
+            _note(change, replacements, noted, swap.lacking())
+            swap.stage()
             swap.apply()
         except BaseException as error:
             if not swap.touched:
@@ -270,13 +271,30 @@ def _replace(change: KeptChange, replacements: Sequence[Replacement]) -> None:
             raise
 
 
-def _note(change: KeptChange, replacements: Sequence[Replacement], noted: list[Batch]) -> None:
+def _removable(change: KeptChange) -> frozenset[str] | None:
+    """The folders that go with the files of an undo: those that were made for them; None: any.
+
+    A person made the others, and may want them empty.
+    """
+    made = [batch.folders for batch in change.group.batches]
+    if change.wanted == "after" or None in made:
+        return None
+    return frozenset(name for names in made for name in names or ())
+
+
+def _note(
+    change: KeptChange,
+    replacements: Sequence[Replacement],
+    noted: list[Batch],
+    made: Sequence[str],
+) -> None:
     """Note in every batch which side is wanted, and keep what would be lost by it.
 
     Args:
         change: What is being done.
         replacements: What is to happen.
         noted: Batches are added as they were before.
+        made: The folders that are to be made for it.
     """
     kept: dict[tuple[str, int], Content] = {}
     if change.wanted == "before":
@@ -292,8 +310,24 @@ def _note(change: KeptChange, replacements: Sequence[Replacement], noted: list[B
             else entry
             for number, entry in enumerate(batch.entries)
         )
-        change.originals.turn(replace(batch, entries=entries), change.wanted, sequence, blobs)
+        turned = replace(batch, entries=entries, folders=_folders(batch, change.wanted, made))
+        change.originals.turn(turned, change.wanted, sequence, blobs)
         noted.append(batch)
+
+
+def _folders(batch: Batch, wanted: State, made: Sequence[str]) -> tuple[str, ...] | None:
+    """The folders that were made for a batch, once it is turned."""
+    if wanted == "before" or batch.folders is None:
+        return batch.folders
+    # A redo that died had made them already.
+    before = batch.folders if batch.underway else ()
+    around: set[str] = set()
+    for entry in batch.entries:
+        folder = os.path.dirname(entry.path)
+        while folder and folder not in around:
+            around.add(folder)
+            folder = os.path.dirname(folder)
+    return tuple(sorted({*before, *around.intersection(made)}))
 
 
 def _index(

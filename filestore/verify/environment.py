@@ -56,7 +56,7 @@ def _broken_off(places: Places) -> Iterator[Finding]:
             way_out = f"it was broken off: '{command}' takes it back, or run it again"
         yield Finding(
             code="leftovers",
-            path=StorePath(f".undo/{group.identifier}"),
+            path=StorePath(f"{places.undo_name}/{group.identifier}"),
             detail=f"{group.what}: {way_out}",
         )
 

@@ -5,6 +5,7 @@ In place there are none, and so nothing to take back: there a sync is interrupte
 A program, because an audit hook cannot be taken away again:
 
     python tests/system/interrupted_changes.py --operation undo --how kill
+    python tests/system/interrupted_changes.py --operation add-note --layout flat --how kill
 
 It makes a store, then for each point of an operation a copy of it, and lets a child process carry
 the operation out that is killed there (`kill`), interrupted by Ctrl-C (`interrupt`), told of an I/O
@@ -83,7 +84,9 @@ def files(root):
         return {
             name.as_posix(): (path.read_bytes(), path.stat().st_mode & 0o777)
             for path, name in paths
-            if path.is_file() and name.parts[0] not in (".filestore", "filestore.toml")
+            if path.is_file()
+            and name.parts[0] not in (".filestore", "filestore.toml")
+            and not name.name.startswith(TEMPORARY_PREFIX)
         }
     return {
         path.relative_to(root).as_posix(): (path.read_bytes(), path.stat().st_mode & 0o777)
@@ -135,6 +138,18 @@ def sync(root):
         store.sync()
 
 
+def add_note(root):
+    """Write a note, as a program does."""
+    with open_store(root) as store:
+        store.add_note("A lamp burns.\n", title="Lamp")
+
+
+def edit_note(root):
+    """Change a passage of a file that a person wrote."""
+    with open_store(root) as store:
+        store.edit_note(OWN, old="Gas is cheap.", new="A lamp burns.")
+
+
 def put(root, contents):
     """Write files as a person does; None removes one."""
     for name, data in contents.items():
@@ -151,6 +166,38 @@ OPERATIONS = {
     "undo-parted": ([parted], undo),
     "redo-parted": ([parted, undo], redo),
 }
+
+
+OWN = "chunked/own.md"
+NOTES = {
+    "add-note": ([], add_note),
+    "edit-note": ([], edit_note),
+    "undo-note": ([add_note], undo),
+    "redo-note": ([add_note, undo], redo),
+}
+"""What programs write, in each layout."""
+LAYOUTS = ("tree", "flat", "in-place")
+
+
+def prepare_notes(root, layout, steps, operation):
+    """A store with a file of a person's, and some steps more; what it holds, and what it will."""
+    configuration = str(root.parent / "configuration")
+    with Store.create(
+        str(root), layout=layout, embedder="builtin", configuration=configuration
+    ) as store:
+        put(
+            root, {OWN: b"---\ntags: [own]\n---\n# Own\n\nGas is cheap.\n", "chunked/b.md": b"B.\n"}
+        )
+        store.sync()
+    for step in steps:
+        step(root)
+    before = files(root)
+    trial = root.parent / "trial"
+    shutil.copytree(root, trial)
+    operation(trial)
+    after = files(trial)
+    shutil.rmtree(trial)
+    return before, after
 
 
 def prepare_in_place(root):
@@ -230,7 +277,9 @@ def left_behind(root):
     """What a writer that died left: temporary files, originals without a record."""
     temporary = {*root.rglob(f"{TEMPORARY_PREFIX}*")}
     temporary -= {*(root / ".sidecar").rglob("*")}
-    unrecorded = {path for path in root.glob(".undo/0*") if not (path / "batch.json").exists()}
+    kept = [*root.glob(".undo/0*"), *root.glob(".filestore/undo/0*")]
+    temporary -= {*(root / ".filestore").rglob("*")} - {*(root / ".filestore/undo").rglob("*")}
+    unrecorded = {path for path in kept if not (path / "batch.json").exists()}
     # Who tells of a folder tells of what is in it.
     temporary -= {path for path in temporary if path.parent in unrecorded}
     return {path.relative_to(root).as_posix() for path in temporary | unrecorded}
@@ -248,6 +297,37 @@ def aftermath_in_place(root, before):
     if report.remaining or found:
         return f"not in step after the next sync: {report.remaining} {found}"
     return "" if "page.html" in hits else f"only {hits} are found"
+
+
+def aftermath_note(root, name, states):
+    """What is wrong after a note was interrupted; empty where all is well."""
+    there = files(root)
+    if there not in states:
+        return f"neither the one nor the other: {sorted(there)}"
+    goal = states[0] if name in ("add-note", "edit-note") else states[1]
+    with open_store(root) as store:
+        told = {one.path for one in store.status().findings if one.code == "leftovers"}
+        if left_behind(root) - told:
+            return f"nobody tells of {sorted(left_behind(root) - told)}"
+        report = store.sync()
+        if report.remaining or left_behind(root) or files(root) != there:
+            return f"a sync did not complete it: {report.remaining} {left_behind(root)}"
+        if problem := not_in_step(store, there):
+            return problem
+        batches = store.batches()
+        if there != goal or (batches and batches[-1].underway):
+            store.redo() if name == "redo-note" else store.undo()
+        if files(root) != goal:
+            return "calling it again did not put everything right"
+        return not_in_step(store, goal)
+
+
+def not_in_step(store, there):
+    """What a whole look finds, and a search that does not find what is there."""
+    found = [one for one in store.verify(level="full").findings if one.severity != "I"]
+    hits = {hit.path for hit in store.search("lamp burns", mode="keyword").hits}
+    is_there = any(b"lamp" in data for data, _ in there.values())
+    return f"not in step: {found} {hits}" if found or bool(hits) != is_there else ""
 
 
 def aftermath(root, name, states, outcome):
@@ -296,8 +376,9 @@ def aftermath(root, name, states, outcome):
 def main():
     """Go through the points of one operation."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--operation", choices=list(OPERATIONS), required=True)
+    parser.add_argument("--operation", choices=[*OPERATIONS, *NOTES], required=True)
     parser.add_argument("--how", choices=["kill", "fail", "fail-on", "interrupt"], required=True)
+    parser.add_argument("--layout", choices=LAYOUTS, default="tree", help="of notes")
     parser.add_argument("--every", type=int, default=1, help="only each so many of the points")
     parser.add_argument("--start", type=int, default=1)
     options = parser.parse_args()
@@ -308,13 +389,15 @@ def main():
 
 def go_through(options):
     """Interrupt an operation at one point after the other: how many there were, what was wrong."""
-    steps, operation = OPERATIONS[options.operation]
+    steps, operation = (OPERATIONS | NOTES)[options.operation]
     hook = Interruption()
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
         base, root = Path(folder) / "base", Path(folder) / "store"
         in_place = options.operation == "sync-in-place"
         made = partial(prepare_in_place, base) if in_place else partial(prepare, base, steps)
+        if options.operation in NOTES:
+            made = partial(prepare_notes, base, options.layout, steps, operation)
         *states, loaded = in_child(lambda: [*map(_plain, made()), [*sys.modules]])
         states = [_bytes(state) for state in states]
         load(loaded)
@@ -324,6 +407,8 @@ def go_through(options):
             if outcome == "crashed" or (outcome is not None and not outcome["reached"]):
                 return points, wrong + ([[at, outcome]] if outcome == "crashed" else [])
             look = partial(aftermath, root, options.operation, states, outcome)
+            if options.operation in NOTES:
+                look = partial(aftermath_note, root, options.operation, states)
             said = in_child(partial(aftermath_in_place, root, states[0]) if in_place else look)
             if said != "":
                 wrong.append([at, outcome, said])

@@ -1,5 +1,12 @@
-"""Notes that programs write: new ones and changes, in every layout, all of it undone."""
+"""Notes that programs write: new ones and changes, in every layout, all of it undone.
 
+`interrupted_changes.py` carries out what is killed; here every few of its points run.
+"""
+
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -13,6 +20,9 @@ from filestore import FilestoreError, RefusedError, Store
 from tests.system.conftest import files_below
 
 TEXT = "The rent is paid on the third working day.\nGas is read off in March.\n"
+
+
+PROGRAM = Path(__file__).parents[1] / "interrupted_changes.py"
 
 
 @pytest.fixture(params=["tree", "flat", "in-place"])
@@ -135,6 +145,37 @@ def test_an_edit_since_stops_the_undo(store: Store) -> None:
     assert place.read_bytes().endswith(b"By hand.\n")
 
 
+def test_undo_takes_away_the_folders_that_were_made_alone(store: Store) -> None:
+    """One that a person had made stays, empty as it was; redo and undo again do the same."""
+    tree = Path(store.places.chunked)
+    is_flat, is_in_place = store.settings.layout == "flat", store.places.is_in_place
+    own = tree / ("notes" if is_in_place else "mine")
+    own.mkdir(parents=True)
+    inner = None if is_flat else f"{own.name}/a/b" if is_in_place else own.name
+    for _ in range(2):
+        notes = [
+            store.add_note(TEXT, folder=inner),
+            store.add_note(TEXT, title="Two", folder=inner),
+        ]
+        for note in reversed(notes):
+            store.undo(note.undo)
+        assert own.is_dir()
+        assert not list(own.iterdir())
+        store.redo(notes[0].undo)
+        assert (Path(store.root) / notes[0].path).is_file()
+        store.undo(notes[0].undo)
+        assert own.is_dir()
+        assert not list(own.iterdir())
+    made = None if is_flat else "new"
+    note = store.add_note(TEXT, folder=made)
+    store.undo(note.undo)
+    assert not (tree / "new").exists()
+    store.redo(note.undo)
+    store.undo(note.undo)
+    assert not (tree / "new").exists()
+    assert tree.is_dir()
+
+
 def test_a_folder_is_refused_where_there_are_none(tmp_path: Path) -> None:
     """In the flat layout; the refusal says what to do."""
     with filestore.create(tmp_path / "kb", layout="flat", embedder="builtin") as store:
@@ -145,6 +186,37 @@ def test_a_folder_is_refused_where_there_are_none(tmp_path: Path) -> None:
             store.put(TEXT, into="notes")
         (path,) = store.put(TEXT, into="", names="own").paths
         assert (Path(store.root) / path).read_text().endswith(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("layout", "operation", "how", "every"),
+    [
+        ("tree", "add-note", "kill", 5),
+        ("flat", "add-note", "kill", 5),
+        ("in-place", "add-note", "kill", 3),
+        ("in-place", "add-note", "fail", 5),
+        ("in-place", "edit-note", "kill", 5),
+        ("flat", "edit-note", "interrupt", 6),
+        ("in-place", "undo-note", "kill", 8),
+        ("tree", "redo-note", "kill", 9),
+    ],
+)
+def test_an_interruption_anywhere_loses_nothing(
+    layout: str, operation: str, how: str, every: int
+) -> None:
+    """Files are whole, the next command completes it or takes it back, nothing is left behind."""
+    words = ["--operation", operation, "--how", how, "--layout", layout, "--every", str(every)]
+    done = subprocess.run(
+        [sys.executable, PROGRAM, *words],
+        cwd=PROGRAM.parents[2],
+        env=os.environ | {"PYTHONPATH": str(PROGRAM.parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    report = json.loads(done.stdout)
+    assert report["wrong"] == []
+    assert report["points"] >= 2
 
 
 @pytest.mark.parametrize(

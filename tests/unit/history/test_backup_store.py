@@ -125,6 +125,23 @@ def test_in_place_a_record_reaches_visible_notes_as_well(path, belongs):
             parse(data, identifier="000001", in_place=True)
 
 
+@pytest.mark.parametrize("folders", [None, (), ("notes", "notes/a b", "x/\udcff\xe9 日本")])
+def test_the_folders_of_a_record_are_read_as_they_were_written(folders):
+    """Of any bytes; older records have none."""
+    batch = Batch(identifier="000001", what="x", made_s=0, entries=(), folders=folders)
+    assert parse(serialize(batch), identifier="000001").folders == folders
+    assert ("folders" in json.loads(serialize(batch))) == (folders is not None)
+
+
+@pytest.mark.parametrize("planted", [3, True, [1], [None], [["a"]], ["\u4e00"]])
+def test_folders_that_are_none_are_refused(planted):
+    """With the record that names them."""
+    record = json.loads(serialize(Batch(identifier="000001", what="x", made_s=0, entries=())))
+    record["folders"] = planted
+    with pytest.raises(BatchInvalidError):
+        parse(json.dumps(record).encode(), identifier="000001")
+
+
 def test_a_record_gives_no_more_than_permissions():
     """A planted record cannot make a file that runs as somebody else."""
     version = Version(digest=bytes(16), mode=0o4755)
