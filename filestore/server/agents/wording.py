@@ -48,7 +48,8 @@ def _search(answer: Answer) -> Iterator[str]:
 
 def _similar(answer: Answer) -> Iterator[str]:
     for number, hit in enumerate(answer["hits"], start=1):
-        yield _head(number, hit, f" ({hit['source']})" if hit["source"] else "", hit["headings"])
+        source = hit["source"] if hit["source"] != hit["path"] else None
+        yield _head(number, hit, f" ({source})" if source else "", hit["headings"])
         yield _brief(hit["text"])
     yield from _closing(answer)
 

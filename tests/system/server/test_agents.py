@@ -84,6 +84,8 @@ def test_in_place_a_hit_is_shown_by_its_line(tmp_path: Path) -> None:
             shown = call(stores, "show", path=asked).content[0].text
             assert "A lamp burns" in shown
             assert shown.count("Old.") < 400
+        near = call(stores, "similar", path="house.md:1", k=3).content[0].text
+        assert "(house.md)" not in near
 
 
 def test_the_answer_is_short_and_plain(stores: Stores) -> None:
