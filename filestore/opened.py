@@ -149,6 +149,10 @@ class OpenStore:
         """
         return self._parts.share_model(other._session)
 
+    def stand_in_for(self, root: StrPath) -> None:
+        """Use the models as the store at another root may, whose place this one is to take."""
+        self._parts.stand_in_for(os.path.abspath(os.fsdecode(root)))
+
     def watch_tree(self, watched: "WatchedTree") -> None:
         """Have `status` look only at what changed since it was last asked.
 

@@ -72,6 +72,8 @@ class Parts:
         self.watched_tree: WatchedTree | None = None
         """A walk of the tree that is kept, which `status` asks."""
         self._processes = processes
+        self._named_for = root
+        """The root by which the user's permissions and the settings' paths of models are read."""
         self._catalog: Catalog | None = None
         self._embeddings: EmbeddingCache | None = None
 
@@ -113,8 +115,14 @@ class Parts:
         from filestore.sidecar.model import StoreModel
 
         return StoreModel(
-            self.places.root, self.settings, self.configuration, recorded=self.fingerprints
+            self._named_for, self.settings, self.configuration, recorded=self.fingerprints
         )
+
+    def stand_in_for(self, root: str) -> None:
+        """Use the models as the store at another root may, whose place this one is to take."""
+        self._named_for = root
+        for name in ("model", "beside"):
+            vars(self).pop(name, None)
 
     def share_model(self, other: "Parts") -> bool:
         """Use the model that other parts of this store opened, if the settings name the same."""
@@ -155,7 +163,7 @@ class Parts:
         if chosen is None:
             return None
         its_own = replace(self.settings, embedder=chosen.embedder, model=chosen.model, beside=None)
-        return StoreModel(self.places.root, its_own, self.configuration, recorded=self.fingerprints)
+        return StoreModel(self._named_for, its_own, self.configuration, recorded=self.fingerprints)
 
     def switched(self) -> "Parts":
         """The same store as it is once its two models have changed places, opened apart."""

@@ -29,6 +29,7 @@ from filestore.server.rag.folder import Record
 from filestore.server.rag.names import check_alike, check_name
 from filestore.server.rag.served import ServedCollection, UnknownCollectionError
 from filestore.server.stores import ReadOnlyError
+from filestore.sidecar.refusals import UnsafeSidecarError
 from filestore.store import Store
 
 if TYPE_CHECKING:
@@ -341,6 +342,30 @@ class Collections:
                 f"the sidecar of {shown} lies elsewhere: {shown_path(sidecar)}",
                 remedy="take it out of your settings, or remove the folder yourself",
             )
+        self._require_own_vectors(served)
+
+    def _require_own_vectors(self, served: ServedCollection) -> None:
+        """Refuse a collection whose vectors lie elsewhere.
+
+        There they could not be exchanged in one step, nor would they go with its folder.
+
+        Raises:
+            RefusedError: They do.
+        """
+        if not _has_settings(served.path):
+            return
+        rows = None
+        # One whose sidecar cannot be used may go all the same.
+        with (
+            contextlib.suppress(UnsafeSidecarError),
+            Store(served.path, configuration=self._configuration) as store,
+        ):
+            rows = store.backend_rows()
+        if rows is not None and rows.reaches_out:
+            raise RefusedError(
+                f"the vectors of {brief(served.name)} lie in {rows.where}, outside its folder",
+                remedy="filestore backend set faiss, in that folder; then send the request again",
+            )
 
     def _require_replaceable(self, served: ServedCollection, *, overwrite: bool) -> None:
         """Refuse to replace what a person changed.
@@ -391,6 +416,8 @@ class Collections:
                 disk.write_path(os.path.join(staging, name), data)
         os.mkdir(os.path.join(staging, "chunked"))
         with Store(staging, configuration=self._configuration) as store:
+            # What the user allowed the collection counts for what takes its place.
+            store.stand_in_for(served.path)
             embedder = store.embedder
             if embedder is not None and not embedder.lexical:
                 _carry_embeddings(served, store)
@@ -490,12 +517,13 @@ def _synced(store: Store) -> dict[str, Any]:
 def _counted(store: Store) -> dict[str, Any]:
     """What an open store says of itself."""
     found = store.status()
-    embedder = store.embedder
+    embedder, rows = store.embedder, store.backend_rows()
+    elsewhere = rows.choice.kind if rows is not None else None
     return {
         "has_index": True,
         "document_count": sum(one["chunks"] for one in store.resources()),
         "embedding_dimension": embedder.dimension if embedder and embedder.is_known else None,
-        "index_type": found.index.kind if found.index else None,
+        "index_type": found.index.kind if found.index else elsewhere,
         "clean": found.clean,
     }
 

@@ -256,6 +256,9 @@ def _query_in(given: Values) -> str:
 def _k_in(given: Values) -> int:
     found = [given[key] for key in ("k", "top_k") if given.get(key) is not None]
     k = found[0] if found else _USUAL_K
+    if isinstance(k, float) and k.is_integer():
+        # JSON has one kind of number.
+        k = int(k)
     if any(one != k for one in found) or type(k) is not int or not 1 <= k <= MOST_HITS:
         raise UsageError(
             f"k: expected a whole number from 1 to {MOST_HITS:,}", remedy='send "k": 5'

@@ -16,11 +16,13 @@ import pytest
 
 import filestore
 from filestore import FilestoreError, RefusedError, UsageError
+from filestore.config.settings import Backend, ModelOptions
 from filestore.server.rag.collections import MOST_OPEN, Collections, NoSpaceError
 from filestore.server.rag.documents import Document, documents_in
 from filestore.server.rag.served import NotIndexedError, UnknownCollectionError
 from filestore.server.stores import ReadOnlyError
 from tests import tiny_model
+from tests.system.embedding_server import DIMENSION, EmbeddingServer, status, well
 
 TREES = ["The oak stands by the gate.", "The elm was cut down.", "The ash is ill."]
 STONES = ["Basalt is dark.", "Granite is hard."]
@@ -366,6 +368,69 @@ def test_names_that_differ_by_case_are_refused(collections: Collections) -> None
         collections.index("Trees", documents_in(STONES))
     with pytest.raises(FilestoreError):
         collections.status("TREES")
+
+
+def test_a_service_that_was_allowed_is_allowed_for_what_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Documents of a collection with a model at an address are replaced as any; no text is sent
+    twice, and where the service fails what was there stays."""
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    settings = str(tmp_path / "settings")
+    with EmbeddingServer() as service, Collections(
+        str(tmp_path / "rags"), writes=True, embedder="builtin", configuration=settings
+    ) as opened:  # fmt: skip
+        opened.index("trees", documents_in(TREES))
+        root = Path(opened.path, "trees")
+        with filestore.Store(root, configuration=settings) as store:
+            store.change_model(
+                store.plan_model("openai:small", ModelOptions(endpoint=service.endpoint))
+            )
+        opened.reload("trees")
+        again = opened.index("trees", documents_in([*TREES[:2], *STONES]))
+        assert (again["embedded"], again["reused"]) == (2, 2)
+        assert again["embedding_dimension"] == DIMENSION
+        assert texts(opened, "trees") == sorted([*TREES[:2], *STONES])
+        service.behave(status(401))
+        with pytest.raises(FilestoreError):
+            opened.index("trees", documents_in(["Slate splits."]))
+        service.behave(well)
+        assert texts(opened, "trees") == sorted([*TREES[:2], *STONES])
+        assert opened.status("trees")["clean"]
+
+
+@pytest.mark.parametrize("options", [{}, {"path": "lines.jsonl"}])
+def test_vectors_in_files_of_their_own_are_replaced_with_the_rest(
+    collections: Collections, options: dict[str, str]
+) -> None:
+    """In the sidecar they go with it; the status says what keeps them."""
+    with filestore.Store(Path(collections.path, "trees")) as store:
+        store.change_backend(store.plan_backend(Backend(kind="local", options=options)))
+    again = collections.index("trees", documents_in(STONES))
+    assert (again["index_type"], again["clean"]) == ("local", True)
+    assert texts(collections, "trees") == sorted(STONES)
+    assert collections.delete("trees")["deleted"]
+    assert only(collections) == []
+
+
+def test_vectors_that_lie_elsewhere_are_neither_replaced_nor_left_behind(
+    collections: Collections, tmp_path: Path
+) -> None:
+    """They could not be exchanged in one step, nor would they go with the folder."""
+    elsewhere = tmp_path / "lines.jsonl"
+    with filestore.Store(Path(collections.path, "trees")) as store:
+        backend = Backend(kind="local", options={"path": str(elsewhere)})
+        change = store.plan_backend(backend)
+        store.change_backend(change)
+    for act in (
+        lambda: collections.index("trees", documents_in(STONES)),
+        lambda: collections.delete("trees"),
+    ):
+        with pytest.raises(RefusedError, match="outside its folder") as refused:
+            act()
+        assert "backend set faiss" in refused.value.remedy
+    assert texts(collections, "trees") == sorted(TREES)
+    assert elsewhere.exists()
 
 
 @pytest.mark.model
