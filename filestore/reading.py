@@ -322,7 +322,7 @@ class ReadableStore(OpenStore, Searchable):
         with self._reading() as catalog:
             if self.places.is_in_place:
                 return in_place.show(self._parts, catalog, os.fsdecode(path))
-            return file.show(self.places, catalog, os.fsdecode(path))
+            return file.show(self._parts, catalog, os.fsdecode(path))
 
     def document(
         self,

@@ -31,6 +31,7 @@ from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.extract import is_text
 from filestore.fs import disk
+from filestore.search import outdated
 from filestore.sidecar.session import Parts
 
 MOST_RAW_BYTES: Final = 1024 * 1024
@@ -208,13 +209,14 @@ def chunks(places: Places, catalog: Catalog, resource: str) -> list[dict[str, An
     ]
 
 
-def show(places: Places, catalog: Catalog, path: str) -> Shown:
+def show(parts: Parts, catalog: Catalog, path: str) -> Shown:
     """One chunk file as it is on disk, and what the catalog knows of it.
 
     Raises:
         UnknownPathError: There is no such file below `chunked/`.
         FilestoreError: It cannot be read as a chunk.
     """
+    places = parts.places
     relative = below_chunked(places, path)
     try:
         with disk.folder_at(places.chunked) as handle:
@@ -231,14 +233,28 @@ def show(places: Places, catalog: Catalog, path: str) -> Shown:
         ) from error
     chunk = chunk_file.parse(data)
     row = catalog.files([relative]).get(relative)
+    record = _record(
+        catalog, row, hand_edited=chunk_file.hand_edited(chunk), now=content_hash(data)
+    )
     return Shown(
         path=places.tree.store_path(relative),
         frontmatter=dict(chunk.frontmatter),
         body=chunk.body,
-        record=_record(
-            catalog, row, hand_edited=chunk_file.hand_edited(chunk), now=content_hash(data)
-        ),
+        record=_with_original(parts, catalog, places.tree.store_path(relative), record),
     )
+
+
+def _with_original(
+    parts: Parts, catalog: Catalog, path: StorePath, record: dict[str, Any]
+) -> dict[str, Any]:
+    """What is known of a file, which is outdated where its original is another one by now."""
+    if record.get("freshness") != "fresh":
+        return record
+    text = outdated.Text(
+        path=path, resource=record["resource"], source=record["source"], freshness="fresh"
+    )
+    (marked,), _ = outdated.marked([text], parts.places.tree, catalog, parts.reachable())
+    return record | {"freshness": marked.freshness}
 
 
 def _record(

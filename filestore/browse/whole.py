@@ -5,7 +5,7 @@ how many parts are left out is told.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from filestore.browse import in_place
@@ -20,7 +20,8 @@ from filestore.core.hashing import content_hash
 from filestore.core.paths import StorePath
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
-from filestore.search.freshness import first_line
+from filestore.search import outdated
+from filestore.search.freshness import Freshness, first_line
 from filestore.search.passage import Passage
 from filestore.search.place import Chunk, Locator
 from filestore.sidecar.session import Parts
@@ -40,7 +41,7 @@ class DocumentPart(JsonObject):
     end_line: int | None
     page: int | None
     headings: tuple[str, ...]
-    freshness: str
+    freshness: Freshness
     text: str
     problem: str | None = None
     """Why there is no text; None where there is."""
@@ -106,7 +107,7 @@ def whole(parts: Parts, catalog: Catalog, name: str, wanted: Wanted) -> WholeDoc
 def _in_place(parts: Parts, catalog: Catalog, row: FileRow, wanted: Wanted) -> WholeDocument:
     path = parts.places.tree.store_path(row.path)
     chunk, is_fresh = in_place.present(parts, catalog, row.path, row)
-    freshness = "fresh" if is_fresh else "edited"
+    freshness: Freshness = "fresh" if is_fresh else "edited"
     sections = chunk.sections or (
         chunk_file.Section(
             start=0, end=len(chunk.body), headings=chunk.headings, line=0, end_line=0, page=0
@@ -161,6 +162,7 @@ def _of_chunks(
             at,
             wanted,
         )
+    given = _outdated(parts, catalog, given, row.resource, recorded)
     path = StorePath(source) if source else tree.store_path(row.path)
     metadata = document_metadata(catalog, row.resource, recorded)
     own = queries.titles_of_files(catalog, [row.id]).get(row.id)
@@ -184,7 +186,8 @@ def _chunk_part(
     """A chunk file as it is now, and where in its document it stands."""
     path = parts.places.tree.store_path(row.path)
     headings, pages = row.headings_and_pages()
-    text, problem, freshness, line, end_line = "", None, "edited", None, None
+    text, problem, line, end_line = "", None, None, None
+    freshness: Freshness = "edited"
     try:
         data, _ = disk.read_below(handle, row.path, most=MAX_CHUNK_BYTES)
         text = chunk_file.parse(data).body
@@ -220,6 +223,24 @@ def _chunk_part(
         freshness=freshness,
         text=text,
         problem=problem,
+    )
+
+
+def _outdated(
+    parts: Parts,
+    catalog: Catalog,
+    given: Sequence[DocumentPart],
+    resource: str,
+    source: str | None,
+) -> tuple[DocumentPart, ...]:
+    """The parts; those that are as indexed say where what they were made from is not."""
+    found = [
+        outdated.Text(path=one.path, resource=resource, source=source, freshness=one.freshness)
+        for one in given
+    ]
+    marked, _ = outdated.marked(found, parts.places.tree, catalog, parts.reachable())
+    return tuple(
+        replace(part, freshness=one.freshness) for part, one in zip(given, marked, strict=True)
     )
 
 

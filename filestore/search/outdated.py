@@ -8,7 +8,7 @@ original.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from filestore.catalog import Catalog, queries, summaries
@@ -44,6 +44,16 @@ class Found(Protocol):
 
 
 AnyFound = TypeVar("AnyFound", bound=Found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A file that nobody searched for; `Found` says what its keys mean."""
+
+    path: StorePath
+    resource: str
+    source: str | None
+    freshness: Freshness
 
 
 def mark(

@@ -83,6 +83,28 @@ def test_parts_are_as_they_are_now(tmp_path: Path) -> None:
         assert (fresh.freshness, fresh.problem) == ("fresh", None)
 
 
+@pytest.mark.parametrize("change", ["edited", "gone"])
+def test_parts_whose_original_changed_are_outdated(tmp_path: Path, change: str) -> None:
+    """As in hits: no text of an older original is given for what is there now."""
+    with filestore.create(tmp_path / "kb", embedder="builtin") as store:
+        original = tmp_path / "kb" / "guide.md"
+        original.write_text(GUIDE)
+        store.add(original)
+        chunks = [tmp_path / "kb" / item["path"] for item in store.chunks("guide.md")]
+        if change == "edited":
+            original.write_text(GUIDE.replace("part 12", "part twelve"))
+        else:
+            original.unlink()
+        chunks[0].write_text(chunks[0].read_text() + "One line more.\n")
+        (hit,) = store.search("part 7", k=1, mode="keyword")
+        first, *others = store.document(hit.path).parts
+        assert hit.freshness == "outdated"
+        assert first.freshness == "edited"
+        assert {one.freshness for one in others} == {"outdated"}
+        assert store.show(first.path).record["freshness"] == "edited"
+        assert store.show(hit.path).record["freshness"] == "outdated"
+
+
 def test_a_text_without_a_document_stands_alone(tmp_path: Path) -> None:
     """It is its own document, with what is marked in it and its title."""
     with filestore.create(tmp_path / "kb", embedder="builtin") as store:
