@@ -228,6 +228,68 @@ def test_filters_are_counted_and_kept_in_the_address(tmp_path: Path, documents: 
     drive(tmp_path, [documents], act)
 
 
+@needs_chromium
+def test_filters_count_more_than_is_shown(tmp_path: Path) -> None:
+    """Whoever narrows a search has to know what there is beyond the first results."""
+    folder = tmp_path / "many"
+    for number in range(60):
+        (folder / f"part{number % 2}").mkdir(parents=True, exist_ok=True)
+        (folder / f"part{number % 2}" / f"{number}.md").write_text(f"# Lamp {number}\n\nA lamp.\n")
+    (folder / "lone.md").write_text("# Alone\n\nA lamp.\n")
+    with filestore.create(tmp_path / "kb", embedder="builtin") as store:
+        store.add(folder / "part0", folder / "part1", folder / "lone.md")
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await look_for(browser, "lamp")
+        assert await text_of(browser, "#count") == "20 of 61 results"
+        facets = await text_of(browser, ".facets")
+        assert "Folder" in facets
+        assert "Counted over all 61 results." in facets
+        await browser.evaluate("document.getElementById('more').click()")
+        await browser.until("document.querySelectorAll('.hits > li').length === 40")
+        await choose(browser, "part1")
+        assert await text_of(browser, "#count") == "20 of 30 results"
+        assert all("/part1/" in one for one in await documents_of(browser))
+
+    drive(tmp_path, [tmp_path / "kb"], act)
+
+
+@needs_chromium
+def test_what_is_not_current_says_so(tmp_path: Path) -> None:
+    """In the results and in the document: edited, gone, or made from an older original."""
+    with filestore.create(tmp_path / "kb", embedder="builtin") as store:
+        original = tmp_path / "kb" / "lease.md"
+        original.write_text(LEASE)
+        store.add(original)
+        store.put(["The lease of the boat.\n"], into="notes", names=["boat"])
+
+    async def opened(browser: chromium.Browser) -> str:
+        await look_for(browser, "renewal of the lease")
+        await browser.evaluate("document.querySelector('a.open').click()")
+        await browser.until(f"document.querySelector('.part') && {SETTLED}")
+        return await text_of(browser)
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        assert "filestore update" not in await opened(browser)
+        assert "as indexed" in await text_of(browser, ".about")
+        original.write_text(LEASE.replace("two months", "six months"))
+        shown = await opened(browser)
+        assert "made from an older version of the original" in shown
+        assert "filestore update" in shown
+        assert "outdated" in await text_of(browser, ".about")
+        assert "outdated" in await text_of(browser, ".part header")
+        for chunk in (tmp_path / "kb" / "chunked" / "lease.md").glob("*.md"):
+            chunk.write_text(chunk.read_text() + "And more of the renewal.\n")
+        await look_for(browser, "lease")
+        assert "edited since the index was made" in await text_of(browser, ".notes")
+        assert "edited" in await text_of(browser, ".hits > li.stale")
+        shown = await opened(browser)
+        assert "shown as" in shown
+        assert "filestore sync" in shown
+
+    drive(tmp_path, [tmp_path / "kb"], act)
+
+
 async def choose(browser: chromium.Browser, label: str) -> None:
     """Tick a choice, or take it back, and wait for what is found then."""
     find = (

@@ -24,6 +24,7 @@ export async function documentView(values, signal) {
       el("span", { class: `fresh ${worst(others)}` }, FRESHNESS[worst(others)]),
       el("span", {}, many(found.total, "part")),
       el("a", { href: to("similar", { path: found.parts[0] ? at(found).path : path }) }, "Similar texts")),
+    stale(found),
     metadata(found.metadata),
     hits.length ? steps() : null,
     left(found, values, false),
@@ -36,7 +37,26 @@ export async function documentView(values, signal) {
 const at = (found) => found.parts[found.at - found.first] || found.parts[0];
 
 function worst(all) {
-  return ["gone", "edited"].find((one) => all.has(one)) || "fresh";
+  return ["gone", "edited", "outdated"].find((one) => all.has(one)) || "fresh";
+}
+
+const STALE = {
+  gone: ["is gone since the index was made", "are gone since the index was made", "filestore sync"],
+  edited: ["was edited since the index was made: shown as it is now, found by what it said before",
+    "were edited since the index was made: shown as they are now, found by what they said before", "filestore sync"],
+  outdated: ["was made from an older version of the original, or the original is gone",
+    "were made from an older version of the original, or the original is gone", "filestore update"],
+};
+
+/** What of the document is not what the index has; null where all of it is. */
+function stale(found) {
+  const told = Object.entries(STALE).map(([freshness, [one, more, remedy]]) => {
+    const count = found.parts.filter((part) => part.freshness === freshness).length;
+    if (!count) return null;
+    const subject = count === found.total ? "This text" : `${number(count)} of ${many(found.total, "part")}`;
+    return el("p", {}, `${subject} ${count === 1 || count === found.total ? one : more}. What to do: `, el("code", {}, remedy), ".");
+  }).filter(Boolean);
+  return told.length ? el("div", { class: "outdated", role: "note" }, told) : null;
 }
 
 function back() {
@@ -101,9 +121,9 @@ function drawn(part, position, found, hits) {
   return el("section", { class: "part", id, tabindex: "-1", "aria-labelledby": `${id}-title`, "data-part": position },
     el("header", {},
       el("h2", { id: `${id}-title` }, el("bdi", {}, title)),
-      el("p", { class: "soft" }, [
-        range, part.freshness === "fresh" ? "" : FRESHNESS[part.freshness],
-      ].filter(Boolean).join(" · "), part.path === found.path ? null : el("span", { class: "file" }, named(part.path)))),
+      el("p", { class: "soft" }, range,
+        part.freshness === "fresh" ? null : el("span", { class: `fresh ${part.freshness}` }, `${range ? " · " : ""}${FRESHNESS[part.freshness]}`),
+        part.path === found.path ? null : el("span", { class: "file" }, named(part.path)))),
     part.problem ? el("p", { class: "problem", dir: "auto" }, prose(part.problem)) : null,
     lines(part, spans, found.path));
 }

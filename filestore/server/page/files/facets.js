@@ -1,10 +1,11 @@
 // What hits have in common, counted, and the filters that a choice of it becomes.
 //
 // A choice is a new search, so that what was beyond the first hits is found, too; how fresh a file
-// is no search can filter by: that narrows the hits that are there, and says so.
+// is no search can filter by: that narrows the hits that are there. What is counted is every hit of
+// the answer, of which only the first are shown, and whether there may be more is said.
 
 import { read } from "./address.js";
-import { el, named, number, shown } from "./dom.js";
+import { el, many, named, number, shown } from "./dom.js";
 
 const VALUES = 8;
 const KEYS = 8;
@@ -22,14 +23,29 @@ export function filtersOf(values) {
     where[key] = key in where ? [...where[key], value] : [value];
   }
   const kinds = values.getAll("kind").filter((one) => one === "chunk" || one === "summary");
-  return { where, source: values.getAll("source").map(exactly), kind: kinds };
+  // Of a document and a folder both must hold, of several patterns one: the folder narrows here.
+  const documents = values.getAll("source");
+  const sources = documents.length ? documents : values.getAll("folder");
+  return { where, source: sources.map(exactly), kind: kinds };
+}
+
+/** The folder that is one resource, which a hit's document lies in; null for any other. */
+function folderOf({ source, resource }) {
+  if (!source || !resource) return null;
+  const at = `/${source}`.indexOf(`/${resource}/`);
+  return at < 0 ? null : source.slice(0, at + resource.length);
+}
+
+const has = (values, name, value) => !values.has(name) || values.getAll(name).includes(value);
+
+/** Whether a hit is of a document that is meant: a pattern finds its name in other folders, too. */
+export function isMeant(hit, values) {
+  return has(values, "source", hit.source) && has(values, "folder", folderOf(hit));
 }
 
 /** Whether a hit is shown, of those that were found. */
 export function isNarrowed(hit, values) {
-  const fresh = values.getAll("fresh");
-  const only = values.getAll("only");
-  return (!fresh.length || fresh.includes(hit.freshness)) && (!only.length || only.includes(hit.document));
+  return has(values, "fresh", hit.freshness) && has(values, "only", hit.document);
 }
 
 function pair(text) {
@@ -45,8 +61,9 @@ function pair(text) {
 const exactly = (path) => path.replace(/[[*?]/g, "[$&]");
 
 /** Groups of choices, with how many of the hits have each. */
-export function facets(hits, values) {
+export function facets(hits, values, isAll) {
   const groups = [
+    group("Folder", "folder", count(hits, (hit) => [folderOf(hit)].filter(Boolean)), values),
     group("Document", "source", count(hits.filter((hit) => hit.source), (hit) => [hit.source]), values),
     group("Text without document", "only", count(hits.filter((hit) => !hit.source), (hit) => [hit.document]), values),
     group("Kind", "kind", count(hits, (hit) => [hit.kind].filter((one) => one !== "document")), values),
@@ -60,11 +77,13 @@ export function facets(hits, values) {
     el("details", { open },
       el("summary", {}, el("h2", { id: "filters" }, "Filters",
         chosenCount(values) ? ` (${chosenCount(values)} on)` : "")),
-      groups));
+      groups,
+      el("p", { class: "soft" }, isAll ? `Counted over all ${many(hits.length, "result")}.`
+        : `Counted over the best ${many(hits.length, "result")}; there may be more.`)));
 }
 
 function chosenCount(values) {
-  return ["source", "only", "kind", "fresh", "where"].reduce((sum, name) => sum + values.getAll(name).length, 0);
+  return ["folder", "source", "only", "kind", "fresh", "where"].reduce((sum, name) => sum + values.getAll(name).length, 0);
 }
 
 function count(hits, of) {
@@ -124,7 +143,7 @@ function choice(name, value, hits, chosen, words) {
     // As the address is by then: a second choice may come before the first is drawn.
     onchange: () => { location.hash = `#/?${toggled(name, value, read().values)}`; },
   });
-  return el("label", { class: "choice" }, box, name === "source" || name === "only" ? filed(label) : named(label, ""),
+  return el("label", { class: "choice" }, box, ["folder", "source", "only"].includes(name) ? filed(label) : named(label, ""),
     el("span", { class: "count" },
     el("span", { class: "unseen" }, "hits: "), number(hits)));
 }

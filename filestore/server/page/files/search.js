@@ -3,7 +3,7 @@
 import { ask, store } from "./api.js";
 import { go, to } from "./address.js";
 import { el, focusHeading, many, named, notes, number, pieces, prose, say, show, shown } from "./dom.js";
-import { facets, filtersOf, isNarrowed } from "./facets.js";
+import { facets, filtersOf, isMeant, isNarrowed } from "./facets.js";
 
 export const FRESHNESS = {
   fresh: "as indexed",
@@ -13,13 +13,16 @@ export const FRESHNESS = {
 };
 const FIRST = 20;
 const MOST = 1000;
+/** So many are asked for at least: what the filters count is more than what is shown first. */
+const COUNTED = 100;
 
 /** The last answer, so that going back from a document asks nothing again. */
 let last = null;
 let opened = -1;
 let written = null;
 
-export const lastAnswer = () => last && last.answer;
+/** The last answer, with the hits of it that are shown. */
+export const lastAnswer = () => last && { ...last.answer, hits: last.shown };
 export function forget() {
   last = null;
 }
@@ -39,17 +42,17 @@ export async function searchView(values, signal, returning) {
   const k = Math.min(Math.max(Math.floor(Number(values.get("k"))) || FIRST, 1), MOST);
   const filters = filtersOf(values);
   const given = {
-    query, k, mode: mode.value,
+    query, k: Math.max(k, COUNTED), mode: mode.value,
     where: filters.where, source: filters.source, kind: filters.kind,
   };
   const key = JSON.stringify([store(), given]);
   if (!last || last.key !== key) {
     opened = -1;
     busy();
-    last = { key, answer: await ask("search", given, signal) };
+    last = { key, answer: await ask("search", given, signal), shown: [] };
     last.answer.hits.forEach((hit, index) => { hit.index = index; });
   }
-  draw(last.answer, values, k);
+  draw(last.answer, values, k, given.k);
   if (returning && opened >= 0) document.getElementById(`hit-${opened}`)?.focus();
 }
 
@@ -58,23 +61,26 @@ function busy() {
   document.getElementById("main").setAttribute("aria-busy", "true");
 }
 
-function draw(answer, values, k) {
+function draw(answer, values, k, asked) {
   const { activeElement } = document;
   const choice = activeElement.dataset.choice;
   const shownBefore = activeElement.id === "more" ? document.querySelectorAll("a.open").length : -1;
-  const hits = answer.hits.filter((hit) => isNarrowed(hit, values));
-  const hidden = answer.hits.length - hits.length;
-  const counted = many(hits.length, "result") + (hidden ? ` of the ${number(answer.hits.length)} found` : "");
+  const meant = answer.hits.filter((hit) => isMeant(hit, values));
+  const found = meant.filter((hit) => isNarrowed(hit, values));
+  const hits = found.slice(0, k);
+  const isAll = answer.hits.length < asked;
+  last.shown = hits;
+  const counted = countOf(hits.length, found.length, isAll ? 0 : answer.hits.length);
   const main = show(answer.query,
     el("h1", { class: "unseen" }, "Results"),
     el("div", { class: "found" },
-      facets(answer.hits, values),
+      facets(meant, values, isAll),
       el("section", { class: "results", "aria-labelledby": "count" },
         el("h2", { id: "count" }, counted),
-        asked(answer),
-        notes(answer.notes),
+        understood(answer),
+        notes([...answer.notes, ...edited(hits)]),
         hits.length ? list(hits) : nothing(values),
-        more(answer, values, k))));
+        hits.length < found.length || !isAll ? more(values, k) : null)));
   main.removeAttribute("aria-busy");
   say(counted);
   // Whoever chose something stays there; whoever asked for more is at the first of it.
@@ -83,14 +89,26 @@ function draw(answer, values, k) {
   else document.querySelectorAll("a.open")[shownBefore]?.focus();
 }
 
+/** How many are shown, of how many; behind the best of a long answer there may be more. */
+function countOf(shownNow, found, best) {
+  if (shownNow < found) return `${number(shownNow)} of ${number(found)}${best ? " or more" : ""} results`;
+  return many(found, "result") + (best ? ` among the best ${number(best)}` : "");
+}
+
 /** How the query was understood, where that is not plain. */
-function asked(answer) {
+function understood(answer) {
   const words = [];
   const { required = [], excluded = [] } = answer.understood;
   if (required.length) words.push(`must have ${required.join(", ")}`);
   if (excluded.length) words.push(`without ${excluded.join(", ")}`);
   if (answer.mode !== document.getElementById("mode").value) words.push(`answered by ${answer.mode}`);
   return words.length ? el("p", { class: "soft", dir: "auto" }, prose(words.join(" · "))) : null;
+}
+
+/** The server says it of originals; of edited texts each hit alone does. */
+function edited(hits) {
+  const count = hits.filter((hit) => hit.freshness === "edited").length;
+  return count ? [`${number(count)} of these results ${count === 1 ? "was" : "were"} edited since the index was made: run 'filestore sync'`] : [];
 }
 
 export function list(hits) {
@@ -105,7 +123,7 @@ function entry(hit) {
     path: hit.path, line: hit.line || "", end: hit.end_line || "",
     hit: hit.index ?? "",
   });
-  return el("li", {},
+  return el("li", { class: hit.freshness === "fresh" ? null : "stale" },
     el("article", {},
       el("h3", {},
         el("a", { class: "open", href, id: hit.index === undefined ? null : `hit-${hit.index}`, onclick: () => remember(hit.index ?? -1) },
@@ -151,8 +169,8 @@ function nothing(values) {
       : "Try fewer words, or others that the text may use."));
 }
 
-function more(answer, values, k) {
-  if (answer.hits.length < k || k >= MOST) return null;
+function more(values, k) {
+  if (k >= MOST) return null;
   const next = new URLSearchParams(values);
   next.set("k", String(Math.min(MOST, k < 100 ? k + FIRST : k * 2)));
   return el("p", {}, el("a", { class: "button", id: "more", href: `#/?${next}` }, "More results"));
