@@ -9,6 +9,7 @@ from filestore.core.errors import FilestoreError
 from filestore.server import refusals
 
 JSON: Final = "application/json"
+EVENT_STREAM: Final = "text/event-stream"
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",

@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 from filestore._version import __version__
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.server.http import description, routes, uploads
-from filestore.server.http.answers import answer, refusal
+from filestore.server.http.answers import EVENT_STREAM, answer, refusal
 from filestore.server.http.events import Events
 from filestore.server.http.gate import Gate
 from filestore.server.http.limits import Limits
@@ -155,6 +155,9 @@ def _events(
 ) -> Callable[[Request], Awaitable[Response]]:
     async def listen(request: Request) -> Response:
         store = stores.named(request.query_params.get("store", ""))
+        if request.method == "HEAD":
+            # Whoever asks for no body waits for no end of it.
+            return Response(media_type=EVENT_STREAM)
         return events[store.name].response()
 
     return listen

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from filestore._version import __version__
 from filestore.server import schemas
+from filestore.server.http.answers import EVENT_STREAM
 from filestore.server.operations import OPERATIONS, Operation
 from filestore.server.rag import description as collections
 
@@ -51,7 +52,7 @@ _LISTEN: Final = (
 
 
 def _events() -> dict[str, Any]:
-    stream = {"text/event-stream": {"schema": schemas.reference("watch")}}
+    stream = {EVENT_STREAM: {"schema": schemas.reference("watch")}}
     store = {"name": "store", "in": "query", "schema": _STORE}
     return {
         "summary": _LISTEN,

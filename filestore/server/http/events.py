@@ -6,6 +6,7 @@ never slows the others.
 """
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +16,7 @@ from starlette.responses import StreamingResponse
 
 from filestore import watch
 from filestore.core.schema import make
+from filestore.server.http.answers import EVENT_STREAM
 
 if TYPE_CHECKING:
     from filestore.server.stores import ServedStore
@@ -42,7 +44,7 @@ class Events:
         """The stream of one client; it ends with the connection, or with the server."""
         return StreamingResponse(
             self._stream(),
-            media_type="text/event-stream",
+            media_type=EVENT_STREAM,
             headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
         )
 
@@ -103,7 +105,9 @@ class Events:
         notices = watch.changes(places.root, tree=places.tree, catalog=places.catalog, stop=stop)
         for notice in notices:
             if notice is not None and not stop.is_set():
-                loop.call_soon_threadsafe(self.publish, event_of(notice))
+                # A loop that ended just now has nobody who listens.
+                with contextlib.suppress(RuntimeError):
+                    loop.call_soon_threadsafe(self.publish, event_of(notice))
 
 
 def event_of(notice: watch.Notice) -> dict[str, Any]:

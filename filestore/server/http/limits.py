@@ -98,7 +98,7 @@ class _Body:
         self._held = held
         self._taken = 0
         self._ending = ending
-        self._only_listens = scope["method"] == "GET"
+        self._only_listens = scope["method"] in ("GET", "HEAD")
         self._most = _most(scope)
         told = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
         self._seen = max((int(one) for one in told if one.isdigit() and len(one) < 16), default=0)

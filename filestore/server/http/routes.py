@@ -50,7 +50,7 @@ async def given_in(request: Request, operation: Operation) -> Values:
     Raises:
         UsageError: It is no JSON object.
     """
-    if request.method == "GET":
+    if request.method in ("GET", "HEAD"):
         return _from_query(request, operation)
     data = await request.body()
     kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()

@@ -17,6 +17,7 @@ from filestore.fs import disk
 from filestore.fs.database import remove
 from filestore.ingest.sources import check_name
 from filestore.sidecar.refusals import refuse_in_place
+from filestore.verify.names import why_unportable
 
 if TYPE_CHECKING:
     from filestore.store import Store
@@ -55,8 +56,11 @@ def take(store: "Store", uploads: Sequence[Upload], *, into: str, replace: bool)
     names = [one.name for one in uploads]
     for name in (*names, *([into] if into else [])):
         check_name(name)
-        if not name.isprintable():
-            raise UsageError(f"{brief(name)} is no name for a document", remedy="rename it")
+        reason = "not every sign of it is seen" if not name.isprintable() else why_unportable(name)
+        if reason:
+            raise UsageError(
+                f"{brief(name)} is no name for a document: {reason}", remedy="rename it"
+            )
     folded = {name.casefold() for name in names}
     if len(folded) < len(names):
         raise UsageError("two documents have the same name", remedy="rename one of them")

@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 import filestore
 from tests.conftest import CHECKOUT
@@ -48,6 +49,9 @@ def test_answers_are_those_of_the_command_line(place: Path, tmp_path: Path, run:
         assert by_post.headers["cache-control"] == "no-store"
         printed = run("search", "rent", "-k", "1", "--json", cwd=place)
         assert by_post.json() == printed.json
+        for path in ("/search?query=rent&k=1", "/status", "/health", "/events"):
+            head = client.head(path)
+            assert (head.status_code, head.content) == (200, b""), path
         assert client.get("/status").json()["clean"]
         assert client.get("/stores").json() == {"stores": [{"name": "kb", "writes": False}]}
     assert server.errors == []
@@ -269,6 +273,20 @@ def test_names_of_documents_stay_in_their_folder(place: Path, tmp_path: Path, na
         assert into.status_code in (400, 422)
 
 
+def test_no_upload_leaves_what_other_systems_cannot_have(place: Path, tmp_path: Path) -> None:
+    """A name of a device, or one that Windows cuts: a store is for every machine."""
+    with serving(tmp_path, place, "--write") as server, server.client() as client:
+        for name in ("CON", "nul.txt", "a:b.md", "a.", "a.md ", "a\u202eb.md", "a\u200bb.md"):
+            files = [("file", (name, b"text"))]
+            for into in ({}, {"into": name}):
+                named = files if not into else [("file", ("a.md", b"text"))]
+                found = client.post("/add", files=named, data=into)
+                assert (found.status_code, found.json()["remedy"]) == (400, "rename it"), name
+        assert client.get("/status").json()["clean"]
+    assert not (place / "source").exists()
+    assert server.errors == []
+
+
 def test_a_document_takes_no_place_of_something_else(place: Path, tmp_path: Path) -> None:
     """A file where several are to lie, a folder or a link where one is to."""
     source = place / "source"
@@ -418,6 +436,11 @@ def test_figures_name_nothing_of_a_store(place: Path, tmp_path: Path) -> None:
         found = client.get("/metrics").text
         assert 'filestore_requests_total{route="/search",status="200"} 1.0' in found
         assert 'filestore_waiting{store="kb"} 0.0' in found
+        assert {one.name for one in text_string_to_metric_families(found)} >= {
+            "filestore_requests",
+            "filestore_request_seconds",
+            "filestore_waiting",
+        }
         assert "secret" not in found
         assert server.token not in found
 
