@@ -222,6 +222,11 @@ def test_filters_are_counted_and_kept_in_the_address(tmp_path: Path, documents: 
         assert set(await documents_of(browser)) == {"lease.md"}
         await browser.evaluate("location.hash += '&source=cellar.md'")
         await browser.until("document.querySelector('.empty')")
+        assert await browser.evaluate("document.querySelectorAll('.choice :checked').length") == 2
+        await choose(browser, "cellar.md")
+        assert set(await documents_of(browser)) == {"lease.md"}
+        await browser.evaluate("history.back()")
+        await browser.until("document.querySelector('.empty')")
         await browser.evaluate("document.querySelector('.empty a').click()")
         await browser.until("document.querySelectorAll('.hits > li').length === 2")
 

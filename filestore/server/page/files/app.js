@@ -47,7 +47,8 @@ async function route() {
     if (error.name === "AbortError" || signal.aborted) return;
     if (error instanceof Refused && error.status === 401) return tokenView(true);
     if (!(error instanceof Refused)) console.error(error);
-    show("Error", el("h1", {}, "This did not work"), problem(error, route));
+    show("Error", el("h1", {}, "This did not work"), problem(error, route),
+      page === "search" && !values.has("q") ? null : el("p", {}, el("a", { href: "#/" }, "What is here")));
   }
   if (!signal.aborted) $("main").removeAttribute("aria-busy");
 }

@@ -104,7 +104,9 @@ function metadata(hits, values) {
       }
     }
   }
-  const chosen = new Set(values.getAll("where").map((one) => pair(one)[0]));
+  const chosen = new Set(values.getAll("where").map((one) => pair(one)[0]).filter((one) => one !== null));
+  // What is chosen can be taken back, also where nothing was found.
+  for (const key of chosen) if (!keys.has(key)) keys.set(key, []);
   return [...keys]
     .filter(([key, found]) => {
       const different = new Set(found.map(([, value]) => value)).size;
