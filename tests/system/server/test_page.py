@@ -626,6 +626,23 @@ def test_one_of_several_stores_is_chosen(tmp_path: Path, documents: Path) -> Non
 
 
 @needs_chromium
+def test_an_empty_store_says_what_fills_it(tmp_path: Path) -> None:
+    """At its start and on its map, instead of counts of nothing."""
+    with filestore.create(tmp_path / "kb", embedder="builtin"):
+        pass
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        assert "filestore add" in await text_of(browser)
+        await browser.evaluate("location.hash = '#/map'")
+        await browser.until(f"document.querySelector('.empty') && {SETTLED}")
+        shown = await text_of(browser)
+        assert "There are no vectors yet" in shown
+        assert "%" not in shown
+
+    drive(tmp_path, [tmp_path / "kb"], act)
+
+
+@needs_chromium
 def test_findings_are_told_by_code(tmp_path: Path, documents: Path) -> None:
     """With how grave they are, in words, and what repairs them."""
     (documents / "lease.md").write_text(LEASE + "And one line more.\n")

@@ -20,7 +20,7 @@ export async function mapView(signal) {
   const state = { canvas, card, found, groups, current: -1, hidden: new Set(), near: hits() };
   show("Map",
     el("h1", {}, "Map of vectors"),
-    el("p", { class: "soft" }, counted(found)),
+    found.points.length ? el("p", { class: "soft" }, counted(found)) : null,
     found.points.length ? [
       el("p", { class: "soft", id: "map-help" },
         "Texts that mean alike lie near each other. Arrow keys go from point to point, Enter opens one.",

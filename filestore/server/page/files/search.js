@@ -203,6 +203,9 @@ async function startView(signal) {
       el("a", { href: to("resource", { name: one.resource }) }, el("bdi", {}, one.title ? prose(one.title) : shown(one.resource))),
       el("span", { class: "soft" }, one.title && one.title !== one.resource ? named(one.resource) : null,
         ` ${many(one.chunks, "text")}`)))),
+    about.chunks + about.summaries ? null : el("p", { class: "empty" },
+      "Nothing is indexed yet: ", el("code", {}, "filestore add"), " takes documents in, ",
+      el("code", {}, "filestore sync"), " what lies in the store."),
     rest > 0 ? el("p", { class: "soft" }, `${number(rest)} more are not listed; search finds them.`) : null);
   document.getElementById("main").removeAttribute("aria-busy");
 }
