@@ -156,7 +156,7 @@ class ServedStore:
             paths: Absolute, or relative to the root.
 
         Raises:
-            RefusedError: One lies elsewhere, or leads there.
+            RefusedError: One lies elsewhere or in a hidden folder, or leads there.
         """
         folders = [os.path.realpath(one) for one in (self.root, *self.access.documents)]
         found = []
@@ -164,10 +164,17 @@ class ServedStore:
             if "\0" in path:
                 raise UsageError("a path has no NUL in it")
             place = os.path.realpath(os.path.join(self.root, path))
-            if not any(is_below(place, folder) for folder in folders):
+            inside = [os.path.relpath(place, one) for one in folders if is_below(place, one)]
+            if not inside:
                 raise RefusedError(
                     f"{shown_path(path)} lies outside the store",
                     remedy="upload it, or start the server with --documents FOLDER",
+                )
+            if all(map(_is_hidden, inside)):
+                # Such as .git and .env, which hold keys; a walk of a folder leaves them out, too.
+                raise RefusedError(
+                    f"{shown_path(path)} is hidden, or lies in a hidden folder",
+                    remedy="add it on the command line, or upload it",
                 )
             found.append(place)
         return found
@@ -197,6 +204,10 @@ class ServedStore:
                 f"{self.name} has {threads.waiting} requests waiting", remedy="ask again later"
             )
         return threads.submit(job)
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") and part != "." for part in path.split(os.sep))
 
 
 def _load(store: Store) -> None:

@@ -181,14 +181,23 @@ def test_who_may_only_read_changes_nothing(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["../secret.md", "/etc/passwd", "link.md", "source/../../x", "a\0b"]
+    "path",
+    [
+        *("../secret.md", "/etc/passwd", "link.md", "source/../../x", "a\0b"),
+        *(".git/config", ".env", "a/.keys/one.md", "hidden.md", ".git/../.env"),
+    ],
 )
 def test_documents_are_added_from_the_store_alone(stores: Stores, place: Path, path: str) -> None:
     """Whatever the name, and wherever a link leads."""
     (place.parent / "secret.md").write_text("Nobody is to read this.\n")
     (place / "link.md").symlink_to(place.parent / "secret.md")
-    with pytest.raises((RefusedError, UsageError)):
-        ask(stores, "add", paths=[path])
+    (place / "hidden.md").symlink_to(".env")
+    for name in (".git/config", ".env", "a/.keys/one.md"):
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text("Nobody is to read this.\n")
+    for into in ({}, {"into": "notes"}):
+        with pytest.raises((RefusedError, UsageError)):
+            ask(stores, "add", paths=[path], **into)
     assert [one["resource"] for one in ask(stores, "ls")["items"]] == ["notes"]
 
 
