@@ -18,9 +18,14 @@ class TooSlowError(FilestoreError):
     """A body does not come in time."""
 
 
+class CompressedError(FilestoreError):
+    """A body comes in a coding that is not unpacked: a small one could become a huge one."""
+
+
 _STATUS: Final[tuple[tuple[type[Exception], int], ...]] = (
     (TooSlowError, 408),
     (TooLargeError, 413),
+    (CompressedError, 415),
     (ReadOnlyError, 403),
     (BusyError, 503),
     (LockedError, 503),

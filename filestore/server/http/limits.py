@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from filestore.server.refusals import TooLargeError, TooSlowError
+from filestore.server.refusals import CompressedError, TooLargeError, TooSlowError
 from filestore.server.stores import BusyError
 
 if TYPE_CHECKING:
@@ -98,6 +98,10 @@ class _Body:
         self._held = held
         self._taken = 0
         self._ending = ending
+        self._is_compressed = any(
+            name.lower() == b"content-encoding" and value.strip().lower() not in (b"", b"identity")
+            for name, value in scope["headers"]
+        )
         self._only_listens = scope["method"] in ("GET", "HEAD")
         self._most = _most(scope)
         told = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
@@ -111,6 +115,7 @@ class _Body:
         """The next of it; once it is whole, the end of the connection, whenever that comes.
 
         Raises:
+            CompressedError: It would have to be unpacked.
             TooLargeError: It has too many bytes, or its client says so.
             TooSlowError: It does not come in time.
             BusyError: Others sent too much at the same time.
@@ -118,6 +123,10 @@ class _Body:
         if self._is_whole:
             return await (self._end() if self._only_listens else self._receive())
         self._require_room()
+        if self._is_compressed:
+            raise CompressedError(
+                "the body is compressed", remedy="send it as it is, without Content-Encoding"
+            )
         began_s = time.monotonic()
         try:
             message = await asyncio.wait_for(self._receive(), min(SILENCE_S, self._left_s))

@@ -1,6 +1,7 @@
 """A server as a process: who may ask, what is answered, how it begins and ends."""
 
 import asyncio
+import gzip
 import json
 import os
 import socket
@@ -213,6 +214,27 @@ def test_a_request_has_one_length(place: Path, tmp_path: Path) -> None:
                 said = b"".join(iter(lambda one=connection: one.recv(65_536), b""))
             assert said.startswith(b"HTTP/1.1 400"), said
             assert said.count(b"HTTP/1.1") == 1, said
+    assert server.errors == []
+
+
+def test_no_body_is_unpacked(place: Path, tmp_path: Path) -> None:
+    """A small one that becomes a huge one is not even begun; the client is told why."""
+    bomb = gzip.compress(b'{"query": "' + b" " * 1_000_000 + b'"}')
+    words = ("--write", "--collections", tmp_path / "rags")
+    with serving(tmp_path, place, *words) as server, server.client() as client:
+        for path in ("/search", "/add", "/rag/index", "/mcp"):
+            for coding in ("gzip", "br", "deflate, gzip"):
+                headers = {
+                    "Content-Encoding": coding,
+                    "Content-Type": "application/json",
+                    "Accept": "application/json, text/event-stream",
+                }
+                found = client.post(path, content=bomb, headers=headers)
+                assert (found.status_code, "compressed" in found.text) == (415, True), path
+        plain = client.post(
+            "/search", json={"query": "rent"}, headers={"Content-Encoding": "identity"}
+        )
+        assert plain.is_success
     assert server.errors == []
 
 
