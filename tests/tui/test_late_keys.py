@@ -3,14 +3,19 @@
 import asyncio
 
 import pytest
+from textual.app import App
 from textual.events import Key
 from textual.widgets import Input, OptionList
 
-from filestore import Store
+from filestore import NoStoreError, Store
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
-from tui.views.modals.choosing import ChoiceScreen
+from tui.views.modals.choosing import Choice, ChoiceScreen
+from tui.views.modals.confirm import ConfirmScreen
+from tui.views.modals.panels import Panel
 from tui.views.modals.prompt import PromptScreen
+from tui.views.modals.small import SmallScreen
+from tui.views.modals.start import StartScreen
 
 
 @pytest.fixture
@@ -161,9 +166,36 @@ def test_a_key_behind_one_that_closed_a_question_is_not_lost(root):
     session(root, act)
 
 
-@pytest.mark.parametrize(
-    "screen", [ChoiceScreen("Which?", []), PromptScreen(":")], ids=["choice", "prompt"]
-)
-def test_a_question_that_opens_as_the_inspector_ends_does_nothing(screen):
-    """Textual mounts it without its widgets then."""
-    screen.on_mount()
+QUESTIONS = {
+    "choice": lambda: ChoiceScreen("Which?", [Choice(name="one", title="one")]),
+    "prompt": lambda: PromptScreen(":"),
+    "removal": lambda: ConfirmScreen("Sure?", [], removes=3),
+    "panel": lambda: Panel("title", list, live=True),
+    "start": lambda: StartScreen(NoStoreError("no store"), absent=True),
+    "size": SmallScreen,
+}
+
+
+@pytest.mark.parametrize("ends", ["exit", "shutdown", "dismissed"])
+@pytest.mark.parametrize("make", QUESTIONS.values(), ids=QUESTIONS)
+def test_a_question_that_opens_as_the_inspector_ends_does_nothing(make, ends):
+    """At whichever step: Textual leaves out the widgets that are not made then."""
+
+    async def run(steps):
+        app, screen = App(), make()
+        async with app.run_test(size=(40, 10)):
+            app.push_screen(screen)
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            is_whole = screen.is_mounted
+            if ends == "exit":
+                app.exit()
+                screen.post_message(Key("j", "j"))
+            elif ends == "dismissed":
+                screen.dismiss()
+        return is_whole
+
+    steps = 0
+    while not asyncio.run(run(steps)):
+        steps += 1
+    assert steps > 1

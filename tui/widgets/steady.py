@@ -33,14 +33,18 @@ class Steady:
         return Screen.dismiss(self, result)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Do nothing once it is dismissed."""
+        """Do nothing once it is dismissed, or the inspector ends."""
         assert isinstance(self, Screen)
-        return False if self.is_left else Screen.check_action(self, action, parameters)
+        is_over = self.is_left or not self.is_attached
+        return False if is_over else Screen.check_action(self, action, parameters)
 
     def on_mount(self) -> None:
-        """Begin, unless the inspector ends just now: then Textual has left out its widgets."""
+        """Begin, unless it or the inspector ends just now.
+
+        From then on Textual makes no more widgets, whichever were made before.
+        """
         assert isinstance(self, Screen)
-        if self.children:
+        if self.is_attached and self.app.is_running and not self.is_left:
             self.begin()
 
     def begin(self) -> None:

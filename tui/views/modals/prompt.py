@@ -36,33 +36,31 @@ class PromptScreen(Steady, ModalScreen[str | None]):
     ) -> None:
         super().__init__()
         self._sign = sign
-        self._hint = hint
         self._earlier = [*earlier, value]
         self._at = len(self._earlier) - 1
-        self._completions = completions
-        self._value = value
+        # Held here: a key may come as the inspector ends, which then makes no more widgets.
+        self._line = Field(
+            value,
+            placeholder=hint,
+            suggester=SuggestFromList([*self._earlier, *completions]),
+            compact=True,
+            # Selected, what was typed ahead would be replaced by the next letter.
+            select_on_focus=False,
+        )
 
     def compose(self) -> ComposeResult:
         """The sign, and the line."""
         with Vertical(id="prompt"):
             yield Static(self._sign, markup=False, id="prompt-sign")
-            suggester = SuggestFromList([*self._earlier, *self._completions])
-            # Selected on focus, what was typed ahead would be replaced by the next letter.
-            yield Field(
-                self._value,
-                placeholder=self._hint,
-                suggester=suggester,
-                compact=True,
-                select_on_focus=False,
-            )
+            yield self._line
 
     def begin(self) -> None:
         """Begin to type."""
-        self.query_one(Input).focus()
+        self._line.focus()
 
     def on_key(self, event: Key) -> None:
         """Take what is typed before the line has the focus."""
-        line = self.query_one(Input)
+        line = self._line
         if line.has_focus:
             return
         if event.key == "enter":
@@ -84,6 +82,5 @@ class PromptScreen(Steady, ModalScreen[str | None]):
     def action_earlier(self, step: int) -> None:
         """Take up a line that was typed before, or a later one."""
         self._at = min(max(self._at + step, 0), len(self._earlier) - 1)
-        line = self.query_one(Input)
-        line.value = self._earlier[self._at]
-        line.cursor_position = len(line.value)
+        self._line.value = self._earlier[self._at]
+        self._line.cursor_position = len(self._line.value)

@@ -25,9 +25,15 @@ class SmallScreen(Steady, ModalScreen[None]):
         Binding("q,ctrl+c,ctrl+q", "app.do('everywhere', 'quit')", show=False, priority=True)
     ]
 
+    def __init__(self) -> None:
+        super().__init__()
+        # Held here: a size may come as the inspector ends, which then makes no more widgets.
+        self._shown = Static(markup=False)
+
     def compose(self) -> ComposeResult:
         """How much room there is, and how much is needed."""
-        yield Static(self._words(), markup=False)
+        self._shown.update(self._words())
+        yield self._shown
 
     def _words(self) -> str:
         now, least = self.app.size, LEAST
@@ -46,7 +52,7 @@ class SmallScreen(Steady, ModalScreen[None]):
 
     def _check_size(self) -> None:
         if is_too_small(self.app.size):
-            self.query_one(Static).update(self._words())
+            self._shown.update(self._words())
         elif self.app.screen is self:
             size = self.app.size
             self.dismiss(None)
