@@ -52,7 +52,7 @@ def staged_folder(path: str, names: Collection[str]) -> Iterator[str]:
             _sync(handle)
             if disk.is_folder(path):
                 os.fchmod(handle, stat.S_IMODE(os.stat(path).st_mode))
-            _install(staging, path, f"{usual}{_ASIDE}")
+            install(staging, path, aside=f"{usual}{_ASIDE}")
         finally:
             # Whatever has the name now: what was not to be, or what was replaced.
             with contextlib.suppress(OSError):
@@ -135,12 +135,21 @@ def _sync(handle: int) -> None:
     os.fsync(handle)
 
 
-def _install(staging: str, path: str, aside: str) -> None:
-    """Let the new folder have the name, and the old one the other."""
+def install(staging: str, path: str, *, aside: str) -> None:
+    """Let a new folder have a name, and the old one of that name, if any, the other.
+
+    Args:
+        staging: The new one, beside it.
+        path: The name, absolute.
+        aside: Of the old one for a moment, where two names cannot be exchanged.
+
+    Raises:
+        OSError: The disk refused, or another process is at it.
+    """
     if not os.path.lexists(path):
         os.rename(staging, path)
         return
-    if exchanged(staging, path):
+    if _exchanged(staging, path):
         return
     os.rename(path, aside)
     try:
@@ -151,7 +160,7 @@ def _install(staging: str, path: str, aside: str) -> None:
     os.rename(aside, staging)
 
 
-def exchanged(one: str, other: str) -> bool:
+def _exchanged(one: str, other: str) -> bool:
     """Exchange two names in one call; whether the system can."""
     try:
         call = ctypes.CDLL(None, use_errno=True).renameat2

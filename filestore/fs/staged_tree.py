@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from filestore.fs import disk
-from filestore.fs.staged_folder import exchanged
+from filestore.fs.staged_folder import install
 
 _STAGING: Final = f"{disk.TEMPORARY_PREFIX}tree-"
 _ASIDE: Final = f"{disk.TEMPORARY_PREFIX}aside-"
@@ -126,15 +126,10 @@ def _held(path: str) -> int | None:
 
 
 def _install(staging: str, path: str) -> None:
-    """Let the new tree have the name, and the old one the other."""
+    parent, name = os.path.split(path)
     while True:
         try:
-            if os.path.lexists(path) and exchanged(staging, path):
-                return
-            if os.path.lexists(path):
-                _install_aside(staging, path)
-            else:
-                os.rename(staging, path)
+            return install(staging, path, aside=os.path.join(parent, f"{_ASIDE}{name}"))
         except FileNotFoundError:
             # Deleted between two calls, by another process.
             if not os.path.lexists(staging):
@@ -143,17 +138,3 @@ def _install(staging: str, path: str) -> None:
             # Made between two calls.
             if error.errno not in _TAKEN:
                 raise
-        else:
-            return
-
-
-def _install_aside(staging: str, path: str) -> None:
-    parent, name = os.path.split(path)
-    aside = os.path.join(parent, f"{_ASIDE}{name}")
-    os.rename(path, aside)
-    try:
-        os.rename(staging, path)
-    except OSError:
-        os.rename(aside, path)
-        raise
-    os.rename(aside, staging)

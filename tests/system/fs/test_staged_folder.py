@@ -37,7 +37,7 @@ def fail(folder):
 def way(request, monkeypatch):
     """With and without a system that exchanges two names."""
     if request.param == "in steps":
-        monkeypatch.setattr(module, "exchanged", lambda one, other: False)
+        monkeypatch.setattr(module, "_exchanged", lambda one, other: False)
 
 
 def test_the_new_files_take_the_place_of_the_old(way, tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from filestore.fs import staged_tree
+from filestore.fs import staged_folder, staged_tree
 
 
 def grow(root: Path, text: str) -> None:
@@ -26,7 +26,7 @@ def test_a_tree_takes_the_place_of_another(
     """With nothing left of the old one, which has its name until then."""
     if way == "in steps":
         # A system that cannot exchange two names.
-        monkeypatch.setattr(staged_tree, "exchanged", lambda one, other: False)
+        monkeypatch.setattr(staged_folder, "_exchanged", lambda one, other: False)
     old = tmp_path / "name"
     grow(old, "old")
     (old / "more").write_text("")
