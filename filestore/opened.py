@@ -142,6 +142,11 @@ class OpenStore:
         """The model that the settings name, opened as far as it can be here."""
         return self._parts.model
 
+    @property
+    def is_model_outdated(self) -> bool:
+        """Whether a model that was not here, or not allowed, when it was opened would be now."""
+        return self._parts.is_model_outdated
+
     def share_model(self, other: "OpenStore") -> bool:
         """Use the model that another open store of this root has loaded, if it is the same one.
 

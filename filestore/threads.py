@@ -2,7 +2,7 @@
 
 A store belongs to the thread that opened it, and frameworks and servers call from whichever thread
 is free. One rule: a store is opened, asked and closed in one thread. They share one model, which
-one of them asks at a time, and open the store again once its settings or its catalog are others.
+one of them asks at a time, and open the store again once its settings or its index are others.
 """
 
 import os
@@ -14,8 +14,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from filestore.config import user_config
-from filestore.config.layout import SETTINGS
+from filestore.config import settings, user_config
 from filestore.core.errors import UsageError
 from filestore.store import Store
 
@@ -183,26 +182,34 @@ class _Held:
 
     def store(self) -> Store:
         """The store as it is now, opened again where it is another one."""
-        if self._store is not None and (now := _stamp(self._store)) != self._stamp:
-            is_only_made = self._stamp[:3] == now[:3] and self._stamp[3] is None
-            self._stamp = now
-            if not is_only_made:
-                self.close()
+        if self._store is not None and (
+            _stamp(self._store) != self._stamp or self._store.is_model_outdated
+        ):
+            self.close()
         if self._store is None:
-            self._store = self._opened()
-            self._stamp = _stamp(self._store)
-            self._share()
+            self._store = self._open()
+            self._share(self._store)
         return self._store
 
-    def _share(self) -> None:
-        store, work = self._store, self._work
-        assert store is not None
+    def _open(self) -> Store:
+        """Open what the stamp tells: one that is younger would hide what changed before it."""
+        store = self._opened()
+        while (now := _stamp(store)) != self._stamp:
+            self._stamp = now
+            store.close()
+            store = self._opened()
+        return store
+
+    def _share(self, store: Store) -> None:
+        work = self._work
         with work.lock:
             allowed = self._stamp[_ALLOWED]
             first = work.first if work.allowed == allowed else None
             if first is None or not store.share_model(first):
                 store.model.take_turns()
-                work.first, work.allowed = store, allowed
+                # What is not here now may be for the next one.
+                work.first = store if store.model.problem is None else None
+                work.allowed = allowed
         if work.watched is not None:
             store.watch_tree(work.watched)
 
@@ -214,14 +221,18 @@ class _Held:
 
 
 def _stamp(store: Store) -> Stamp:
-    """Tells whether another store, other settings or another catalog are where they were."""
-    allowed = os.path.join(store.places.configuration, user_config.NAME)
+    """Tells whether another store, other settings or another index are where they were."""
+    places = store.places
     return (
         _identity(store.root),
-        _identity(os.path.join(store.root, SETTINGS), is_content=True),
+        _identity(places.settings, is_content=True),
         # What the user allows, and where models are.
-        _identity(allowed, is_content=True),
-        _identity(store.places.catalog),
+        _identity(os.path.join(places.configuration, user_config.NAME), is_content=True),
+        # Where the user has the sidecar.
+        _identity(os.path.join(places.configuration, settings.USERS), is_content=True),
+        _identity(places.catalog),
+        _identity(places.embeddings),
+        _identity(places.fulltext),
     )
 
 
@@ -230,7 +241,8 @@ def _identity(path: str, *, is_content: bool = False) -> tuple[int, ...] | None:
         status = os.stat(path)
     except OSError:
         return None
-    content = (status.st_size, status.st_mtime_ns) if is_content else ()
+    # Who writes a file may set one time of it, not the other.
+    content = (status.st_size, status.st_mtime_ns, status.st_ctime_ns) if is_content else ()
     return status.st_dev, status.st_ino, *content
 
 

@@ -21,6 +21,8 @@ from filestore.core.safe_text import brief
 from filestore.fs import disk
 
 FORMAT_VERSION: Final = 1
+USERS: Final = os.path.join("filestore", "settings.toml")
+"""The user's own settings, in the folder of the user's configuration."""
 METRICS: Final = ("cosine",)
 BACKENDS: Final = ("faiss", "local", "qdrant", "pgvector")
 """Where the vectors may be searched; the first one is the sidecar's own file."""
@@ -490,7 +492,7 @@ def sidecar_folder(root: str, configuration: str, tree: Tree = CHUNKS) -> str:
         SettingsError: The user's settings cannot be read.
     """
     default = os.path.join(root, tree.sidecar)
-    path = os.path.join(configuration, "filestore", "settings.toml")
+    path = os.path.join(configuration, USERS)
     try:
         table = _table(read(path), path, f"fix {path}")
     except (FileNotFoundError, NotADirectoryError):

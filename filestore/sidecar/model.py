@@ -110,6 +110,12 @@ class StoreModel:
         if self.is_unasked:
             self._opened = ask_model(self._choice())
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether what stood in its way, if anything did, does so no longer."""
+        problem = self.problem
+        return problem is not None and str(open_model(self._choice()).problem) != str(problem)
+
     def take_turns(self) -> None:
         """From now on threads may share the embedder: one at a time asks it."""
         opened = self._opened

@@ -135,6 +135,12 @@ class Parts:
             vars(self)["model"] = other.model
         return is_same
 
+    @property
+    def is_model_outdated(self) -> bool:
+        """Whether a model that was opened without success would open now."""
+        opened = (vars(self).get(name) for name in ("model", "beside"))
+        return any(one is not None and one.is_outdated for one in opened)
+
     @cached_property
     def rows(self) -> "VectorRows | None":
         """The backend that has the vectors; None where the sidecar's own file has them."""

@@ -3,6 +3,8 @@
 import gc
 import multiprocessing
 import os
+import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -217,3 +219,30 @@ def test_what_the_user_allows_no_more_is_not_reached(tmp_path: Path, run: Run) -
             assert len(server.requests) == asked
             assert run("trust", "--yes", cwd=tmp_path / "kb").code == 0
             assert threads.call(lambda store: store.search("ferry")).mode == "hybrid"
+
+
+def test_what_changes_while_a_store_is_opened_is_seen(place: Path) -> None:
+    """Also settings that are written in as many bytes, with their time of before."""
+    settings = place / "filestore.toml"
+    with StoreThreads(place, most=1) as threads:
+        for budget in (501, 502, 503):
+            before = settings.stat()
+            settings.write_text(re.sub(r"budget = \d+", f"budget = {budget}", settings.read_text()))
+            os.utime(settings, ns=(before.st_atime_ns, before.st_mtime_ns))
+            assert threads.call(lambda store: store.settings.budget) == budget
+
+
+def test_a_model_that_comes_later_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service is asked by the first sync, which another process may do."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with EmbeddingServer() as server:
+        filestore.create(tmp_path / "kb", embedder="openai:small", endpoint=server.endpoint).close()
+        # How long its vectors are is known nowhere here.
+        shutil.rmtree(tmp_path / "cache")
+        (tmp_path / "kb" / "chunked" / "notes.md").write_text("winter ferry timetable\n")
+        with StoreThreads(tmp_path / "kb", most=1) as threads:
+            assert threads.call(lambda store: store.model.problem) is not None
+            with filestore.open(tmp_path / "kb") as other:
+                other.sync()
+            assert threads.call(lambda store: store.search("ferry")).mode == "hybrid"
+            assert threads.call(lambda store: store.model.problem) is None
