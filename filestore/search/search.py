@@ -115,6 +115,7 @@ class Searcher:
         self.generation = catalog.generation
         self._per_file: float | None = None
         self._reader: Reader | None = None
+        self._on_reader: tuple[str, ...] = ()
         self._leading: Leading | None = None
         self._sources: dict[str, str] = {}
         self._hidden: frozenset[int] = frozenset()
@@ -517,29 +518,25 @@ class Searcher:
 
     def _open_reader(self, notes: list[str]) -> Reader | None:
         if self._reader is not None:
+            notes += self._on_reader
             return self._reader
         try:
-            return self._open_stamped(notes)
-        except FulltextMissing:
-            pass
-        except FulltextUnreadable as error:
-            notes.append(error.message)
-            return None
-        try:
+            with contextlib.suppress(FulltextMissing):
+                return self._open_stamped(notes)
             # Two commits passed between reading the stamp and its files: the new stamp is there.
             return self._open_stamped(notes)
         except FulltextMissing as error:
             notes.append(f"{error.message}: run 'filestore sync'")
-            return None
         except FulltextUnreadable as error:
             notes.append(error.message)
-            return None
+        return None
 
     def _open_stamped(self, notes: list[str]) -> Reader | None:
         stamp = fulltext_file.own_stamp(self._places, self._catalog)
         if stamp is None:
             notes.append("there is no full-text index: run 'filestore sync'")
             return None
+        self._on_reader = ()
         try:
             if stamp.generation < self.generation:
                 # No file of it, or no room for a copy: it is opened as it is, and that is said.
@@ -547,7 +544,8 @@ class Searcher:
                     self._reader = open_caught_up(self._places, self._catalog, stamp)
             if self._reader is None and stamp.generation != self.generation:
                 way = "behind" if stamp.generation < self.generation else "ahead"
-                notes.append(f"the full-text index is {way}: run 'filestore sync'")
+                self._on_reader = (f"the full-text index is {way}: run 'filestore sync'",)
+                notes += self._on_reader
             if self._reader is None:
                 self._reader = Reader.open(self._places.fulltext, stamp)
         except FulltextDamaged as error:

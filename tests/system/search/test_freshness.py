@@ -277,3 +277,18 @@ def test_rm_keeps_its_hands_off_what_is_unmerged(workspace: Any) -> None:
     workspace.git("add", "--all")
     workspace("rm", "notes.md")
     assert not path.exists()
+
+
+def test_every_answer_says_that_the_full_text_is_of_another_time(tmp_path: Path) -> None:
+    """Not the first one alone, where the store stays open."""
+    with Store.create(tmp_path / "kb", embedder="builtin") as store:
+        store.put(["Honey.\n"], into="notes")
+    catalog = tmp_path / "kb" / ".sidecar" / "catalog.sqlite"
+    shutil.copy(catalog, tmp_path)
+    with Store(tmp_path / "kb") as store:
+        store.put(["More honey.\n"], into="notes")
+    os.replace(tmp_path / catalog.name, catalog)
+    with Store(tmp_path / "kb") as store:
+        first, second = (store.search("honey") for _ in range(2))
+    assert "the full-text index is ahead: run 'filestore sync'" in first.notes
+    assert second.notes == first.notes
