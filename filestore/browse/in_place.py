@@ -39,7 +39,7 @@ def documents(places: Places, catalog: Catalog, folder: ChunkPath = TOP) -> list
 def folder_named(places: Places, name: str) -> ChunkPath | None:
     """The folder that a person means, relative to the root or to the working folder, if any."""
     # What begins with a dot is meant from where one stands.
-    starts = (working_folder(),) if name.startswith(".") else (places.root, os.getcwd())
+    starts = (working_folder(),) if name.startswith(".") else (places.root, working_folder())
     for one, start in product(paths_shown_so(name), starts):
         path = os.path.abspath(os.path.join(start, one))
         relative = os.path.relpath(path, places.root)

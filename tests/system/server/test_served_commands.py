@@ -192,7 +192,8 @@ def test_a_folder_of_documents_is_served_the_same(
     """Folders and documents are meant from where the command is called."""
     Path(os.environ["XDG_CONFIG_HOME"]).mkdir(parents=True)
     place = tmp_path / "notes"
-    (place / "law").mkdir(parents=True)
+    (place / "law" / "old").mkdir(parents=True)
+    (place / "law" / "old" / "gas.md").write_text("# Gas\n\nGas is read off in March.\n")
     (place / "law" / "lease.md").write_text("# Lease\n\nThe lease, see [rent](../rent.md).\n")
     (place / "rent.md").write_text("# Rent\n\nThe rent is paid in March. #money\n")
     assert run("init", "--in-place", cwd=place).code == 0
@@ -201,6 +202,7 @@ def test_a_folder_of_documents_is_served_the_same(
         (place, ["search", "rent", "lease"]),
         (place / "law", ["search", "rent", "lease", "--json"]),
         (place / "law", ["ls", "."]),
+        (place / "law", ["ls", "old"]),
         (place / "law", ["ls", "../rent.md"]),
         (place / "law", ["show", "lease.md:3"]),
         (place / "law", ["links", "../rent.md", "--json"]),
