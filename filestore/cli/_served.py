@@ -41,8 +41,9 @@ def reply_to(words: "Sequence[str]") -> Reply | None:
         for sidecar in _sidecars(root) if root else ():
             if reply := _ask(sidecar, here, list(words)):
                 return reply
-    except (OSError, ValueError, OverflowError):
-        pass
+    except Exception:
+        # Settings that are none, a word that is no path: the command itself says what is wrong.
+        return None
     return None
 
 

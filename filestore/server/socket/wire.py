@@ -29,7 +29,7 @@ TEXT, BYTES, ERRORS = b"t", b"b", b"e"
 _PASSED_ON: Final = frozenset(("FILESTORE_SERVER", "FILESTORE_TOKEN"))
 _NAMES: Final = frozenset(
     (
-        *("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "OPENAI_API_KEY", "PGPASSWORD"),
+        *("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "OPENAI_API_KEY", "TZ"),
         *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
         *("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
         *("all_proxy", "http_proxy", "https_proxy", "no_proxy"),
@@ -42,14 +42,15 @@ _PREFIXES: Final = (
     "TRANSFORMERS_",
     "SENTENCE_TRANSFORMERS_",
     "QDRANT_",
+    "PG",
 )
 
 
 def surroundings() -> bytes:
     """What an answer depends on besides the words, the folder and the terminal.
 
-    Both sides have to have the same: the code, Python, and the variables that say where settings,
-    caches, keys and services are.
+    Both sides have to have the same: the code, Python with its packages, and the variables that
+    say where settings, caches, keys and services are, and which time it is.
     """
     code = os.stat(os.path.join(os.path.dirname(__file__), "..", "..", "_version.py"))
     variables = sorted(
@@ -59,7 +60,7 @@ def surroundings() -> bytes:
     )
     parts = (
         __version__,
-        f"{sys.hexversion:x} {sys.getfilesystemencoding()}",
+        f"{sys.hexversion:x} {sys.getfilesystemencoding()} {sys.prefix}",
         f"{code.st_dev} {code.st_ino} {code.st_mtime_ns}",
         *variables,
     )

@@ -460,15 +460,34 @@ def test_hostile_requests_leave_the_others_answered(
 def test_other_settings_than_the_servers_are_not_answered(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another folder of settings, another key: what the server knows is not what the user means."""
+    """Another folder of settings, another key, time zone or Python: then its answer may differ."""
     with served_here(place):
         assert is_answered(SEARCH, place, monkeypatch)
     with served_here(place):
-        for name in ("XDG_CONFIG_HOME", "FILESTORE_API_KEY", "HF_HOME"):
+        # The server is this process: only what it had when it began to listen is compared.
+        for name in ("XDG_CONFIG_HOME", "FILESTORE_API_KEY", "HF_HOME", "PGHOST", "TZ"):
             with monkeypatch.context() as patch:
                 patch.setenv(name, str(tmp_path))
-                # The server is this process: only what it had when it began to listen is compared.
-                assert reply(SEARCH, place, patch) is None
+                assert reply(SEARCH, place, patch) is None, name
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "prefix", str(tmp_path))
+            assert reply(SEARCH, place, patch) is None
+
+
+@pytest.mark.parametrize(
+    "text", ['sidecar = "here"', "sidecar = " + "[" * 5000, "sidecar", "= \xff"]
+)
+def test_settings_that_are_none_are_the_commands_own_to_say(
+    run: Run, place: Path, text: str
+) -> None:
+    """The same words with a server and without, and no traceback."""
+    settings = Path(os.environ["XDG_CONFIG_HOME"]) / "filestore" / "settings.toml"
+    settings.parent.mkdir(exist_ok=True)
+    with served_here(place):
+        settings.write_text(text, encoding="latin-1")
+        found = run(*SEARCH, cwd=place)
+        assert found == run(*SEARCH, cwd=place, env=OFF)
+        assert (found.code, found.stderr.count("Traceback")) == (3, 0)
 
 
 def test_of_two_servers_the_second_takes_over(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
