@@ -48,17 +48,8 @@ class _Kept:
     """What one command wrote, in its order."""
 
     is_terminal: bool
-    pieces: list[tuple[bytes, bytes]] = field(default_factory=list)
-
-    @property
-    def parts(self) -> list[tuple[bytes, bytes]]:
-        """The same, of one kind in a row together."""
-        joined: list[tuple[bytes, list[bytes]]] = []
-        for kind, data in self.pieces:
-            if not joined or joined[-1][0] != kind:
-                joined.append((kind, []))
-            joined[-1][1].append(data)
-        return [(kind, b"".join(data)) for kind, data in joined]
+    parts: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """As it was written: where both streams go to one place, that tells what comes first."""
 
 
 _KEPT: ContextVar[_Kept | None] = ContextVar("kept", default=None)
@@ -75,13 +66,15 @@ class _Written:
     def write(self, text: str | bytes) -> int:
         """Keep what is written."""
         if isinstance(text, str):
-            self._kept.pieces.append((self._kind, text.encode("utf-8", "surrogatepass")))
+            self._kept.parts.append((self._kind, text.encode("utf-8", "surrogatepass")))
         else:
-            self._kept.pieces.append((wire.BYTES, bytes(text)))
+            self._kept.parts.append((wire.BYTES, bytes(text)))
         return len(text)
 
     def flush(self) -> None:
-        """Nothing: what is kept is sent at the end."""
+        """Have it flushed there, too: bytes are, also where there are none."""
+        if self._kind == wire.TEXT:
+            self.write(b"")
 
     def isatty(self) -> bool:
         """Whether the command writes to a terminal; errors are kept, so no bar moves there."""

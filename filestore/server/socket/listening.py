@@ -96,6 +96,8 @@ class Listener:
 
     def _accept(self) -> None:
         looked = time.monotonic()
+        until_closed = select.poll()
+        until_closed.register(self._woken, select.POLLIN)
         while not self._is_closing:
             if time.monotonic() - looked >= _LOOK_S:
                 self._look()
@@ -106,8 +108,11 @@ class Listener:
             ready = [one for one, _ in waiting.poll(_LOOK_S * 1000) if one in self._places]
             for descriptor in ready:
                 place, served = self._places[descriptor]
-                with contextlib.suppress(OSError):
+                try:
                     self._begin(place.listener.accept()[0], served)
+                except OSError:
+                    # Where no file is left to open, that is tried again, but not all the time.
+                    until_closed.poll(_BEAT_S * 1000)
 
     def _begin(self, connection: socket.socket, served: "ServedStore") -> None:
         if not self._free.acquire(blocking=False):
@@ -118,7 +123,11 @@ class Listener:
         )
         with self._lock:
             self._open[connection] = thread
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:
+            # The system has no thread left for it.
+            self._end(connection)
 
     def _serve(self, connection: socket.socket, served: "ServedStore") -> None:
         try:
@@ -127,10 +136,13 @@ class Listener:
                 if is_own_user(connection):
                     self._answer(connection, served)
         finally:
-            with self._lock:
-                del self._open[connection]
-            connection.close()
-            self._free.release()
+            self._end(connection)
+
+    def _end(self, connection: socket.socket) -> None:
+        with self._lock:
+            del self._open[connection]
+        connection.close()
+        self._free.release()
 
     def _answer(self, connection: socket.socket, served: "ServedStore") -> None:
         request = received(connection, within_s=_REQUEST_S)

@@ -228,6 +228,49 @@ def test_a_terminal_gets_the_same(place: Path) -> None:
     assert b"\x1b" not in plain
 
 
+STREAMS = [
+    "2>&1",
+    ">/dev/full",
+    "2>/dev/full",
+    ">/dev/full 2>&1",
+    ">&-",
+    "2>&-",
+    "<&-",
+    "| head -c 9",
+]
+
+
+@pytest.mark.usefixtures("server")
+@pytest.mark.parametrize("streams", STREAMS)
+def test_wherever_the_streams_go(
+    place: Path, streams: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one place, in their order; closed; full; to one who reads but the beginning."""
+    chunk = next((place / "chunked" / "glossary.md").glob("*.md"))
+    chunk.write_text("An edited word.\n")
+
+    def said(words: list[str], env: dict[str, str]) -> tuple[int, bytes, bytes]:
+        done = subprocess.run(
+            ["sh", "-c", f'"$@" {streams}', "sh", sys.executable, "-m", "filestore", *words],
+            cwd=place,
+            env=os.environ | {"PYTHONPATH": PACKAGE} | env,
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    calls = [
+        ["search", "renamde fiels", "-k", "60"],
+        ["about"],
+        [*SEARCH, "-l", "-0"],
+        [*SEARCH, "--json"],
+    ]
+    for words in calls:
+        assert said(words, {}) == said(words, OFF), words
+    assert all(is_answered(words, place, monkeypatch) for words in calls)
+
+
 def on_terminal(words: list[str], place: Path, columns: int, env: dict[str, str]) -> bytes:
     """What a command writes to a terminal."""
     above, below = pty.openpty()
@@ -259,6 +302,20 @@ def test_twenty_commands_at_once_get_their_own_answers(run: Run, place: Path) ->
         asked = queries * 5
         found = pool.map(lambda query: run("search", query, "--json", cwd=place), asked)
         assert list(found) == [alone[query] for query in asked]
+
+
+@pytest.mark.usefixtures("server")
+def test_two_hundred_at_once_are_answered_or_left_alone(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And whoever asks after them is answered, also after one with a megabyte of words."""
+    whole = reply(SEARCH, place, monkeypatch)
+    assert whole is not None
+    with ThreadPoolExecutor(200) as pool:
+        found = list(pool.map(_served.reply_to, [SEARCH] * 200))
+    assert found.count(whole) + found.count(None) == 200
+    assert reply(["search", *["word" * 1000] * 300], place, monkeypatch) is None
+    assert is_answered(SEARCH, place, monkeypatch)
 
 
 @pytest.mark.usefixtures("server")
