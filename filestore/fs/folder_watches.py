@@ -7,17 +7,15 @@ name of a file (a hard link in another folder) was used for.
 """
 
 import errno
+import fcntl
 import os
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import install_line
 from filestore.core.paths import TOP, ChunkPath, folder_of
-
-if TYPE_CHECKING:
-    pass
 
 _REPORTING: Final = {
     0xEF53: "ext4",
@@ -27,11 +25,13 @@ _REPORTING: Final = {
     0xF2F52010: "f2fs",
     0x2FC12FC1: "zfs",
     0xCA451A4E: "bcachefs",
-    0x4D44: "vfat",
-    0x2011BAB0: "exfat",
 }
 """File systems that only this machine writes, and only through themselves, by `statfs`. On all
-others, such as NFS, FUSE or overlays, files change without an event."""
+others, such as NFS, FUSE or overlays, files change without an event; or, as on FAT, under any
+spelling of their name."""
+_GET_FLAGS: Final = 0x80086601
+_CASEFOLD_FLAG: Final = 0x40000000
+"""`FS_IOC_GETFLAGS` of Linux on 64 bits, and what it says of a folder that ignores case."""
 _STATFS_BYTES: Final = 512
 _MOUNTS: Final = "/proc/self/mountinfo"
 
@@ -102,6 +102,8 @@ class FolderWatches:
         if device not in self._devices:
             _require_reporting(handle, path)
             self._devices.add(device)
+        if _ignores_case(handle):
+            raise UnwatchableError(f"{path or 'the folder'} ignores case: events tell other names")
         try:
             # By its handle, so that it is the very folder that is listed.
             watch = self._inotify.add_watch(f"/proc/self/fd/{handle}", self._mask)
@@ -178,6 +180,15 @@ def _kind(handle: int) -> int:
     if ctypes.CDLL(None, use_errno=True).fstatfs(handle, buffer):
         return 0
     return int.from_bytes(buffer.raw[:4], sys.byteorder)
+
+
+def _ignores_case(handle: int) -> bool:
+    try:
+        flags = fcntl.ioctl(handle, _GET_FLAGS, bytes(8))
+    except OSError:
+        # A file system without such flags.
+        return False
+    return bool(int.from_bytes(flags[:4], sys.byteorder) & _CASEFOLD_FLAG)
 
 
 def _mounts() -> bytes:
