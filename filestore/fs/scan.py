@@ -171,6 +171,9 @@ class Observer(Protocol):
     def kept_out(self, path: ChunkPath, reason: str) -> None:
         """Called where rules keep a walk out of a folder that was listed."""
 
+    def locked(self, path: ChunkPath, reason: str) -> None:
+        """Called where the permissions of a folder, or its depth, keep a walk out of it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differences:
@@ -368,7 +371,7 @@ class Walk:
         """
         problems = self.tree.problems
         if depth > MAX_DEPTH:
-            problems[path] = f"nested deeper than {MAX_DEPTH} folders"
+            self._locked(path, f"nested deeper than {MAX_DEPTH} folders")
             return
         try:
             handle = os.open(path.rpartition("/")[2], FOLDER_FLAGS, dir_fd=parent)
@@ -376,6 +379,9 @@ class Walk:
             return
         except OSError as error:
             pass_limits(error)
+            if error.errno == errno.EACCES:
+                self._locked(path, str(error.strerror))
+                return
             swapped = error.errno in (errno.ELOOP, errno.ENOTDIR)
             problems[path] = "it changed during the scan" if swapped else str(error.strerror)
             return
@@ -383,6 +389,11 @@ class Walk:
             self._list(handle, path, depth, rules)
         finally:
             os.close(handle)
+
+    def _locked(self, path: ChunkPath, reason: str) -> None:
+        self.tree.problems[path] = reason
+        if self._observer is not None:
+            self._observer.locked(path, reason)
 
     def _list(self, handle: int, path: ChunkPath, depth: int, rules: TreeRules | None) -> None:
         if self._observer is not None:

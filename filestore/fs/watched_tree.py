@@ -178,10 +178,12 @@ class _Folder:
     """What is known of one folder that is watched."""
 
     scan: FolderScan | None = None
-    """None where rules keep a walk out of it."""
+    """None where rules or permissions keep a walk out of it."""
     rules: FolderRules | None = None
     kept_out: str = ""
-    """What a person is told of that."""
+    """What a person is told of rules that do."""
+    locked: str = ""
+    """Why it cannot be entered; that it can is told as a change of the folder around it."""
     linked: set[str] = field(default_factory=set)
     """The files in it that have other names, too: what is done to those is not told here."""
 
@@ -224,7 +226,7 @@ class _Kept:
             self._identity = _identity(handle)
             walk = Walk(open_bulk_stat(handle), self)
             walk.of_all(handle, self.rules)
-        _require_whole(walk.tree)
+        self._require_whole(walk.tree)
         self._is_walked = True
         self._stamps = now = self._outside()
         # A file that is read while it changes, twice in one tick of the clock, shows no trace.
@@ -278,7 +280,7 @@ class _Kept:
                 is_changed |= self._look_into(handle, walk, path, names[path])
         except OSError as error:
             raise LostEventsError(f"a folder cannot be opened: {error.strerror}") from error
-        _require_whole(walk.tree)
+        self._require_whole(walk.tree)
         if is_changed:
             self._tree = self._assembled()
 
@@ -333,6 +335,16 @@ class _Kept:
         """See `Observer`."""
         self._folders[path] = _Folder(kept_out=reason)
 
+    def locked(self, path: ChunkPath, reason: str) -> None:
+        """See `Observer`."""
+        self._folders[path] = _Folder(locked=reason)
+
+    def _require_whole(self, tree: TreeScan) -> None:
+        """Refuse to keep a walk that missed something of which nothing tells when it is there."""
+        for path, reason in tree.problems.items():
+            if path not in self._folders or not self._folders[path].locked:
+                raise UnwatchableError(f"{path or 'the folder'} cannot be looked at: {reason}")
+
     def _link(self, path: ChunkPath, known: _Folder, names: Collection[str]) -> None:
         """Note which names of a folder are not the only ones of their files."""
         before, known.linked = known.linked, _files(known.scan, names) if names else set()
@@ -348,6 +360,7 @@ class _Kept:
         for path, known in self._folders.items():
             if known.scan is None:
                 tree.skipped |= {path: known.kept_out} if known.kept_out else {}
+                tree.problems |= {path: known.locked} if known.locked else {}
                 continue
             if known.scan.packed.stats:
                 tree.folders[path] = known.scan.packed
@@ -371,12 +384,6 @@ def _opened(root: str) -> Iterator[int]:
 def _identity(handle: int) -> tuple[int, int]:
     status = os.fstat(handle)
     return status.st_dev, status.st_ino
-
-
-def _require_whole(tree: TreeScan) -> None:
-    """Refuse to keep a walk that did not see everything: nothing tells when it could."""
-    for path, reason in tree.problems.items():
-        raise UnwatchableError(f"{path or 'the folder'} cannot be looked at: {reason}")
 
 
 def _files(folder: FolderScan | None, names: Iterable[str]) -> set[str]:

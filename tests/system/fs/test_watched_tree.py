@@ -331,11 +331,11 @@ def test_what_has_another_name_is_looked_at_every_time(tree, watched, tmp_path):
     assert answer(watched, tree) == ""
 
 
-def test_what_cannot_be_looked_at_is_looked_for_each_time(script, tree):
-    """Without permission nothing is kept, and what was found out is told."""
+def test_what_may_not_be_looked_at_is_told(script, tree):
+    """Of a folder that may not be entered the rest is watched; else nothing is kept."""
     done = script(UNPRIVILEGED, tree)
     assert done.code == 0, done.stderr
-    assert done.stdout.split() == ["True"] * 4
+    assert done.stdout.split() == ["True"] * 9
 
 
 UNPRIVILEGED = """
@@ -362,10 +362,22 @@ def holds():
     return found
 holds()
 os.chmod("r1", 0)
+for name in ("r2/new.md", "r3/new.md"):
+    assert not holds().unwatched
+    with open(name, "w") as file:
+        file.write("told")
+assert list(holds().tree.problems) == ["r1"]
+os.rename("r1", "other")
+assert list(holds().tree.problems) == ["other"]
+os.chmod("other", 0o700)
+found = holds()
+assert not found.unwatched and not found.tree.problems
+with open("other/1.md", "w") as file:
+    file.write("told")
+assert not holds().unwatched
+os.chmod("other", 0o400)
 assert "Permission denied" in holds().unwatched
-os.chmod("r1", 0o400)
-assert holds().tree.problems
-os.chmod("r1", 0o700)
+os.chmod("other", 0o700)
 assert not holds().tree.problems
 """
 
