@@ -3,12 +3,18 @@
 One file a command; only the one that is asked for is imported. stdout is data, stderr the rest.
 """
 
+from __future__ import annotations
+
 import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # `typing` takes longer to load than all that a command asks of a server.
+    from collections.abc import Sequence
+    from typing import Final
 
 COMMANDS: Final = {
     "init": "create a store",

@@ -5,13 +5,17 @@ command as if nobody had been asked. Only what Python has loaded anyway is impor
 before every such command.
 """
 
+from __future__ import annotations
+
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING, Any, Final
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    # `typing` takes longer to load than all that a command asks of a server.
     from collections.abc import Iterator, Sequence
+    from typing import Any, Final
 
 ASKED: Final = frozenset(("search", "similar", "about", "status", "show", "links", "ls"))
 """Commands that read, and whose time is mostly spent on opening the store."""
@@ -28,7 +32,7 @@ _MOST_SETTINGS_BYTES: Final = 1 << 20
 Reply = tuple[int, list[tuple[bytes, bytes]]]
 
 
-def reply_to(words: "Sequence[str]") -> Reply | None:
+def reply_to(words: Sequence[str]) -> Reply | None:
     """What a server answers to a command; None where the command has to run by itself."""
     if not sys.platform.startswith("linux") or os.environ.get(SWITCH) == "off":
         return None
@@ -68,7 +72,7 @@ def write(reply: Reply) -> int:
     return code
 
 
-def _asked(words: "Sequence[str]") -> str | None:
+def _asked(words: Sequence[str]) -> str | None:
     """The store that is named, "" for none; None for a command that is not asked for."""
     store, command = "", ""
     rest = iter(words)
@@ -100,14 +104,14 @@ def _root(here: str, explicit: str) -> str:
     return ""
 
 
-def _ancestors(folder: str) -> "Iterator[str]":
+def _ancestors(folder: str) -> Iterator[str]:
     yield folder
     while (above := os.path.dirname(folder)) != folder:
         folder = above
         yield folder
 
 
-def _sidecars(root: str) -> "list[str]":
+def _sidecars(root: str) -> list[str]:
     """Where the sidecar may be; the user's settings may put it elsewhere."""
     folder = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     try:

@@ -3,10 +3,16 @@
 So a command pays only for what it needs, and type checkers read the same list.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from functools import cache
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # `typing` takes longer to load than all the rest of a short command.
+    from collections.abc import Callable
+    from typing import Any
 
 
 def lazy(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

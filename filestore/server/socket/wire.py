@@ -6,11 +6,17 @@ that many bytes of what the command wrote. Only what the standard library has lo
 imported here: a command pays for it each time.
 """
 
+from __future__ import annotations
+
 import os
 import sys
-from typing import Final
 
 from filestore._version import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # `typing` takes longer to load than all that a command asks of a server.
+    from typing import Final
 
 NAME: Final = "server.sock"
 """In the sidecar of the store that is served."""

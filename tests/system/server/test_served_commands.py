@@ -305,6 +305,26 @@ def test_twenty_commands_at_once_get_their_own_answers(run: Run, place: Path) ->
 
 
 @pytest.mark.usefixtures("server")
+def test_what_is_answered_loads_next_to_nothing(place: Path) -> None:
+    """No library, and of Python's own not even `typing`."""
+
+    def loaded(*words: str) -> set[str]:
+        done = subprocess.run(
+            [sys.executable, "-X", "importtime", *words],
+            cwd=place,
+            env=os.environ | {"PYTHONPATH": PACKAGE},
+            capture_output=True,
+            check=True,
+        )
+        return {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+
+    # An environment may load what it likes at the start.
+    its_own = loaded("-m", "filestore", *SEARCH) - loaded("-c", "import runpy")
+    assert not its_own & {"typing", "socket", "argparse", "orjson", "filestore.store"}
+    assert len([name for name in its_own if name.startswith("filestore.")]) < 10
+
+
+@pytest.mark.usefixtures("server")
 def test_two_hundred_at_once_are_answered_or_left_alone(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
