@@ -230,6 +230,7 @@ def _stamp(store: Store) -> Stamp:
         _identity(os.path.join(places.configuration, user_config.NAME), is_content=True),
         # Where the user has the sidecar.
         _identity(os.path.join(places.configuration, settings.USERS), is_content=True),
+        _identity(places.sidecar),
         # With its content: a copy may be written over it, which SQLite does not notice.
         _identity(places.catalog, is_content=True),
         _identity(places.embeddings),

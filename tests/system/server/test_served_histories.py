@@ -161,8 +161,10 @@ class ServedHistory(RuleBasedStateMachine):
             with filestore.open(self.place) as store:
                 return job(store)
 
+        # Whoever opens a catalog that was written over may change what the next one sees.
+        before = said(asked(once, self.tree, words))
         found = self.served(words)
-        assert found is None or said(found) == said(asked(once, self.tree, words)), words
+        assert found is None or said(found) in (before, said(asked(once, self.tree, words))), words
 
     @invariant()
     def is_not_of_before(self) -> None:
