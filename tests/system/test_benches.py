@@ -9,7 +9,17 @@ import pytest
 
 BENCH: Final = Path(__file__).parents[1] / "bench"
 MODULES: Final = frozenset(
-    {"audited", "fusion_sets", "heartbeat", "measure", "screen", "servers", "stores", "synthetic"}
+    {
+        "audited",
+        "fusion_sets",
+        "heartbeat",
+        "measure",
+        "screen",
+        "served",
+        "servers",
+        "stores",
+        "synthetic",
+    }
 )
 """What the benchmarks share, or start in a process of its own."""
 PROGRAMS: Final = sorted({path.stem for path in BENCH.glob("*.py")} - MODULES)
