@@ -83,7 +83,8 @@ def test_what_is_known_of_a_chunk(folder):
             ("f", "facts", "Hashes"),
             ("o", "raw", "origin:"),
             ("b", "neighbours", "cosine"),
-            ("m", "map", "drifted"),
+            # Before it knows how wide it is, each entry has a line of its own.
+            ("m", "map", "drifted  ● field-guide"),
             ("m", "sizes", "bytes"),
             ("m", "similarities", "0.95"),
         ):
