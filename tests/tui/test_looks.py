@@ -83,7 +83,6 @@ def test_what_is_known_of_a_chunk(folder):
             ("f", "facts", "Hashes"),
             ("o", "raw", "origin:"),
             ("b", "neighbours", "cosine"),
-            # Before it knows how wide it is, each entry has a line of its own.
             ("m", "map", "drifted  ● field-guide"),
             ("m", "sizes", "bytes"),
             ("m", "similarities", "0.95"),
@@ -93,6 +92,23 @@ def test_what_is_known_of_a_chunk(folder):
         await onlooker.resize(60, 20)
         await onlooker.press("t", words="Fifteen words")
         onlooker.check("text-60x20")
+
+    look(folder, act)
+
+
+def test_the_legend_of_the_map_goes_by_its_width(folder):
+    """As kept, also where the screen was narrower when the map came."""
+
+    async def act(onlooker):
+        await onlooker.press(*"jjlj", words="Fifteen words")
+        await onlooker.press("b", words="cosine")
+        columns, rows = onlooker.app.size
+        await onlooker.resize(70, rows)
+        await onlooker.press("m", words="● field-guide")
+        await onlooker.resize(columns, rows)
+        await onlooker.read("drifted  ● field-guide")
+        await onlooker.calm()
+        onlooker.check("map")
 
     look(folder, act)
 

@@ -217,7 +217,7 @@ class PicturePane(Vertical):
 
     def _redraw(self) -> None:
         self._title_caption.show(self._title())
-        self._legend_caption.show(self._legend())
+        self._show_legend()
         if self.kind != "map":
             self._pointed_caption.show([])
         if self.kind == "tree":
@@ -249,6 +249,9 @@ class PicturePane(Vertical):
                 self.kind, total=data.total, sampled=data.sampled, resource=resource
             )
         ]
+
+    def _show_legend(self) -> None:
+        self._legend_caption.show(self._legend())
 
     def _legend(self) -> list[Line]:
         if self.kind != "map" or self._grouped is None or "map" not in self._data:
@@ -295,8 +298,8 @@ class PicturePane(Vertical):
 
     @on(Resize)
     def _resized(self) -> None:
-        if self.kind == "tree":
-            self.call_after_refresh(self._draw_tree)
+        # Both are wrapped to the width, which is not known when data are there at once.
+        self.call_after_refresh(self._draw_tree if self.kind == "tree" else self._show_legend)
 
     def _draw_map(self, width: int, height: int) -> Sequence[Line]:
         found: VectorMap | None = self._data.get("map")
