@@ -130,8 +130,10 @@ def _relevant(value: Any, where: str) -> dict[str, float]:
             f" grades; found {_shown(value)}"
         )
     for name, grade in grades.items():
+        if not name.strip():
+            raise _invalid(f"{where}: 'relevant' has a path without a name")
         is_number = isinstance(grade, int | float) and not isinstance(grade, bool)
-        if not name.strip() or not is_number or grade < 0:
+        if not is_number or grade < 0:
             raise _invalid(
                 f"{where}: the grade of {brief(name)} must be a number from 0,"
                 f" found {_shown(grade)}"

@@ -17,6 +17,7 @@ from starlette.routing import BaseRoute, Route
 
 from filestore._version import __version__
 from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.safe_text import brief
 from filestore.server.http import description, routes, uploads
 from filestore.server.http.answers import EVENT_STREAM, answer, refusal
 from filestore.server.http.events import Events
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from filestore.server.stores import Stores
 
+_FIELDS: Final = ("file", "store", "into", "replace")
+"""Of the form that uploads documents."""
 _LOG: Final = logging.getLogger("filestore.server")
 
 
@@ -180,8 +183,10 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
         if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
             given = await routes.given_in(request, operation)
             return _report(await operation.ask(stores.named(routes.named_in(given)), given))
+        routes.require_no_query(request)
         try:
             async with request.form(max_files=uploads.MOST_FILES, max_fields=10) as form:
+                _require_known(form)
                 store = stores.named(_text(form, "store"))
                 store.require_writes()
                 into, replace = _text(form, "into"), _text(form, "replace") == "true"
@@ -207,6 +212,17 @@ def _report(added: dict[str, Any]) -> Response:
     """What was added; where nothing could be, that is no success."""
     is_done = not added["failed"] or any(added[kind] for kind in ("added", "updated", "unchanged"))
     return answer(added, status=200 if is_done else UNUSABLE)
+
+
+def _require_known(form: "FormData") -> None:
+    for name in form:
+        if name not in _FIELDS:
+            known = ", ".join(_FIELDS)
+            raise UsageError(f"unknown field {brief(name)}", remedy=f"the form has: {known}")
+    if _text(form, "replace") not in ("", "true", "false"):
+        raise UsageError("replace: expected true or false")
+    if any(isinstance(one, str) for one in form.getlist("file")):
+        raise UsageError("file: expected a document with a name", remedy="send a filename with it")
 
 
 def _text(form: "FormData", name: str) -> str:

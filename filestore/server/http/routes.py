@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from filestore.core.errors import UsageError
+from filestore.core.safe_text import brief
 from filestore.server.http.answers import JSON, answer
 from filestore.server.operations import OPERATIONS, Operation, Values
 from filestore.server.stores import Stores
@@ -52,6 +53,7 @@ async def given_in(request: Request, operation: Operation) -> Values:
     """
     if request.method in ("GET", "HEAD"):
         return _from_query(request, operation)
+    require_no_query(request)
     data = await request.body()
     kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if data and kind != JSON:
@@ -63,6 +65,20 @@ async def given_in(request: Request, operation: Operation) -> Values:
     if not isinstance(given, dict):
         raise UsageError("the body is no JSON object")
     return given
+
+
+def require_no_query(request: Request) -> None:
+    """Refuse words in an address whose body says everything: nobody would heed them.
+
+    Raises:
+        UsageError: There are some.
+    """
+    if request.query_params:
+        names = ", ".join(brief(name) for name in list(request.query_params)[:3])
+        raise UsageError(
+            f"{request.method} takes no values in the address, found {names}",
+            remedy="send them in the body",
+        )
 
 
 def _from_query(request: Request, operation: Operation) -> Values:

@@ -295,6 +295,27 @@ def test_names_of_documents_stay_in_their_folder(place: Path, tmp_path: Path, na
         assert into.status_code in (400, 422)
 
 
+def test_nothing_that_a_client_says_is_passed_over(place: Path, tmp_path: Path) -> None:
+    """Words that no route heeds are refused, in the address as in a form; nothing is added."""
+    named = [("file", ("lamp.md", b"# Lamp"))]
+    with serving(tmp_path, place, "--write") as server, server.client() as client:
+        before = client.get("/ls").json()
+        for path, said in (
+            ("/search?store=other", {"json": {"query": "rent"}}),
+            ("/sync?embed=false", {"json": {}}),
+            ("/add?into=lamps", {"files": named}),
+            ("/add", {"files": named, "data": {"resource": "lamps"}}),
+            ("/add", {"files": named, "data": {"replace": "yes"}}),
+            ("/add", {"files": {"other": ("lamp.md", b"# Lamp")}}),
+            ("/add", {"files": named, "data": {"file": "a text"}}),
+            ("/search", {"json": {"query": "rent", "limit": 1}}),
+        ):
+            refused = client.post(path, **said)  # type: ignore[arg-type]
+            assert refused.status_code == 400, (path, said, refused.text)
+        assert client.get("/ls").json() == before
+    assert server.errors == []
+
+
 def test_no_upload_leaves_what_other_systems_cannot_have(place: Path, tmp_path: Path) -> None:
     """A name of a device, or one that Windows cuts: a store is for every machine."""
     with serving(tmp_path, place, "--write") as server, server.client() as client:

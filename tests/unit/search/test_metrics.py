@@ -113,6 +113,7 @@ def test_a_list_of_answers_has_equal_grades() -> None:
         ('{"query": "q", "relevant": "a"}', "'relevant'"),
         ('{"query": "q", "relevant": []}', "'relevant'"),
         ('{"query": "q", "relevant": [1]}', "'relevant'"),
+        ('{"query": "q", "relevant": [" "]}', "a path without a name"),
         ('{"query": "q", "relevant": {"a": -1}}', "grade of 'a'"),
         ('{"query": "q", "relevant": {"a": true}}', "grade of 'a'"),
         ('{"query": "q", "relevant": {"a": 0}}', "above 0"),
