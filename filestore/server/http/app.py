@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from filestore.server.stores import Stores
 
-_FIELDS: Final = ("file", "store", "into", "replace")
+_FIELDS: Final = tuple(description.UPLOAD["properties"])
 """Of the form that uploads documents."""
 _LOG: Final = logging.getLogger("filestore.server")
 

@@ -90,6 +90,7 @@ UPLOAD: Final[dict[str, Any]] = {
         "replace": {"type": "boolean", "description": "whether documents of the names go"},
     },
     "required": ["file"],
+    "additionalProperties": False,
 }
 
 
