@@ -34,6 +34,7 @@ Context: TypeAlias = ServerRequestContext[Any]
 
 LARGEST_REQUEST: Final = 4 * 1024 * 1024
 """Bytes."""
+_READS_NO_MORE: Final = (BrokenPipeError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _INSTRUCTIONS: Final = """\
 Knowledge kept as Markdown files. Search first; show a hit's path to read it whole. A hit that is \
@@ -102,12 +103,15 @@ def run_stdio(opened: Callable[[], Stores]) -> int:
     try:
         return int(anyio.run(_run_stdio, opened))
     except BaseExceptionGroup as errors:
-        # What the tasks of the transport make of one error, or of a program that reads no more.
-        error: BaseException = errors
-        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-            error = error.exceptions[0]
-        if isinstance(error, FilestoreError | BrokenPipeError):
-            raise error from None
+        # Each task of the transport says in its own way that a program reads no more.
+        _, error = errors.split(_READS_NO_MORE)
+        if error is None:
+            raise BrokenPipeError from None
+        found: BaseException = error
+        while isinstance(found, BaseExceptionGroup) and len(found.exceptions) == 1:
+            found = found.exceptions[0]
+        if isinstance(found, FilestoreError):
+            raise found from None
         raise
 
 
