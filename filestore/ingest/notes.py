@@ -156,12 +156,14 @@ class NoteWriter:
         layout = self.snapshot.layout.name
         if layout == "tree":
             return wanted or FOLDER
-        if layout == "flat" and wanted:
+        if layout != "flat":
+            return FOLDER if wanted is None else wanted
+        if wanted:
             raise UsageError(
                 "the flat layout has no folders: a note lies beside the other files",
                 remedy="name no folder",
             )
-        return FOLDER if wanted is None and layout != "flat" else wanted or ""
+        return ""
 
     def edit(self, path: ChunkPath, edit: Edit) -> Note:
         """Change a file, and index it.
