@@ -31,11 +31,8 @@ def run(options: "Options") -> int:
     inspector = Inspector(options)
     reports = inspector.reports
     when_uncaught(in_thread=inspector.thread_failed, in_destructor=reports.keep_error)
-    if options.in_browser:
-        when_hung_up(lambda: inspector.post(inspector.exit))
-    else:
-        # As SIGHUP would end it; the child processes stop as with Ctrl-C.
-        when_hung_up(lambda: os._exit(HUNG_UP))
+    # As SIGHUP would end it; the child processes stop as with Ctrl-C.
+    when_hung_up(lambda: os._exit(HUNG_UP))
     # What is loaded now stays, so collections need not visit it. Findings form no cycles, and to
     # visit very many of them takes longer than a key may wait.
     gc.freeze()

@@ -1,4 +1,4 @@
-"""`python -m tui`, the same as `filestore tui`; what a browser's server starts."""
+"""`python -m tui`, the same as `filestore tui`."""
 
 import sys
 

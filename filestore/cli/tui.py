@@ -15,7 +15,6 @@ from filestore.core.errors import UsageError
 EXAMPLE = "filestore tui --read-only"
 
 _PAGES = ("browse", "verify", "repair")
-_BROWSER = "the browser was given the store to read: start with --serve --write to change it"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,15 +28,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--ascii", action="store_true", help="draw with plain characters only")
     parser.add_argument("--no-mouse", action="store_true", help="leave the mouse to the terminal")
-    parser.add_argument("--serve", action="store_true", help="show it in a browser, read-only")
-    parser.add_argument("--port", type=int, default=8000, help="for --serve (default 8000)")
-    parser.add_argument(
-        "--write", action="store_true", help="allow changes from the browser, with --serve"
-    )
 
 
 def run(options: Any) -> int:
-    """Open the inspector, or serve it.
+    """Open the inspector.
 
     Raises:
         UsageError: There is no terminal to open it on, or an option cannot be used.
@@ -47,11 +41,7 @@ def run(options: Any) -> int:
             "the inspector prints no JSON",
             remedy="use 'filestore ls', 'show', 'status', 'verify' and 'search', which take --json",
         )
-    if options.serve:
-        return _serve(options)
-    in_browser = "web_driver" in os.environ.get("TEXTUAL_DRIVER", "")
-    if not in_browser:
-        _check_terminal()
+    _check_terminal()
     import tui
     from tui.app.frame import Options
 
@@ -59,8 +49,7 @@ def run(options: Any) -> int:
         Options(
             store=options.place or options.store or os.environ.get("FILESTORE") or None,
             configuration=configuration_folder(),
-            read_only=_read_only(options, in_browser=in_browser),
-            in_browser=in_browser,
+            read_only="the inspector was started with --read-only" if options.read_only else "",
             ascii=options.ascii,
             mouse=not options.no_mouse,
             page=options.page,
@@ -68,12 +57,6 @@ def run(options: Any) -> int:
             findings=_findings(options.findings) if options.findings else None,
         )
     )
-
-
-def _read_only(options: Any, *, in_browser: bool) -> str:
-    if options.read_only:
-        return "the inspector was started with --read-only"
-    return _BROWSER if in_browser and not options.write else ""
 
 
 def _check_terminal() -> None:
@@ -89,23 +72,6 @@ def _check_terminal() -> None:
                 f"the inspector needs a terminal, and {name} is none",
                 remedy="use 'filestore ls', 'show', 'status' and 'search', which take --json",
             )
-
-
-def _serve(options: Any) -> int:
-    from tui.app.serving import serve
-
-    switches = ("--read-only", "--ascii", "--write")
-    arguments = [switch for switch in switches if _has(options, switch)]
-    for name in ("page", "select", "findings"):
-        if getattr(options, name):
-            arguments += [f"--{name}", getattr(options, name)]
-    store = options.place or options.store
-    arguments += ["--store", os.path.abspath(store)] if store else []
-    return serve(arguments, port=options.port, title="filestore")
-
-
-def _has(options: Any, name: str) -> bool:
-    return bool(getattr(options, name.removeprefix("--").replace("-", "_")))
 
 
 def _findings(path: str) -> Any:

@@ -33,7 +33,6 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
         "prometheus-client",
         "python-multipart",
     ),
-    "tui --serve": ("textual-serve",),
     "watched tree": ("inotify-simple",),
     "qdrant": ("qdrant-client",),
     "haystack": ("haystack-ai",),

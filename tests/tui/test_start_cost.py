@@ -20,7 +20,6 @@ HEAVY = frozenset(
         "pygments.lexers",
         "rich.markdown",
         "tantivy",
-        "textual_serve",
         "tokenizers",
         "torch",
         "tui.views.rendered",

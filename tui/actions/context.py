@@ -58,7 +58,6 @@ class ActionContext:
     """Why nothing may be written; "" where it may."""
     no_enrich: str = ""
     """Why nothing can be enriched; "" where it can."""
-    in_browser: bool = False
     in_place: bool = False
     """Whether the documents of the store are its files, which nothing writes."""
     store: str = ""
@@ -144,8 +143,6 @@ def no_file(now: ActionContext) -> str:
 
 def no_editor(now: ActionContext) -> str:
     """No editor can be opened on the file."""
-    if now.in_browser:
-        return "no editor in a browser: edit the file on the store's machine"
     return no_file(now) or now.read_only
 
 

@@ -1,1 +1,1 @@
-"""The program: frame, menus, the inspector itself, and serving it to a browser."""
+"""The program: frame, menus, the inspector itself."""

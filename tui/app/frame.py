@@ -17,7 +17,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
-from textual.driver import Driver
 from textual.events import Resize
 from textual.geometry import Size
 from textual.message import Message
@@ -61,7 +60,6 @@ class Options:
     configuration: str
     read_only: str = ""
     """Why nothing may be written; "" where it may."""
-    in_browser: bool = False
     ascii: bool = False
     mouse: bool = True
     page: Place | None = None
@@ -91,7 +89,7 @@ class Frame(KeysInOrder):
     ]
 
     def __init__(self, options: Options) -> None:
-        super().__init__(driver_class=_driver_of(in_browser=options.in_browser))
+        super().__init__(driver_class=TerminalDriver)
         self.reports = CrashReports(options.environment)
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-normal"), (140, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]
@@ -100,7 +98,6 @@ class Frame(KeysInOrder):
         self.findings = Findings()
         self.root = ""
         self.read_only = options.read_only
-        self.in_browser = options.in_browser
         self.ascii = options.ascii
         self.set_class(options.ascii, "-ascii")
         self.task_manager: TaskManager = None  # type: ignore[assignment] # once a store is found
@@ -307,7 +304,6 @@ class Frame(KeysInOrder):
             stoppable=stoppable.title if stoppable is not None else "",
             read_only=self.read_only,
             in_place=not self.findings.tree.folder,
-            in_browser=self.in_browser,
             no_enrich=self.no_enrich,
             can_undo=self.next_undo_redo[0],
             can_redo=self.next_undo_redo[1],
@@ -493,12 +489,3 @@ def unexpected(error: Exception) -> FilestoreError:
         remedy="the store is not harmed; E shows the full error",
         detail="".join(traceback.format_exception(error)),
     )
-
-
-def _driver_of(*, in_browser: bool) -> type[Driver]:
-    """The class that reads from a terminal, or from a browser's page."""
-    if not in_browser:
-        return TerminalDriver
-    from tui.workers.page_input import PageDriver
-
-    return PageDriver

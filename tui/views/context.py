@@ -25,7 +25,6 @@ class ViewContext(Protocol):
     root: str
     read_only: str
     """Why nothing may be written; "" where it may."""
-    in_browser: bool
 
     @property
     def store_option(self) -> str:

@@ -1,4 +1,4 @@
-"""Hang-ups: a terminal that is closed, a server that is gone.
+"""Hang-ups: a terminal that is closed.
 
 Textual goes on reading what will never come, as fast as it can. One rule: the inspector
 never outlives its terminal.

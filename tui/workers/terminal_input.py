@@ -1,4 +1,4 @@
-"""What a terminal or a browser's page sends, as keys, sizes and the mouse.
+"""What a terminal sends, as keys, sizes and the mouse.
 
 Textual reads it in a thread that ends at the first byte that is not UTF-8 and at the first number
 that is not a character; no key works after that. One rule: no input ends the thread; input without

@@ -102,7 +102,6 @@ def test_the_table_is_what_the_extras_install() -> None:
     }
     assert extras["onnx"] == set(PACKAGES["onnx"])
     assert extras["parquet"] == set(PACKAGES["parquet"])
-    assert extras["serve"] == set(PACKAGES["tui --serve"])
     assert extras["server"] == {*PACKAGES["serve"], "inotify_simple"}
     assert extras["qdrant"] == {*PACKAGES["qdrant url"], *PACKAGES["qdrant edge"]}
     # torch and tokenizers come with sentence-transformers.

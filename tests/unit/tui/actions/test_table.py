@@ -83,13 +83,6 @@ def test_what_writes_is_refused_while_something_is_under_way():
             assert "verify (full) is running" in table.refusal(action, now)
 
 
-def test_the_editor_is_refused_in_a_browser_with_its_reason():
-    """In a browser there is no terminal to give away, and the refusal says so."""
-    edit = table.find("everywhere", "edit")
-    assert "browser" in table.refusal(edit, ActionContext(path="chunked/a.md", in_browser=True))
-    assert table.refusal(edit, ActionContext(path="chunked/a.md")) == ""
-
-
 def test_names_that_would_steer_a_terminal_are_written_out():
     r"""A hostile name stands in a command line as \xNN, which a shell reads back."""
     show = table.find("browse", "open")
