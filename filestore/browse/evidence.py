@@ -3,7 +3,6 @@
 Reads; changes nothing. One rule: whatever stands in a file's place, there is an answer.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -99,20 +98,13 @@ def _other_notes(parts: Parts, finding: Finding, catalog: Catalog | None) -> Ite
         embeddings = _embeddings(parts)
         yield from evidence_notes.of_sidecar(finding.path, parts.places, catalog, embeddings)
         return
-    everywhere = _may_reach_sources(parts)
-    yield from evidence_notes.of_original(
-        finding.path, parts.places, catalog, everywhere=everywhere
-    )
-
-
-def _may_reach_sources(parts: Parts) -> bool:
-    from filestore.config.user_config import SOURCES, read_machine
+    from filestore.config.user_config import Originals
 
     try:
-        machine = read_machine(parts.configuration, os.environ)
+        allowed = parts.originals()
     except FilestoreError:
-        return False
-    return machine.trusts(parts.places.root, SOURCES)
+        allowed = Originals()
+    yield from evidence_notes.of_original(finding.path, parts.places, catalog, allowed)
 
 
 def _embeddings(parts: Parts) -> "EmbeddingCache | None":

@@ -11,6 +11,7 @@ from filestore.browse.raw_file import moment
 from filestore.catalog import Catalog, FileRow, queries
 from filestore.chunks import kept
 from filestore.config.layout import Places
+from filestore.config.user_config import Originals
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import vector_id
 from filestore.fulltext import FulltextUnreadable
@@ -162,7 +163,7 @@ def _lengths(
 
 
 def of_original(
-    source: str, places: Places, catalog: Catalog | None, *, everywhere: bool
+    source: str, places: Places, catalog: Catalog | None, originals: Originals
 ) -> Iterator[str]:
     """Notes on a file that is none of the tree: an original, the settings.
 
@@ -170,11 +171,11 @@ def of_original(
         source: Relative to the store root.
         places: Where the store lies.
         catalog: None where it cannot be read.
-        everywhere: Whether the user allowed sources outside the work tree.
+        originals: Where this user lets the store look, beside its work tree.
     """
-    path = Reachable(places, everywhere=everywhere).path(source)
+    path = Reachable(places, originals).path(source)
     if path is None:
-        yield f"{source}: it lies outside the work tree and is not looked at"
+        yield f"{source}: it is not looked at, 'filestore trust --list' tells why"
     else:
         yield _on_disk(path, source)
     if catalog is None:

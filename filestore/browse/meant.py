@@ -21,6 +21,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import ChunkPath
 from filestore.core.safe_text import paths_shown_so
 from filestore.fs import disk
+from filestore.sidecar import reachable
 
 _WITH_LINE: Final = re.compile(r"(.+):([0-9]{1,9})", re.S)
 _REMEDY: Final = "'filestore ls' lists what is there, 'filestore ls RESOURCE' its chunks"
@@ -180,7 +181,9 @@ def _line_count(data: bytes) -> int:
 def _row_at(places: Places, catalog: Catalog, found: Meant, line: int) -> FileRow:
     """The chunk of an original that holds one of its lines."""
     source = found.source or ""
-    path = catalog.originals().get(source) or os.path.join(places.root, source)
+    path = reachable.of_places(places).followed(catalog.originals().get(source) or source)
+    if path is None:
+        raise NoLineError(f"{source} is not looked at", remedy="filestore trust --list")
     try:
         text = disk.read_path(path).decode("utf-8", "replace").replace("\r\n", "\n")
     except OSError as error:

@@ -37,9 +37,7 @@ def _plan(planned: "UpdatePlan") -> None:
         _output.line(f"{originals} with new text behind a hand edit: 'filestore status' says where")
     if planned.outside:
         originals = _output.count(len(planned.outside), "original")
-        _diagnostics.say(
-            f"{originals} outside the work tree: 'filestore trust' allows to look there"
-        )
+        _diagnostics.say(f"not looked at: {originals}; 'filestore status' says why")
 
 
 def _change(change: "SourceChange", *, remove_gone: bool) -> None:

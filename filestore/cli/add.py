@@ -26,9 +26,6 @@ hand edits are kept; the new source text is kept beside them. Choose for each fi
   'filestore repair --ours PATH' keeps the edit, '--theirs PATH' takes the new text"""
 _DELETED_HINT = """\
 files you deleted stay deleted; to restore one: 'filestore repair --path PATH --write-files'"""
-_NOT_COPIED: Final = """\
-originals outside the work tree are looked at by 'status' and 'update' once the store may:
-  'filestore trust' shows what it would reach, and allows it"""
 _SHOWN: Final = 10
 """Lines of one kind printed for one folder; the rest is counted, and listed with ``--json``."""
 _REASONS: Final = 5
@@ -73,8 +70,6 @@ def run(options: Any) -> int:
         _output.write_json(report.to_dict())
     else:
         _words(report, report.folders, report.unusable)
-        if options.no_copy and any(one.is_outside for one in report.outcomes):
-            _diagnostics.say(_NOT_COPIED)
     left = _diagnostics.left_without(report.problem)
     if report.is_partial:
         if not options.json:

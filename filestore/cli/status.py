@@ -25,6 +25,8 @@ def run(options: Any) -> int:
         _output.findings(status.findings)
         if status.clean:
             _output.line(f"clean: {_output.count(status.files, 'file')} as indexed")
+        for words in status.not_checked:
+            _diagnostics.say(f"not looked at: {words}")
         if status.watched is not None:
             _diagnostics.say(_how(status.watched))
         _output.next_command(status.findings)

@@ -2,10 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
+from filestore.core.safe_text import shown_path
 from filestore.core.schema import make
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 EXAMPLE = "filestore trust"
 
 _SHOWN = 10
-"""Originals that are named; the rest is counted."""
+"""Paths that are listed; the rest is counted."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,6 +44,9 @@ def run(options: Any) -> int:
             "root": root,
             "reaches": reaches.names,
             "sources": reaches.sources,
+            "folders": reaches.folders,
+            "allowed": reaches.allowed,
+            "closed": reaches.closed,
             "prompts": prompts,
         }
         _output.write_json(
@@ -62,12 +66,20 @@ def _ask(root: str, reaches: "Reaches", options: Any) -> None:
 
 
 def _words(root: str, reaches: "Reaches", options: Any) -> None:
-    if not reaches.names:
-        _output.line("nothing to allow: this store uses nothing outside it")
-    elif options.revoke:
-        _output.line(f"{', '.join(reaches.names)}: no longer allowed for {root}")
-    else:
+    if options.revoke:
+        names = dict.fromkeys([*reaches.names, *reaches.allowed])
+        _output.line(f"{', '.join(map(shown_path, names)) or 'nothing'}: not allowed for {root}")
+        return
+    if reaches.names:
         _told(root, reaches, _output.line)
+    else:
+        _output.line("nothing to allow: this store uses nothing outside it")
+    if options.list and reaches.allowed:
+        _output.line(f"{root} looks for originals in, as 'add' or 'trust' was given:")
+        _listed(reaches.allowed, _output.line)
+    if options.list and reaches.closed:
+        _output.line("never opened: hidden or of no known format, and you did not add them:")
+        _listed(reaches.closed, _output.line)
 
 
 def _told(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
@@ -82,11 +94,14 @@ def _told(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
         line("the model that makes them may be instructed by, as they are now:")
         for path in reaches.prompts.files:
             line(f"    {path}")
-    sources = reaches.sources
-    if sources:
-        number = _output.count(len(sources), "original")
-        line(f"{number} outside the work tree of {root} may be read:")
-        for source in sources[:_SHOWN]:
-            line(f"    {source}")
-        if len(sources) > _SHOWN:
-            line(f"    … and {len(sources) - _SHOWN} more")
+    if reaches.folders:
+        number = _output.count(len(reaches.sources), "original")
+        line(f"documents in these folders may be read, for {number} outside {root}:")
+        _listed(reaches.folders, line)
+
+
+def _listed(paths: Sequence[str], line: Callable[[str], None]) -> None:
+    for path in paths[:_SHOWN]:
+        line(f"    {shown_path(path)}")
+    if len(paths) > _SHOWN:
+        line(f"    … and {len(paths) - _SHOWN} more")

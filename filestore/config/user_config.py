@@ -1,4 +1,4 @@
-"""What this user's machine knows and allows: model folders by name, endpoints that are trusted.
+"""What this user's machine knows and allows: model folders by name, endpoints, originals.
 
 Kept on the user's side, never in a store, because a store is shared and cloned. One rule: a file
 that cannot be read allows nothing.
@@ -20,12 +20,36 @@ CACHE: Final = "filestore"
 SECRET: Final = os.path.join("filestore", "secret")
 _MOST_BYTES: Final = 16 * 1024 * 1024
 SECRET_BYTES: Final = 32
-SOURCES: Final = "sources"
-"""What a store is allowed whose records name originals outside the work tree."""
 
 
 class MachineError(FilestoreError, ValueError):
     """The user's own file cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Originals:
+    """Where a store may look for originals, beside its work tree. Absolute, without links."""
+
+    given: frozenset[str] = frozenset()
+    """Folders given to `add`, with all below them."""
+    trusted: frozenset[str] = frozenset()
+    """Folders that were trusted, with all below them."""
+    beside: frozenset[str] = frozenset()
+    """Folders of files given to `add`: what lies in them, and nothing below."""
+    files: frozenset[str] = frozenset()
+    """Added files whose names alone would keep them closed: hidden, or of no known format."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Every folder, sorted."""
+        return tuple(sorted(self.given | self.trusted | self.beside))
+
+    def joined(self, other: "Originals") -> "Originals":
+        """Both."""
+        return Originals(**{key: getattr(self, key) | getattr(other, key) for key in _ORIGINALS})
+
+
+_ORIGINALS: Final = ("given", "trusted", "beside", "files")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +60,8 @@ class Machine:
     """Name of a model, as settings spell it, to the folder that holds it, absolute."""
     trusted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Store root to what its settings may reach, such as an endpoint; absolute."""
+    originals: Mapping[str, Originals] = field(default_factory=dict)
+    """Store root to where it may look for originals."""
     cache: str = ""
     """A folder for what can be made again, such as hashes of weights; "" for none."""
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -44,6 +70,10 @@ class Machine:
     def trusts(self, root: str, reach: str) -> bool:
         """Whether a store may reach out so."""
         return reach in self.trusted.get(root, ())
+
+    def originals_of(self, root: str) -> Originals:
+        """Where a store may look for originals."""
+        return self.originals.get(stored_path(root), Originals())
 
     def trusting(self, root: str, reach: str) -> "Machine":
         """The same, as if the user had allowed this store to reach out so."""
@@ -68,6 +98,10 @@ def read_machine(configuration: str, environment: Mapping[str, str]) -> Machine:
     return Machine(
         models=values["models"],
         trusted={root: tuple(reach) for root, reach in values["trusted"].items()},
+        originals={
+            root: Originals(**{key: frozenset(found.get(key, ())) for key in _ORIGINALS})
+            for root, found in values["originals"].items()
+        },
         cache=os.path.join(caches, CACHE) if os.path.isabs(caches) else "",
         environment=environment,
     )
@@ -99,6 +133,27 @@ def trust(configuration: str, root: str, reach: str) -> None:
         _write(configuration, values)
 
 
+def remember_originals(configuration: str, root: str, more: Originals) -> None:
+    """Let a store look for originals in more places, from now on.
+
+    Raises:
+        MachineError: The file that is there cannot be read.
+        WriteFailedError: The disk refused.
+    """
+    values = _read(os.path.join(configuration, NAME))
+    kept = values["originals"].setdefault(stored_path(root), {})
+    before = Originals(**{key: frozenset(kept.get(key, ())) for key in _ORIGINALS})
+    now = before.joined(more)
+    if now != before:
+        kept |= {key: sorted(getattr(now, key)) for key in _ORIGINALS}
+        _write(configuration, values)
+
+
+def stored_path(path: str) -> str:
+    """A path as the user's file has it, where no byte may stand that is not UTF-8."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
 def distrust(configuration: str, root: str) -> None:
     """Take back whatever a store was allowed.
 
@@ -107,7 +162,8 @@ def distrust(configuration: str, root: str) -> None:
         WriteFailedError: The disk refused.
     """
     values = _read(os.path.join(configuration, NAME))
-    if values["trusted"].pop(root, None) is not None:
+    found = (values["trusted"].pop(root, None), values["originals"].pop(stored_path(root), None))
+    if found != (None, None):
         _write(configuration, values)
 
 
@@ -152,7 +208,7 @@ def _read(path: str) -> dict[str, dict[str, Any]]:
     try:
         values = orjson.loads(disk.read_path(path, limit=_MOST_BYTES, follow_links=True))
     except (FileNotFoundError, NotADirectoryError):
-        return {"models": {}, "trusted": {}}
+        return {"models": {}, "trusted": {}, "originals": {}}
     except (OSError, ValueError) as error:
         disk.pass_limits(error)
         raise _unusable(path, str(error)) from error
@@ -165,7 +221,15 @@ def _read(path: str) -> dict[str, dict[str, Any]]:
         for reach in trusted.values()
     ):
         raise _unusable(path, "`trusted` must map stores to lists")
-    return {"models": models, "trusted": trusted}
+    originals = values.get("originals", {})
+    if not isinstance(originals, dict) or not all(map(_are_paths, originals.values())):
+        raise _unusable(path, "`originals` must map stores to lists of paths")
+    return {"models": models, "trusted": trusted, "originals": originals}
+
+
+def _are_paths(found: object) -> bool:
+    lists = list(found.values()) if isinstance(found, dict) else [None]
+    return all(isinstance(one, list) and all(isinstance(p, str) for p in one) for one in lists)
 
 
 def _write(configuration: str, values: dict[str, dict[str, Any]]) -> None:

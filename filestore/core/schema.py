@@ -96,7 +96,8 @@ SHAPES: Final[dict[str, str]] = {
     "Finding": f"accepted?:flag {_FINDING}",
     "PlainFinding": _FINDING,
     "Status": "clean:flag generation:number counts:{number} drift:{[text]} accepted:[Accepted]"
-    " embedder:StatusEmbedder beside?:StatusEmbedder index:Description|null watched?:Watched",
+    " embedder:StatusEmbedder beside?:StatusEmbedder index:Description|null not_checked:[text]"
+    " watched?:Watched",
     "Watched": "used:flag reason:text",
     "Accepted": "code:text path:text",
     "StatusEmbedder": "name:text fingerprint:text|null problem:text|null",
@@ -207,7 +208,8 @@ SHAPES: Final[dict[str, str]] = {
     " known:number compared:number unchecked?:text",
     "PackInfo": "path:text version:number bytes=size_bytes:number digest:text models:[PackedModel]",
     "PackedModel": "fingerprint:text dimension:number vectors:number",
-    "trust": "root:text reaches:[text] sources:[text] prompts:[text] trusted?:flag",
+    "trust": "root:text reaches:[text] sources:[text] folders:[text] allowed:[text] closed:[text]"
+    " prompts:[text] trusted?:flag",
     "git": "folder:text store:text note:text hooks:[Hook]",
     "Hook": "hook=name:text state:text path:text line:text",
     "watch": "event:text applied?:{number} remaining?:{number} embedded?:number reused?:number"

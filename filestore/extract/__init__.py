@@ -23,11 +23,16 @@ __all__ = [
     "is_known",
     "is_read",
     "is_text",
+    "names_document",
     "suffix_is_read",
     "unread_document",
 ]
 
 _CODE: Final = "_code:CodeExtractor"
+_PROSE: Final = (
+    ".adoc .asciidoc .bib .csv .log .org .po .rest .rst .srt .tex .textile .tsv .typ .vtt"
+)
+"""Read as plain text; what a person writes to be read, unlike settings and keys."""
 _FAMILY: Final = (
     ("_text:TextExtractor", ".txt .text"),
     ("_markdown:MarkdownExtractor", ".md .markdown .mdown .mkd .qmd .rmd .mdx"),
@@ -127,6 +132,16 @@ def is_text(name: str) -> bool:
 def is_known(name: str) -> bool:
     """Whether the name of a file says its format; any other is read as text. Loads no extractor."""
     return os.path.splitext(name)[1].lower() in _BY_SUFFIX or bool(language_of(name))
+
+
+@lru_cache(maxsize=4096)
+def names_document(name: str) -> bool:
+    """Whether a name is that of a document: not hidden, and its suffix says a format of texts.
+
+    What it does not hold for is read where a person names it, and never because a record does.
+    """
+    is_format = os.path.splitext(name)[1].lower() in _PROSE.split() or is_known(name)
+    return is_format and not name.startswith(".")
 
 
 def is_code(name: str) -> bool:

@@ -1,8 +1,9 @@
 """Adding: sources through ingest, several being extracted at once, then through commits.
 
-One rule: a source that only a record names is read only where the work tree holds it.
+One rule: a source that only a record names is read only where the store may look.
 """
 
+import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,12 +15,13 @@ from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
 from filestore.config.layout import Places, folded_path
 from filestore.config.settings import Settings
+from filestore.config.user_config import Originals, remember_originals, stored_path
 from filestore.core.errors import FilestoreError, RefusedError
-from filestore.core.paths import CHUNKS, ChunkPath, folder_of, inside, is_below
+from filestore.core.paths import CHUNKS, ChunkPath, folder_of, inside
 from filestore.core.progress import OnProgress, Progress
 from filestore.core.schema import make
 from filestore.extract.pool import Extraction
-from filestore.fs.disk import FileSystemClock, make_folders
+from filestore.fs.disk import FileSystemClock, WriteFailedError, make_folders
 from filestore.git import repository
 from filestore.history.write import (
     chunk_files,
@@ -35,6 +37,7 @@ from filestore.ingest.resource_names import Naming
 from filestore.ingest.sources import SourceError, SourcePath, Sources
 from filestore.sidecar import fulltext_file, originals
 from filestore.sidecar.commit import Commit
+from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.sync.apply import follow_moves, note_sources, put_settled
 from filestore.verify import source_check
@@ -51,7 +54,7 @@ _DONE: Final = ("added", "updated", "unchanged")
 
 
 class SourceOutside(RefusedError):
-    """A record names a source that the work tree does not hold; records come from strangers."""
+    """A record names a source at which the store may not look; records come from strangers."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -159,11 +162,14 @@ def add_all(
     group: str = "",
     command: str = "add",
     on_copy: OnCopy | None = None,
+    reachable: Reachable | None = None,
 ) -> AddReport:
     """Add sources and index what they wrote, as far as their model can be had.
 
     What it changes is undone together, and with what `group` names, a batch of originals. Before
-    originals from outside the work tree are copied `on_copy` is called.
+    originals from outside the work tree are copied `on_copy` is called. With `reachable` the
+    sources are those of records, else a person names them, and the store may follow them from now
+    on.
 
     Raises:
         GitBusyError: Git is in the middle of an operation.
@@ -171,14 +177,7 @@ def add_all(
     repository.refuse_during_operation(snapshot.places.root)
     make_folders(snapshot.places.chunked)
     collect_leftovers(snapshot.places)
-    naming = Naming(
-        snapshot.places,
-        snapshot.layout,
-        patterns=settings.ignore,
-        documents={source: name for _, name, source, _ in snapshot.catalog.documents()},
-        originals=snapshot.catalog.originals(),
-        owners=snapshot.catalog.sources_of_resources(),
-    )
+    naming = _naming(snapshot, settings)
     if any(_has_lost(snapshot, naming, source) for source in sources):
         # What was moved was not deleted.
         with open_commit() as commit:
@@ -195,6 +194,7 @@ def add_all(
         group=group,
         command=command,
         on_copy=on_copy,
+        lists=reachable.lists if reachable is not None else None,
     )
     report = AddReport()
     waiting: list[Outcome] = []
@@ -207,7 +207,46 @@ def add_all(
                 waiting = []
     finally:
         extraction.close()
+    _remember(snapshot, () if reachable is not None else sources, report)
     return report
+
+
+def _naming(snapshot: StoreSnapshot, settings: Settings) -> Naming:
+    catalog = snapshot.catalog
+    return Naming(
+        snapshot.places,
+        snapshot.layout,
+        patterns=settings.ignore,
+        documents={source: name for _, name, source, _ in catalog.documents()},
+        originals=catalog.originals(),
+        owners=catalog.sources_of_resources(),
+        reachable=source_check.reachable(snapshot),
+    )
+
+
+def _remember(snapshot: StoreSnapshot, given: Sequence[SourcePath], report: AddReport) -> None:
+    """Note on this user's side where the store may look for what was added.
+
+    Where that cannot be written, the originals are not looked at, and `status` says so.
+    """
+    places = snapshot.places
+    allowed = (
+        source_check.reachable(snapshot)
+        .given_to_add(one.found_in or one.path for one in given)
+        .joined(snapshot.originals)
+    )
+    reachable = Reachable(places, allowed)
+    added = {source for outcome in report.outcomes for source in outcome.documents}
+    for outcome in report.outcomes:
+        if outcome.original is not None:
+            added |= {outcome.original + one[len(outcome.source) :] for one in outcome.documents}
+    closed = {
+        os.path.realpath(os.path.join(places.root, one)) for one in added if not reachable.path(one)
+    }
+    allowed = allowed.joined(Originals(files=frozenset(map(stored_path, closed))))
+    if places.configuration and allowed != snapshot.originals:
+        with contextlib.suppress(WriteFailedError):
+            remember_originals(places.configuration, places.root, allowed)
 
 
 def _has_lost(snapshot: StoreSnapshot, naming: Naming, source: SourcePath) -> bool:
@@ -227,7 +266,7 @@ def _rows(snapshot: StoreSnapshot, folder: str, sources: Sequence[str]) -> list[
 
 
 def recorded_sources(
-    places: Places, layout: Layout, record_paths: Sequence[ChunkPath], *, trusted: bool = False
+    places: Places, layout: Layout, record_paths: Sequence[ChunkPath], reachable: Reachable
 ) -> list[SourcePath]:
     """The sources of some records, as `add_all` takes them, to bring their resources up to date.
 
@@ -237,10 +276,10 @@ def recorded_sources(
         places: Where the store lies.
         layout: Its layout.
         record_paths: Below `chunked/`.
-        trusted: Whether the user lets the store reach out of its work tree.
+        reachable: Where the store may look.
 
     Raises:
-        SourceOutside: A source lies, or leads, out of the work tree.
+        SourceOutside: The store may not look at a source.
         SourceError: There is no usable record.
     """
     looks = {look.path: look for look in look_at_existing(places, record_paths, layout)}
@@ -253,25 +292,23 @@ def recorded_sources(
                 remedy="restore it from git, or add its source again",
             )
         source = os.path.normpath(os.path.join(places.root, record.source.replace("\0", "")))
-        if not trusted:
-            _check_inside(places.root, record.source, source)
+        leads = reachable.tree if record.kind == "folder" else reachable.followed
+        if leads(record.source) is None:
+            raise _not_looked_at(record.source, reachable)
         name = record.resource or path.partition("/")[0]
         found.append(SourcePath(path=source, resource=name, named=True, recorded=record.source))
     return found
 
 
-def _check_inside(root: str, reference: str, path: str) -> None:
-    tree = os.path.realpath(repository.work_tree(root))
-    lexically = is_below(path, os.path.realpath(tree)) or is_below(path, repository.work_tree(root))
-    if "\0" in reference or os.path.isabs(reference) or not lexically:
-        leads = ""
-    elif not is_below(os.path.realpath(path), tree):
-        leads = ": a link leads there"
-    else:
-        return
-    raise SourceOutside(
-        f"the source {reference!r} lies outside the work tree {tree}{leads}",
-        remedy="'filestore trust' lets a store whose records you know reach out, else add it again",
+def _not_looked_at(reference: str, reachable: Reachable) -> SourceOutside:
+    if reachable.is_outside(reference):
+        return SourceOutside(
+            f"the source {reference!r} lies outside the work tree",
+            remedy="filestore trust",
+        )
+    return SourceOutside(
+        f"the source {reference!r} is hidden or of no known format, and you did not add it",
+        remedy="add it yourself: filestore add PATH",
     )
 
 

@@ -101,9 +101,6 @@ class Outcome(JsonObject):
     copied: tuple[int, ...] = ()
     """The size of each original that was copied from outside the work tree."""
 
-    is_outside: bool = False
-    """Whether its source lies outside the work tree and is only referenced."""
-
     @property
     def copied_bytes(self) -> int:
         """The size of all of them."""
@@ -153,6 +150,7 @@ class Ingest:
         group: str = "",
         command: str = "add",
         on_copy: OnCopy | None = None,
+        lists: Callable[[str], bool] | None = None,
     ) -> None:
         """Prepare.
 
@@ -167,8 +165,9 @@ class Ingest:
             group: The first batch of originals of the same command, if there is one already.
             command: What the list of changes calls it.
             on_copy: Called before copies are made.
+            lists: Which files of a folder belong to it, by their path; None for all documents.
         """
-        self._on_copy = on_copy
+        self._on_copy, self._lists = on_copy, lists
         self._group, self._command = group, command
         self._places = places
         self._settings = settings
@@ -191,7 +190,6 @@ class Ingest:
         with _told(begun):
             named = self._naming.name(source)
             outcome.source, outcome.resource = named.reference, named.resource
-            outcome.is_outside = self._naming.is_outside(source)
             outcome.original, outcome.record_path = named.original, named.record_path
             begun.fresh = self._read(source, outcome, named)
             outcome.documents = {path: one.hash for path, one in begun.fresh.items()}
@@ -267,7 +265,10 @@ class Ingest:
         found: dict[str, Original] = {}
         room = HELD_BYTES
         outcome.skipped = list(listing.skipped)
+        real = os.path.realpath(source.path)
         for path in listing.paths:
+            if self._lists is not None and not self._lists(os.path.join(real, path)):
+                continue
             if owner := self._naming.other_owner(f"{reference}/{path}", named):
                 outcome.skipped.append((path, f"is part of the resource {owner}"))
                 continue

@@ -18,6 +18,7 @@ from filestore.extract.folder import is_store
 from filestore.git.repository import work_tree
 from filestore.history.write import look_at_existing
 from filestore.ingest.sources import SourceError, SourcePath, check_name
+from filestore.sidecar.reachable import Reachable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,7 @@ class Naming:
         originals: Mapping[str, str],
         owners: Mapping[str, str],
         documents: Mapping[str, str],
+        reachable: Reachable,
     ) -> None:
         """Prepare.
 
@@ -60,7 +62,9 @@ class Naming:
             originals: Where the originals of copies lie, by reference; added to.
             owners: Resource by source, as the catalog knows them.
             documents: Resource by document, as the catalog knows them.
+            reachable: Where the store may look.
         """
+        self._reachable = reachable
         self._documents = dict(documents)
         self._patterns = patterns
         self._places = places
@@ -132,11 +136,6 @@ class Naming:
         # What was referenced once stays so.
         return os.path.relpath(path, os.path.realpath(self._places.root)) not in self._owners
 
-    def is_outside(self, source: SourcePath) -> bool:
-        """Whether a source that a person named lies elsewhere and is only referenced."""
-        path, tree = os.path.realpath(source.path), os.path.realpath(self._tree)
-        return source.recorded is None and not self.is_copied(source) and not is_below(path, tree)
-
     def is_child(self, source: SourcePath, named: Named) -> bool:
         """Whether a source is one of the children of a folder, each of which is a resource."""
         if named.original is not None:
@@ -145,7 +144,7 @@ class Naming:
             return source.found_in is not None
         was, now = os.path.dirname(named.before.source), os.path.dirname(named.reference)
         # One that was moved out of the folder is none of its children any more.
-        return was == now or not os.path.isdir(os.path.join(self._places.root, was))
+        return was == now or not os.path.isdir(self._reachable.folder(was) or "")
 
     def _check_overlap(self, source: SourcePath, reference: str, resource: str) -> None:
         """Refuse a document that is, or would be at the next update, part of another resource."""
@@ -164,7 +163,8 @@ class Naming:
             if not copied or one in self._originals
         }
         for folder in _folders_around(path):
-            if folder in folders and self._has(folder, folders[folder], path):
+            listed = folder in folders and self._reachable.tree(folder) is not None
+            if listed and self._has(folder, folders[folder], path):
                 raise _part_of(source.path, self._owners[folders[folder]])
 
     def _has(self, folder: str, reference: str, path: str) -> bool:

@@ -228,7 +228,9 @@ class _Looking:
         if wanted.resources and resource not in wanted.resources:
             return False
         if wanted.around:
-            place = os.path.realpath(os.path.join(self._snapshot.places.root, source))
+            reachable = self._reachable
+            place = reachable.followed(source) or reachable.folder(source)
+            place = place or reachable.named(source)
             if not (is_below(wanted.around, place) or is_below(place, wanted.around)):
                 return False
         follow = self._snapshot.settings.follow
@@ -284,19 +286,15 @@ class _Looking:
         return sorted({source for _, _, source, _ in self._documents} & dict(self._waiting).keys())
 
     def outside(self) -> list[str]:
-        """What the store may not read.
-
-        The catalog says where the originals of copies lie, and it may be a stranger's.
-        """
-        own = {} if self._snapshot.may_reach_sources else self.drift.elsewhere
-        return [*self.drift.outside, *(one.path for one in own.values())]
+        """What the store may not look at."""
+        return self.drift.outside
 
     @cached_property
     def _elsewhere(self) -> dict[str, str]:
         """The originals of copies, where they may be read."""
-        if not self._snapshot.may_reach_sources:
-            return {}
-        return originals.of_copies(self._catalog, (source for _, _, source, _ in self._documents))
+        sources = (source for _, _, source, _ in self._documents)
+        found = originals.of_copies(self._catalog, sources)
+        return {source: path for source, path in found.items() if self._reachable.path(path)}
 
     def watched(self) -> Iterator[str]:
         """Where the originals lie, the folders in which new ones may come, and their rules."""
@@ -410,6 +408,7 @@ def apply(
         clock=clock,
         on_progress=on_progress,
         command="update",
+        reachable=source_check.reachable(snapshot),
     )
 
 

@@ -30,6 +30,7 @@ from filestore.chunks.observation import Observation
 from filestore.chunks.observe import look_at
 from filestore.config import settings
 from filestore.config.layout import SETTINGS
+from filestore.config.user_config import Originals
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import ChunkPath
@@ -135,9 +136,9 @@ class PastParts(Parts):
         """Those of the store."""
         return self._home.embeddings()
 
-    def may_reach_sources(self) -> bool:
-        """False: what lies outside the work tree is of today."""
-        return False
+    def originals(self) -> Originals:
+        """None: what lies outside the work tree is of today."""
+        return Originals()
 
 
 def _root_in(home: Parts, top: str) -> str:

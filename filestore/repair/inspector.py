@@ -406,7 +406,7 @@ class Inspector:
         return Prepared(
             seen=seen,
             detail=self._affected(record, documents),
-            read_bytes=sum(_size(os.path.join(self._places.root, source)) for source in sources),
+            read_bytes=sum(state.stat[0] for state in seen.values() if state.stat),
             keys=None,
         )
 

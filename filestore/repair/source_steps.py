@@ -15,6 +15,7 @@ from filestore.repair.plan import KINDS, Step, moved_on
 from filestore.repair.recorded import Recorded
 from filestore.repair.tree_files import TreeReader
 from filestore.repair.tree_steps import OnSkipped
+from filestore.verify import source_check
 
 if TYPE_CHECKING:
     from filestore.sidecar.commit import Commit
@@ -73,12 +74,8 @@ class Reingest:
     ) -> AddReport:
         """Add the documents of one record again."""
         snapshot = self._snapshot
-        sources = add.recorded_sources(
-            snapshot.places,
-            snapshot.layout,
-            [record_path],
-            trusted=snapshot.may_reach_sources,
-        )
+        reachable = source_check.reachable(snapshot)
+        sources = add.recorded_sources(snapshot.places, snapshot.layout, [record_path], reachable)
         return add.add_all(
             snapshot,
             open_commit,
@@ -87,6 +84,7 @@ class Reingest:
             clock=clock,
             on_progress=on_progress,
             group=group,
+            reachable=reachable,
         )
 
 

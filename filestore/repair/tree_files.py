@@ -11,6 +11,7 @@ from filestore.chunks.observation import Observation
 from filestore.core.hashing import source_hash
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.fs.disk import stat_values
+from filestore.git import attributes
 from filestore.ingest.sources import SourceError, read_source
 from filestore.repair.plan import ABSENT, State
 from filestore.sidecar.reachable import Reachable
@@ -83,9 +84,11 @@ def state_of_error(error: OSError) -> State:
 
 def source_state(snapshot: "StoreSnapshot", reference: str) -> State:
     """The state of an original; one that the store may not reach is not looked at."""
-    path = Reachable(snapshot.places, everywhere=snapshot.may_reach_sources).followed(
-        reference.replace("\0", "")
-    )
+    places = snapshot.places
+    if reference == attributes.NAME:
+        path: str | None = os.path.join(places.root, reference)
+    else:
+        path = Reachable(places, snapshot.originals).followed(reference)
     if path is None:
         return UNREADABLE
     try:

@@ -79,7 +79,7 @@ def is_followed(follow: Follow, reachable: Reachable, resource: str, source: str
     chosen = follow.named.get(resource)
     if chosen is not None:
         return chosen
-    return follow.every and not is_copy(source) and reachable.is_in_tree(source)
+    return follow.every and not is_copy(source) and reachable.is_near(source)
 
 
 def is_copy(source: str) -> bool:
@@ -149,24 +149,30 @@ def look(
         else:
             unread.append((source, where))
     _read_all(drift, unread, known, clock, on_progress)
-    _look_elsewhere(drift, catalog, clock)
+    _look_elsewhere(drift, catalog, reachable, clock)
     return drift
 
 
 def _look_elsewhere(
-    drift: SourceDrift, catalog: Catalog, clock: disk.FileSystemClock | None
+    drift: SourceDrift,
+    catalog: Catalog,
+    reachable: Reachable,
+    clock: disk.FileSystemClock | None,
 ) -> None:
     """Stat the originals of copies, read those whose stat tells nothing.
 
-    The user named these paths on this machine. One that is gone is no news: the copy is kept for
-    that.
+    The catalog that names them may be a stranger's. One that is gone is no news: the copy is kept
+    for that.
     """
     places = of_copies(catalog, (source for _, _, source, _ in drift.documents))
     known = queries.source_stats_of(catalog, [_ELSEWHERE + source for source in places])
     unread = []
-    for source, path in places.items():
-        # A catalog may be a stranger's, with a NUL in a path.
-        with contextlib.suppress(OSError, ValueError):
+    for source, named in places.items():
+        path = reachable.path(named)
+        if path is None:
+            drift.outside.append(named)
+            continue
+        with contextlib.suppress(OSError):
             status = os.lstat(path)
             if stat.S_ISREG(status.st_mode):
                 values = disk.stat_values(status)

@@ -1,30 +1,42 @@
 """Where the originals lie that records name, as far as the store may look.
 
-Opens nothing. One rule: records come from strangers, so nothing that they name outside the work
-tree is opened or statted unless the user allowed it for this store.
+Opens nothing. One rule: records come from strangers, so what they name outside the work tree is not
+even statted but where this user added documents or allowed it, and what does not look like a
+document is not opened unless this user added that very file.
 """
 
+import contextlib
 import os
+from collections.abc import Iterable
+from typing import Final
 
 from filestore.config.layout import Places
+from filestore.config.user_config import Originals, read_machine, stored_path
 from filestore.core.paths import is_below
-from filestore.git.repository import work_tree
+from filestore.extract import names_document
+from filestore.git.repository import git_work_tree, work_tree
+
+_MOST_LINKS: Final = 40
 
 
 class Reachable:
     """Which recorded sources may be looked at, and where they are."""
 
-    def __init__(self, places: Places, *, everywhere: bool) -> None:
+    def __init__(self, places: Places, originals: Originals) -> None:
         """Prepare.
 
         Args:
             places: Where the store lies.
-            everywhere: Whether the user allowed sources outside the work tree.
+            originals: What this user allowed beside the work tree.
         """
         self._root = os.path.realpath(places.root)
-        self._tree = os.path.realpath(work_tree(places.root))
-        self._everywhere = everywhere
-        self._folders: dict[str, str | None] = {}
+        self._tree = os.path.realpath(git_work_tree(places.root) or places.root)
+        self._around = os.path.realpath(work_tree(places.root))
+        self._whole = originals.given | originals.trusted
+        self._tops = {stored_path(self._tree), *self._whole, *originals.beside, *originals.files}
+        self._originals = originals
+        self._real: dict[str, str] = {}
+        self._entered: dict[str, bool] = {}
         self._fetch = places.fetch
 
     def path(self, source: str) -> str | None:
@@ -33,42 +45,140 @@ class Reachable:
         Args:
             source: As recorded, relative to the store root.
         """
-        found = self._place(source)
-        if found is not None and self._fetch is not None:
+        folder, name = os.path.split(self.named(source))
+        if not self._opens(folder, name):
+            return None
+        if folder not in self._real:
+            self._real[folder] = self._led(folder)
+        found = os.path.join(self._real[folder], name)
+        if not self._opens(self._real[folder], name):
+            return None
+        if self._fetch is not None:
             self._fetch(found)
         return found
 
-    def _place(self, source: str) -> str | None:
-        if "\0" in source:
-            # No file has such a name, and asking for it is an error.
+    def followed(self, source: str) -> str | None:
+        """Where an original is, all links followed; None where the store may not look."""
+        if not self._opens(*os.path.split(self.named(source))):
             return None
-        folder, _, name = source.rpartition("/")
-        if source.startswith("/") or name in ("", ".", ".."):
-            return self.followed(source)
-        if folder not in self._folders:
-            self._folders[folder] = self.followed(folder)
-        parent = self._folders[folder]
-        return None if parent is None else f"{parent}/{name}"
+        found = self.leads(source)
+        return found if self._opens(*os.path.split(found)) else None
+
+    def folder(self, source: str) -> str | None:
+        """Where a folder is whose files may be listed, all links followed; None for any other."""
+        if not self._enters(self.named(source)):
+            return None
+        found = self.leads(source)
+        return found if self._enters(found) else None
+
+    def tree(self, source: str) -> str | None:
+        """Where a folder is, all below which may be listed, as `folder`."""
+        found = self.folder(source)
+        return found if found is not None and self._enters(os.path.join(found, "_")) else None
+
+    def lists(self, path: str) -> bool:
+        """Whether a document that a folder holds belongs to it without having been named.
+
+        Args:
+            path: Absolute, below a folder that `tree` gave.
+        """
+        folder, name = os.path.split(path)
+        return self._opens(folder, name) or (
+            not name.startswith(".") and any(_is_seen(folder, top) for top in self._originals.given)
+        )
+
+    def given_to_add(self, paths: Iterable[str]) -> Originals:
+        """What to remember of paths given to `add`: a file allows what lies beside it."""
+        real = [os.path.realpath(path) for path in paths]
+        folders = {path for path in real if os.path.isdir(path)}
+        beside = {os.path.dirname(path) for path in real if path not in folders}
+        return Originals(
+            given=frozenset(map(stored_path, folders)),
+            beside=frozenset(stored_path(one) for one in beside if not self._enters(one)),
+        )
 
     def is_outside(self, source: str) -> bool:
-        """Whether an original lies where the store may not look, a link in its place followed."""
-        path = self.path(source)
-        return path is None or (os.path.islink(path) and self.followed(source) is None)
+        """Whether an original lies outside the work tree, or a link leads there."""
+        named = self.named(source)
+        return not (is_below(named, self._tree) and is_below(self._led(named), self._tree))
 
-    def is_in_tree(self, source: str) -> bool:
-        """Whether an original lies in the work tree, no link leading out of it."""
-        named = os.path.normpath(os.path.join(self._root, source.replace("\0", "")))
-        if os.path.isabs(source) or not is_below(named, self._tree):
-            return False
-        return is_below(os.path.realpath(named), self._tree)
+    def is_document(self, source: str) -> bool:
+        """Whether an original may be opened wherever the store may look."""
+        words = os.path.relpath(self.named(source) or os.sep, self._root).split(os.sep)
+        is_hidden = any(part.startswith(".") and part != ".." for part in words)
+        return (names_document(words[-1]) and not is_hidden) or self.path(source) is not None
 
-    def followed(self, source: str) -> str | None:
-        """Where a path leads, all links followed; None outside.
+    def is_near(self, source: str) -> bool:
+        """Whether an original, or a folder of them, lies in the work tree and may be looked at.
 
-        The words alone must not lead out either: they are judged before anything is asked.
+        Without git it is the folder that the store lies in.
         """
-        named = os.path.normpath(os.path.join(self._root, source))
-        if not (self._everywhere or is_below(named, self._tree)):
-            return None
-        found = os.path.realpath(named)
-        return found if self._everywhere or is_below(found, self._tree) else None
+        if os.path.isabs(source) or not is_below(self.named(source), self._around):
+            return False
+        found = self.followed(source) or self.folder(source)
+        return found is not None and is_below(found, self._around)
+
+    def named(self, source: str) -> str:
+        """The path that a record names, absolute, by its words alone."""
+        # No file has a NUL in its name, and asking for one is an error.
+        return "" if "\0" in source else os.path.normpath(os.path.join(self._root, source))
+
+    def leads(self, source: str) -> str:
+        """Where the path that a record names leads, absolute, as far as links may be read."""
+        return self._led(self.named(source))
+
+    def _led(self, path: str) -> str:
+        """A path with all links followed; from where the store may not look on, by its words."""
+        done, rest, links = os.sep, path.split(os.sep)[::-1], 0
+        while rest:
+            part = rest.pop()
+            done = os.path.normpath(os.path.join(done, part))
+            if links > _MOST_LINKS or not self._may_ask(done):
+                return os.path.normpath(os.path.join(done, *rest[::-1]))
+            with contextlib.suppress(OSError):
+                target = os.readlink(done)
+                done = os.sep if target.startswith(os.sep) else os.path.dirname(done)
+                rest += target.split(os.sep)[::-1]
+                links += 1
+        return done
+
+    def _may_ask(self, path: str) -> bool:
+        """Whether it may be asked if a path is a link."""
+        known = stored_path(path)
+        return is_below(path, self._tree) or any(
+            is_below(known, top) or is_below(top, known) for top in self._tops
+        )
+
+    def _opens(self, folder: str, name: str) -> bool:
+        """Whether a file may be opened, by its folder and its name."""
+        is_added = stored_path(os.path.join(folder, name)) in self._originals.files
+        return is_added or (names_document(name) and self._enters(folder))
+
+    def _enters(self, folder: str) -> bool:
+        """Whether files that lie directly in a folder may be looked at."""
+        if folder not in self._entered:
+            known = stored_path(folder)
+            tops = (
+                [os.path.commonpath((folder, self._root))] if is_below(folder, self._tree) else []
+            )
+            self._entered[folder] = known in self._originals.beside or any(
+                _is_seen(known, top) for top in (*map(stored_path, tops), *self._whole)
+            )
+        return self._entered[folder]
+
+
+def of_places(places: Places) -> Reachable:
+    """Where a store may look, by the user's own file.
+
+    Raises:
+        MachineError: That file cannot be read.
+    """
+    machine = read_machine(places.configuration, os.environ)
+    return Reachable(places, machine.originals_of(places.root))
+
+
+def _is_seen(folder: str, top: str) -> bool:
+    """Whether a folder lies below another, and no part of the way is hidden."""
+    return is_below(folder, top) and not any(
+        part.startswith(".") for part in folder[len(top) :].split(os.sep)
+    )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
     from filestore.chunks.layout import Layout
     from filestore.config.settings import Backend
+    from filestore.config.user_config import Originals
     from filestore.core.findings import Finding
     from filestore.embed.base import Embedder
     from filestore.embed.cache import EmbeddingCache
@@ -325,20 +326,20 @@ class Parts:
             settings=self.settings,
             rows=self.rows,
             unmerged=frozenset(unmerged(self.places.chunked) if operation(root) else ()),
-            may_reach_sources=self.may_reach_sources(),
+            originals=self.originals(),
         )
 
-    def may_reach_sources(self) -> bool:
-        """Whether the user allowed source documents outside the work tree."""
-        from filestore.config.user_config import SOURCES, read_machine
+    def originals(self) -> "Originals":
+        """Where this user lets the store look for originals, beside its work tree."""
+        from filestore.config.user_config import read_machine
 
-        return read_machine(self.configuration, os.environ).trusts(self.places.root, SOURCES)
+        return read_machine(self.configuration, os.environ).originals_of(self.places.root)
 
     def reachable(self) -> "Reachable":
         """Which recorded originals may be looked at, and where they are."""
         from filestore.sidecar.reachable import Reachable
 
-        return Reachable(self.places, everywhere=self.may_reach_sources())
+        return Reachable(self.places, self.originals())
 
     @contextlib.contextmanager
     def looking(self, *, sound: bool) -> "Iterator[tuple[StoreSnapshot, bool]]":

@@ -9,6 +9,7 @@ from filestore.catalog import Catalog, encode_path
 from filestore.chunks.layout import Layout
 from filestore.config.layout import Places
 from filestore.config.settings import Settings
+from filestore.config.user_config import Originals
 from filestore.core.errors import UsageError
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
@@ -57,8 +58,8 @@ class StoreSnapshot:
     """The backend that has its vectors; None where the sidecar has them."""
     unmerged: frozenset[ChunkPath] = frozenset()
     """Paths below `chunked/` that git has as unmerged, as far as it was asked."""
-    may_reach_sources: bool = False
-    """Whether the user lets records name originals outside the work tree."""
+    originals: Originals = field(default_factory=Originals)
+    """Where this user lets it look for originals, beside the work tree."""
     seen: SeenFiles = field(default_factory=lambda: SeenFiles(0))
     """Keeps the files that are read, for whoever plans with what was found."""
 

@@ -23,7 +23,7 @@ from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
 from filestore.sidecar import originals, vector_rows
 from filestore.sidecar.commit import BATCH, Commit
-from filestore.sidecar.snapshot import StoreSnapshot
+from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
 from filestore.sync.plan import PartRepairs, SyncPlan, detected, plan, plan_parts
 from filestore.verify import beside, drift, environment, recorded_state, source_check, verify
 
@@ -109,7 +109,8 @@ def apply(
         stale = recorded_state.stale_conflicts(snapshot.catalog)
         commit.settle_conflicts(stale, ())
         work.written = work.written or bool(sources.read or stale)
-        work.remaining += source_check.status(snapshot, sources)
+        source_check.status(snapshot, said := VerificationReport(), sources)
+        work.remaining += said.findings
     done = commit.finish() if work.written else None
     if done is not None and snapshot.embedder is not None:
         work.remaining += verify.not_embedded(snapshot.places, snapshot.catalog)

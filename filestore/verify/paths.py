@@ -260,9 +260,6 @@ def _is_meant(source: str, wanted: set[str]) -> bool:
 
 def _snapshot(parts: Parts, catalog: Catalog) -> StoreSnapshot:
     """The store, without its embeddings and model."""
-    from filestore.config.user_config import SOURCES, read_machine
-
-    machine = read_machine(parts.configuration, os.environ)
     return StoreSnapshot(
         places=parts.places,
         layout=parts.layout,
@@ -271,5 +268,5 @@ def _snapshot(parts: Parts, catalog: Catalog) -> StoreSnapshot:
         embedder=None,
         deleted=set,
         settings=parts.settings,
-        may_reach_sources=machine.trusts(parts.places.root, SOURCES),
+        originals=parts.originals(),
     )

@@ -91,7 +91,7 @@ def _of_files(snapshot: StoreSnapshot) -> Iterator[tuple[Conflict, str | None]]:
     catalog, now = snapshot.catalog, {}
     waiting = catalog.conflicts()
     there = catalog.files([conflict.path for conflict in waiting]) if waiting else {}
-    reachable = Reachable(snapshot.places, everywhere=snapshot.may_reach_sources) if there else None
+    reachable = Reachable(snapshot.places, snapshot.originals) if there else None
     for one in waiting:
         if one.path in there and reachable is not None and _is_of_file(catalog, one):
             if one.source not in now:

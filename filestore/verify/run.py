@@ -51,7 +51,8 @@ class Status(JsonObject):
     """Its ``name``, ``fingerprint``, and the ``problem`` that keeps it from being used."""
     beside: Mapping[str, str | None] | None = None
     """The same of the model beside; None where none is tried."""
-
+    not_checked: tuple[str, ...] = ()
+    """Which originals were not looked at, and what has them looked at."""
     watched: Watched | None = None
     """How a server, which watches the tree, came to this; None for all others."""
 
@@ -80,6 +81,7 @@ class Status(JsonObject):
 def status(parts: Parts) -> Status:
     """Drift by stat, reading only files whose stat differs or cannot be relied on."""
     generation, files, index, watched = 0, 0, None, None
+    not_checked: list[str] = []
     try:
         catalog = parts.catalog()
         with catalog.snapshot():
@@ -90,7 +92,8 @@ def status(parts: Parts) -> Status:
                 seen = walk_watched(parts.places, parts.watched_tree)
                 snapshot = replace(snapshot, tree=seen.tree)
                 watched = Watched(used=not seen.unwatched, reason=seen.unwatched)
-            found = verify.status_findings(snapshot)
+            report = verify.status_report(snapshot)
+            found, not_checked = report.findings, report.not_checked
             generation, files = catalog.generation, catalog.file_count()
             index = vector_file.describe(catalog)
     except (CatalogMissingError, CatalogDamagedError) as error:
@@ -100,6 +103,7 @@ def status(parts: Parts) -> Status:
         generation=generation,
         files=files,
         index=index,
+        not_checked=tuple(not_checked),
         watched=watched,
         embedder=_embedder(parts.settings.embedder, parts.model),
         beside=_embedder(parts.settings.beside.embedder, parts.beside)

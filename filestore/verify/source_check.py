@@ -3,6 +3,8 @@
 What their records expect and where the store may look is `source_drift`.
 """
 
+from collections.abc import Sequence
+
 from filestore.config.layout import CATALOG
 from filestore.core.findings import Finding
 from filestore.core.paths import StorePath
@@ -15,25 +17,29 @@ from filestore.verify import source_drift
 
 def reachable(snapshot: StoreSnapshot) -> Reachable:
     """Where this store may look."""
-    return Reachable(snapshot.places, everywhere=snapshot.may_reach_sources)
+    return Reachable(snapshot.places, snapshot.originals)
 
 
-def status(snapshot: StoreSnapshot, drift: SourceDrift | None = None) -> list[Finding]:
-    """Source documents that changed, went or came, by stat; nothing where there are no records.
+def status(
+    snapshot: StoreSnapshot, report: VerificationReport, drift: SourceDrift | None = None
+) -> None:
+    """Report source documents that changed, went or came, by stat.
 
     Args:
         snapshot: The store.
+        report: Added to.
         drift: What a look at the recorded ones found; None to look now.
     """
     catalog = snapshot.catalog
     if not catalog.count("documents"):
-        return []
+        return
     where = reachable(snapshot)
     drift = drift or originals.look(catalog, where)
     new = source_drift.untracked(snapshot, where, followed_only=True)
     found = source_drift.findings(catalog, drift)
-    found = source_drift.with_moves(found, new, catalog, where)
-    return found + [problem for problem, _ in new.problems]
+    report.add(source_drift.with_moves(found, new, catalog, where))
+    report.add(problem for problem, _ in new.problems)
+    report.not_checked += not_looked_at(drift.outside, where)
 
 
 def check(snapshot: StoreSnapshot, level: Level, report: VerificationReport) -> None:
@@ -48,7 +54,7 @@ def check(snapshot: StoreSnapshot, level: Level, report: VerificationReport) -> 
     report.add(source_drift.with_moves(found, new, catalog, where))
     report.add(problem for problem, is_followed in new.problems if is_followed)
     report.checked.append("names and stats of originals")
-    report.not_checked += _outside(drift)
+    report.not_checked += not_looked_at(drift.outside, where)
     report.not_checked += [
         f"{problem.path}: {problem.detail}"
         for problem, is_followed in new.problems
@@ -65,9 +71,16 @@ def _mismatch(path: StorePath, source: str) -> Finding:
     return Finding(code="map-mismatch", path=path, detail=detail)
 
 
-def _outside(drift: SourceDrift) -> list[str]:
-    if not drift.outside:
-        return []
-    number = len(drift.outside)
-    which = f"{number:,} originals" if number > 1 else f"the original {drift.outside[0]}"
-    return [f"{which} outside the work tree: 'filestore trust' allows to read what records name"]
+def not_looked_at(sources: Sequence[str], where: Reachable) -> list[str]:
+    """In words: originals that a look left out, and what has them looked at."""
+    closed = {source for source in sources if not where.is_document(source)}
+    outside = [source for source in sources if source not in closed]
+    said = (
+        (outside, "outside the work tree: 'filestore trust' has them looked at"),
+        ([*closed], "hidden, or of no known format: 'filestore add PATH' has them looked at"),
+    )
+    return [f"{_many(sources)} {why}" for sources, why in said if sources]
+
+
+def _many(sources: Sequence[str]) -> str:
+    return f"{len(sources):,} originals" if len(sources) > 1 else f"the original {sources[0]}"

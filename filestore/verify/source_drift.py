@@ -135,7 +135,7 @@ def untracked(
     for source in sorted(whole.keys() | parents):
         resource = whole.get(source, "")
         is_followed = source != COPIES and is_followed_by(follow, reachable, resource, source)
-        path = reachable.followed(source)
+        path = reachable.tree(source)
         if resources is not None and resource not in resources:
             continue
         if (followed_only and not is_followed) or path is None or not os.path.isdir(path):
@@ -152,7 +152,8 @@ def untracked(
             continue
         found.entered += [os.path.join(path, inner) for inner in listing.entered]
         for name in listing.paths:
-            if (reference := f"{source}/{name}") in recorded:
+            reference = f"{source}/{name}"
+            if reference in recorded or not reachable.lists(os.path.join(path, name)):
                 continue
             new = NewFile(source=reference, resource=resource, is_followed=is_followed)
             if source not in whole:
@@ -290,7 +291,7 @@ def moved_folders(
         )
         if not (below and whole and len(places) == 1):
             continue
-        place, path = places.pop(), reachable.path(folder)
+        place, path = places.pop(), reachable.tree(folder)
         taken = any(is_below(place, other) for other in folders)
         if path is not None and not taken and not os.path.lexists(path):
             found[folder] = place

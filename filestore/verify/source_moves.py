@@ -87,7 +87,7 @@ def where_to(
 
 
 def _files_in(reachable: Reachable, folder: str) -> Iterator[str]:
-    path = reachable.followed(folder)
+    path = reachable.folder(folder)
     if path is None:
         return
     for entry in _entries(path):
@@ -108,9 +108,9 @@ def _entries(path: str) -> "list[os.DirEntry[str]]":
 
 def _consider_moved_folder(search: _Search, folder: str) -> None:
     """Take what lies in folders beside one that is gone where its documents lay in it."""
-    path = search.reachable.followed(folder)
+    path = search.reachable.tree(folder)
     parent, _, name = folder.rpartition("/")
-    around = search.reachable.followed(parent) if name not in ("", ".", "..") else None
+    around = search.reachable.tree(parent) if name not in ("", ".", "..") else None
     if path is None or around is None or os.path.lexists(path):
         return
     below = [source[len(folder) :] for source in search.digests if source.startswith(f"{folder}/")]

@@ -1,16 +1,16 @@
 """What a store would reach outside itself, and letting it: services, prompts, originals.
 
-Kept on the user's side, see `machine`. One rule: only what the store names now is allowed.
+Kept on the user's side, see `user_config`. One rule: only what the store names now is allowed.
 """
 
-from collections.abc import Sequence
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filestore.catalog import Catalog
 from filestore.config import user_config
+from filestore.config.user_config import Originals
 from filestore.generate import OwnPrompts
-from filestore.sidecar.reachable import Reachable
 
 if TYPE_CHECKING:
     from filestore.sidecar.session import Parts
@@ -32,13 +32,19 @@ class Reaches:
     """The store's own, which instruct its generator."""
     sources: tuple[str, ...]
     """Originals outside the work tree, as records name them; of copies, where they lie."""
+    folders: tuple[str, ...]
+    """The folders that these lie in, absolute, as they are named."""
+    allowed: tuple[str, ...]
+    """Folders in which the store may look for originals by now: given to `add`, or trusted."""
+    closed: tuple[str, ...]
+    """Originals whose names are no documents' and that this user did not add: never looked at."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """What is allowed by these names."""
         prompts = self.prompts.reach if self.prompts is not None else None
         names = [self.service, self.beside, self.generator, self.backend, prompts]
-        names += [user_config.SOURCES] if self.sources else []
+        names += self.folders
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
@@ -54,12 +60,14 @@ def reaches(parts: "Parts", catalog: Catalog | None) -> Reaches:
         BackendError: The backend that they name is none, or its package is not installed.
         PromptsUnusable: Its own prompts cannot be read.
     """
-    sources: Sequence[str] = ()
+    known: list[str] = []
     if catalog is not None:
-        known = dict.fromkeys(document[2] for document in catalog.documents())
-        reachable = Reachable(parts.places, everywhere=False)
-        sources = [source for source in known if reachable.is_outside(source)]
+        known = list(dict.fromkeys(document[2] for document in catalog.documents()))
+    reachable = parts.reachable()
+    sources = [source for source in known if reachable.is_outside(source)]
+    if catalog is not None:
         sources += sorted(catalog.originals().values())
+    documents = filter(reachable.is_document, sources)
     model, beside, rows = parts.model, parts.beside, parts.rows
     return Reaches(
         service=model.reaches,
@@ -68,6 +76,9 @@ def reaches(parts: "Parts", catalog: Catalog | None) -> Reaches:
         backend=rows.address() if rows is not None and rows.reaches_out else None,
         prompts=model.own_prompts,
         sources=tuple(sources),
+        folders=tuple(sorted({os.path.dirname(path) for path in map(reachable.leads, documents)})),
+        allowed=parts.originals().folders,
+        closed=tuple(one for one in known if not reachable.is_document(one)),
     )
 
 
@@ -79,4 +90,9 @@ def trust(configuration: str, root: str, reach: Reaches) -> None:
         WriteFailedError: The disk refused.
     """
     for name in reach.names:
-        user_config.trust(configuration, root, name)
+        if name not in reach.folders:
+            user_config.trust(configuration, root, name)
+    if reach.folders:
+        real = {os.path.realpath(folder) for folder in reach.folders}
+        trusted = frozenset(map(user_config.stored_path, {*reach.folders, *real}))
+        user_config.remember_originals(configuration, root, Originals(trusted=trusted))

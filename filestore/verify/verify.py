@@ -193,18 +193,18 @@ def _read_everything(
         report.not_checked.append("whether the model still gives the same vectors")
 
 
-def status_findings(snapshot: StoreSnapshot) -> list[Finding]:
+def status_report(snapshot: StoreSnapshot) -> VerificationReport:
     """What `status` shows: all of E and W that level fast finds.
 
     It leaves out what only looking around finds, and remarks.
     """
-    found = list(fast_findings(snapshot))
-    found += recorded_state.warnings(snapshot, {finding.code for finding in found})
+    report = VerificationReport(findings=list(fast_findings(snapshot)))
+    report.add(recorded_state.warnings(snapshot, report.codes()))
     if snapshot.catalog.count("documents"):
         from filestore.verify import source_check
 
-        found += source_check.status(snapshot)
-    return found
+        source_check.status(snapshot, report)
+    return report
 
 
 def fast_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:

@@ -54,9 +54,11 @@ def on_terminal(workspace: Any, *words: str, answer: bytes) -> tuple[int, str]:
 def test_a_list_allows_nothing(strange: Any) -> None:
     """What would be allowed is shown as often as one likes, and stays forbidden."""
     for _ in range(2):
-        assert "1 original outside the work tree" in strange("trust", "--list").stdout
+        assert "for 1 original outside" in strange("trust", "--list").stdout
         listed = strange.json("trust", "--list")
-        assert (listed["reaches"], "trusted" in listed) == (["sources"], False)
+        folder = str(strange.folder.parent)
+        assert (listed["reaches"], "trusted" in listed) == ([folder], False)
+        assert (listed["folders"], listed["allowed"]) == ([folder], [])
     assert "source-missing" not in strange.drift()
     assert strange.json("trust")["trusted"] is True
     assert "source-missing" in strange.drift()
@@ -64,10 +66,10 @@ def test_a_list_allows_nothing(strange: Any) -> None:
 
 @pytest.mark.parametrize(("answer", "code"), [(b"y\n", 0), (b"\n", 4)])
 def test_a_person_is_asked(strange: Any, answer: bytes, code: int) -> None:
-    """On a terminal the originals are named before the question, and only a yes allows them."""
+    """On a terminal the folders are named before the question, and only a yes allows them."""
     found, seen = on_terminal(strange, "trust", answer=answer)
     assert found == code
-    assert seen.find("diary.md") > 0
+    assert f"    {strange.folder.parent}" in seen.split("allow it?")[0].splitlines()
     assert "allow it? [y/N]" in seen
     assert ("source-missing" in strange.drift()) == (code == 0)
 

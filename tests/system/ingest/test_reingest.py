@@ -19,11 +19,13 @@ from filestore.catalog import Catalog, Conflict
 from filestore.chunks import chunk_file
 from filestore.chunks.layout import TREE
 from filestore.config.layout import Places
+from filestore.config.user_config import Originals
 from filestore.core.hashing import origin_hash
 from filestore.core.progress import ignore
 from filestore.git.merge import Merged, Overlap, merge
 from filestore.ingest.add import SourceOutside, add_all, recorded_sources
 from filestore.ingest.regenerate import in_order
+from filestore.sidecar.reachable import Reachable
 from filestore.store import Store
 from filestore.verify.ingest_conflict import Choice, resolve
 
@@ -509,7 +511,9 @@ def test_a_recorded_source_is_taken_in_by_its_record(either: Any, tmp_path: Path
     (either.store / "source" / "copied.md").write_text("Other copied words.\n")
     record_paths = [path for path in either.truth() if path.endswith(".json")]
     with Store(str(either.store), configuration=str(tmp_path / "configuration")) as store:
-        sources = recorded_sources(store.places, store._parts.layout, record_paths)
+        sources = recorded_sources(
+            store.places, store._parts.layout, record_paths, store._parts.reachable()
+        )
         parts = store._parts
         with parts.writing("add") as (catalog, embeddings, _):
             report = add_all(
@@ -539,7 +543,8 @@ def test_a_record_cannot_name_a_source_outside(workspace: Any, tmp_path: Path, k
     workspace("add", "manual.md")
     record = workspace.chunked / "manual.md" / "meta.json"
     places = Places(root=str(workspace.store), sidecar=str(workspace.sidecar))
-    (source,) = recorded_sources(places, TREE, ["manual.md/meta.json"])
+    reachable = Reachable(places, Originals())
+    (source,) = recorded_sources(places, TREE, ["manual.md/meta.json"], reachable)
     assert (source.path, source.recorded) == (str(workspace.folder / "manual.md"), "../manual.md")
     os.symlink(tmp_path, workspace.folder / "link")
     named = {
@@ -550,7 +555,7 @@ def test_a_record_cannot_name_a_source_outside(workspace: Any, tmp_path: Path, k
     }[kind]
     record.write_text(record.read_text().replace("../manual.md", named))
     with pytest.raises(SourceOutside, match="outside the work tree") as caught:
-        recorded_sources(places, TREE, ["manual.md/meta.json"])
+        recorded_sources(places, TREE, ["manual.md/meta.json"], reachable)
     assert "filestore trust" in caught.value.remedy
 
 

@@ -1,0 +1,261 @@
+"""Records that came with a store lead nowhere that its user did not go."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from filestore.chunks.chunk_file import record_stem
+from filestore.cli import COMMANDS
+
+SECRET = "Marmalade is the word."
+VICTIMS = (
+    ".ssh/id_rsa", ".netrc", ".aws/credentials", ".bash_history", ".config/notes.md",
+    "passwords", "keys.pem", "vault.kdbx", "diary.md", "Bücher/Übersicht.md", "Private/mail.txt",
+)  # fmt: skip
+CLOSED = VICTIMS[:8]
+"""What is hidden, or whose name says no format: not opened, trusted or not."""
+COMMANDS_TRIED = {
+    "status": [["status"]],
+    "sync": [["sync"], ["sync", "--full"]],
+    "verify": [["verify", "--level", "full"]],
+    "update": [["update", "--plan"], ["update"], ["update", "--remove-gone"], ["update", ".."]],
+    "repair": [["repair", "--write-files", "--yes", "--level", "full"]],
+    "search": [["search", "words", "--context", "3"]],
+    "show": [["show", "chunked"]],
+    "ls": [["ls"]],
+    "about": [["about"]],
+    "links": [["links", "{source}"]],
+    "similar": [["similar", "{source}:1"]],
+    "log": [["log", "{source}"], ["log", "words"]],
+    "open": [["open", "{source}:1", "--print"], ["open", "{source}:1", "--chunk", "--print"]],
+    "reconstruct": [["reconstruct", "stranger0"]],
+    "duplicates": [["duplicates"]],
+    "trust": [["trust", "--list"]],
+    "export": [["export", "jsonl", "../out.jsonl"], ["export", "markdown", "../out"]],
+    "enrich": [["enrich", "--questions", "1", "--yes", "--generator", "extractive"]],
+    "add": [["add", "{own}"]],
+    "rm": [["rm", "stranger0"]],
+    "undo": [["undo"]],
+    "redo": [["redo"]],
+    "git": [["git", "status"]],
+    "embeddings": [["embeddings", "info", "none"]],
+    "backend": [["backend", "show"]],
+    "embedder": [["embedder"]],
+    "evaluate": [["evaluate", "none.jsonl"]],
+    "compare": [["compare", "HEAD", "--queries", "none.jsonl"]],
+    "import": [["import", "jsonl", "none.jsonl"]],
+    "convert": [["convert", "none.ragmd", "none"]],
+}
+ELSEWHERE = {"init", "demo", "tui", "serve", "mcp", "watch"}
+"""They make a store of their own, or go on until they are ended and do what `update` does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unpacked:
+    """A home folder with an archive unpacked in it: a store, and no git."""
+
+    home: Path
+    sources: tuple[str, ...]
+    """What its records name."""
+    run: Callable[..., Any]
+
+    @property
+    def store(self) -> Path:
+        """The root."""
+        return self.home / "kb"
+
+    def words(self) -> bytes:
+        """Everything the store holds."""
+        found = [path for path in self.store.rglob("*") if path.is_file() and not path.is_symlink()]
+        return b"".join(path.read_bytes() for path in found)
+
+
+def spellings(home: Path, victim: str) -> Iterator[str]:
+    """Ways in which a record may name a file."""
+    yield f"../{victim}"
+    yield str(home / victim)
+    yield f"chunked/../../{victim}"
+    yield f"source/../../kb/..//./{victim}"
+    yield f"way/{victim}"
+    yield f"../{quote(victim)}"
+    yield f"../{victim.swapcase()}"
+    yield f"../{unicodedata.normalize('NFD', victim)}"
+    yield f"~/{victim}"
+
+
+@pytest.fixture
+def unpacked(either: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unpacked]:
+    """Its records name files of the user in every spelling, and what is no file."""
+    home = tmp_path / "home"
+    for victim in VICTIMS:
+        path = home / victim
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"# Mine\n\n{SECRET}\n")
+    os.mkfifo(home / "pipe.md")
+    either.write("mine.md", "# Own\n\nWords of its own.\n")
+    either("add", "mine.md")
+    shutil.copytree(either.store, home / "kb", ignore=shutil.ignore_patterns(".sidecar", ".undo"))
+    (home / "kb/way").symlink_to("..")
+    sources = [one for victim in VICTIMS for one in spellings(home, victim)]
+    sources += ["../pipe.md", "/dev/zero", "/proc/self/environ", "../socket.md", "..", "../Private"]
+    plant(home / "kb/chunked", sources)
+    with socket.socket(socket.AF_UNIX) as listener:
+        monkeypatch.chdir(home)
+        listener.bind("socket.md")
+
+        def run(*words: str, code: int | None = None) -> Any:
+            return either(*words, cwd=home / "kb", code=code)
+
+        yield Unpacked(home=home, sources=tuple(sources), run=run)
+
+
+def plant(chunked: Path, sources: list[str]) -> None:
+    """Put a record and a chunk file beside those that are there for each source."""
+    (record,) = chunked.rglob("*.json")
+    (chunk,) = [path for path in chunked.rglob("*.md") if path.is_file()]
+    for number, source in enumerate(sources):
+        made = record.read_text().replace('"../mine.md"', f'"{source}"')
+        made = made.replace('"mine.md"', f'"stranger{number}"')
+        if record.parent == chunked:
+            (chunked / f"{record_stem(source)}.json").write_text(made)
+            text = chunk.read_text().replace('"../mine.md"', f'"{source}"')
+            (chunked / f"stranger{number}.md").write_text(f"{text}\n{number}\n")
+        else:
+            folder = chunked / f"stranger{number}"
+            folder.mkdir()
+            (folder / "meta.json").write_text(made)
+            (folder / "chunk1.md").write_text(f"Words of a stranger {number}.\n")
+
+
+def test_no_command_reads_what_records_name_outside(unpacked: Unpacked) -> None:
+    """No command copies a file of the user, prints of it, calls it missing, or waits for a pipe."""
+    assert COMMANDS_TRIED.keys() | ELSEWHERE == COMMANDS.keys()
+    own = unpacked.home / "own/own.md"
+    own.parent.mkdir()
+    own.write_text("# Own\n\nNew words.\n")
+    unpacked.run("sync")
+    for words in (one for tried in COMMANDS_TRIED.values() for one in tried):
+        sources = unpacked.sources if "{source}" in " ".join(words) else ("",)
+        for source in sources[::7]:
+            said = [word.replace("{source}", source).replace("{own}", str(own)) for word in words]
+            done = unpacked.run(*said)
+            assert SECRET not in done.stdout + done.stderr, said
+            assert done.code in (0, 1, 2, 3, 4, 5), said
+        assert SECRET.encode() not in unpacked.words(), words
+    drift = unpacked.run("status", "--json").json["drift"]
+    told = [path for code, paths in drift.items() if code.startswith("source-") for path in paths]
+    # What a shell would take for the home folder is a name in the root.
+    assert [path for path in told if not path.startswith("~/")] == []
+    assert "not looked at: " in unpacked.run("status").stderr
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_nothing_outside_is_asked_for(unpacked: Unpacked) -> None:
+    """Not one system call of a command names a file of the user, not even to stat it."""
+    unpacked.run("sync")
+    trace = unpacked.home.parent / "trace"
+    command = ["strace", "-f", "-e", "trace=%file", "-o", str(trace), sys.executable, "-P", "-m"]
+    for words in ("status", "update", "repair --write-files --yes", "trust --list"):
+        subprocess.run(
+            [*command, "filestore", *words.split()],
+            cwd=unpacked.store,
+            capture_output=True,
+            check=False,
+            timeout=300,
+        )
+        lines = trace.read_text(errors="replace").splitlines()
+        assert any("catalog.sqlite" in line for line in lines)
+        calls = "".join(line for line in lines if "/home/kb/" not in line)
+        for name in ("id_rsa", "netrc", "credentials", "diary", "mail.txt", "pipe.md", "keys.pem"):
+            assert name not in calls, (words, name)
+
+
+def test_trust_opens_documents_and_nothing_else(unpacked: Unpacked) -> None:
+    """Trusted folders are read for documents; hidden files and names of no format stay closed."""
+    unpacked.run("sync")
+    unpacked.run("trust", "--yes", code=0)
+    listed = unpacked.run("trust", "--list", "--json").json
+    assert str(unpacked.home) in listed["allowed"]
+    assert {f"../{victim}" for victim in CLOSED} <= {*listed["closed"]}
+    drift = unpacked.run("status", "--json").json["drift"]
+    assert "../diary.md" in drift["source-modified"]
+    assert not any(f"../{victim}" in paths for victim in CLOSED for paths in drift.values())
+    for victim in CLOSED:
+        (unpacked.home / victim).write_text("# Quince\n\nQuince is the word.\n")
+    unpacked.run("update")
+    assert SECRET.encode() in unpacked.words()
+    assert b"Quince" not in unpacked.words()
+    unpacked.run("trust", "--revoke", code=0)
+    assert "source-modified" not in unpacked.run("status", "--json").json["drift"]
+
+
+def test_a_given_folder_is_no_way_to_what_add_left_out(workspace: Any, tmp_path: Path) -> None:
+    """What a pulled record names in a folder that was added is read if it is a document there."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "one.md").write_text("# One\n\nWords.\n")
+    workspace("add", "--no-copy", notes)
+    for name in (".secret", ".hidden.md", "passwords"):
+        (notes / name).write_text(f"# Mine\n\n{SECRET}\n")
+    (notes / "two.md").write_text("# Two\n\nOther words.\n")
+    (tmp_path / "three.md").write_text(f"# Three\n\n{SECRET}\n")
+    record = workspace.chunked / "notes/meta.json"
+    made = record.read_text().replace('"kind": "folder"', '"kind": "file"')
+    for number, name in enumerate(
+        ["notes/.secret", "notes/.hidden.md", "notes/two.md", "three.md"]
+    ):
+        folder = workspace.chunked / f"s{number}"
+        folder.mkdir()
+        text = made.replace("../../notes/one.md", f"../../{name}")
+        (folder / "meta.json").write_text(text.replace('"../../notes"', f'"../../{name}"'))
+        (folder / "chunk1.md").write_text(f"Words {number}.\n")
+    workspace.sync(code=None)
+    assert workspace.drift()["source-modified"] == ["../../notes/two.md"]
+
+
+def test_what_this_user_added_is_followed(either: Any, tmp_path: Path) -> None:
+    """A hidden file, a name without suffix and a folder with such files are followed as before."""
+    (tmp_path / ".profile").write_text("Words of a profile.\n")
+    either.write("LICENSE", "Words of a licence.\n")
+    either.write("docs/AUTHORS", "Words of authors.\n")
+    either.write("docs/guide.rst", "Guide\n=====\n\nWords.\n")
+    either("add", "--no-copy", "--into", "profile", tmp_path / ".profile")
+    either("add", "LICENSE", "docs")
+    assert either.drift() == {}
+    for path in ("../.profile", "LICENSE", "docs/AUTHORS", "docs/guide.rst"):
+        (either.folder / path).write_text("Changed words.\n")
+    either.write("docs/NEWS", "Words of news.\n")
+    drift = either.drift()
+    changed = {"../../.profile", "../LICENSE", "../docs/AUTHORS", "../docs/guide.rst"}
+    assert set(drift["source-modified"]) == changed
+    assert drift["source-untracked"] == ["../docs/NEWS"]
+    either("update")
+    either.assert_settled()
+    assert "../docs/NEWS" not in either.json("trust", "--list")["closed"]
+
+
+def test_a_catalog_does_not_say_where_originals_of_copies_lie(either: Any, tmp_path: Path) -> None:
+    """A sidecar that came along may name any file as the original of a copy; none is looked at."""
+    far = tmp_path / "far.md"
+    far.write_text("# Far\n\nWords from afar.\n")
+    either("add", far)
+    secret = tmp_path / "private" / "diary.md"
+    secret.parent.mkdir()
+    secret.write_text(f"# Mine\n\n{SECRET}\n")
+    either.in_catalog(
+        "UPDATE meta SET value = ? WHERE key = ?", str(secret), "original:source/far.md"
+    )
+    assert either.drift() == {}
+    either("update")
+    assert "not looked at" in either("status").stderr
+    assert SECRET.encode() not in b"".join(either.committed().values())
