@@ -76,9 +76,7 @@ def reaches_out(name: str, options: ModelOptions) -> str | None:
     """
     if not is_service(name.partition(":")[0]):
         return None
-    service = options.endpoint or DEFAULT_ENDPOINT
-    parse_address(service, EMBEDDING)
-    return service
+    return str(parse_address(options.endpoint or DEFAULT_ENDPOINT, EMBEDDING))
 
 
 def open_embedder(choice: Choice) -> Embedder:

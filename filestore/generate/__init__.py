@@ -72,9 +72,7 @@ def reaches_out(options: GeneratorOptions) -> str | None:
     member = _MEMBERS.get(options.name.partition(":")[0])
     if options.endpoint is None and not (member is not None and member.is_service):
         return None
-    service = options.endpoint or DEFAULT_ENDPOINT
-    parse_address(service, GENERATION)
-    return service
+    return str(parse_address(options.endpoint or DEFAULT_ENDPOINT, GENERATION))
 
 
 def own_prompts(options: GeneratorOptions, root: str) -> OwnPrompts | None:

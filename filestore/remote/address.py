@@ -1,12 +1,12 @@
 """The address of a service, and whether a store may reach it, with which key.
 
-Opens no connection. One rule: what is refused here is never contacted, and no message ever holds a
-key, a user name or a password.
+Opens no connection. One rule: what a person is shown, what is remembered as allowed and what is
+connected to are one value, and no message ever holds a key or a password.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from filestore.config.user_config import Machine
@@ -19,11 +19,13 @@ OFFICIAL_KEY_VARIABLE: Final = "OPENAI_API_KEY"
 _OFFICIAL_HOST: Final = "api.openai.com"
 _SHOWN_LENGTH: Final = 200
 _HIGHEST_PORT: Final = 65_535
+_PORTS: Final = {"http": 80, "https": 443}
 
-# One grammar for checking and for connecting, so that no two parsers can disagree on the host.
+# One grammar for checking and for connecting, so that no two parsers can disagree on the host. To
+# some clients an empty part of a path begins another host, and `..` leads to another path.
 _ADDRESS: Final = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(:(?P<port>[0-9]{1,5}))?"
-    r"(?P<path>(/[a-z0-9._~%:@+-]*)*)",
+    r"(?P<path>(/(?!\.{1,2}(?:/|$))[a-z0-9._~%:@+-]+)*)/*",
     re.IGNORECASE | re.ASCII,
 )
 
@@ -58,6 +60,8 @@ class Use:
     """What works without the service."""
     option: str = ""
     """The option of the command line that names the address, where no settings do."""
+    port: int | None = None
+    """Where no port is named; None for the scheme's own."""
 
     @property
     def settings(self) -> str:
@@ -75,14 +79,19 @@ class Address:
     """``http`` or ``https``."""
     host: str
     """In lower case; an IPv6 address in brackets."""
-    port: int | None
-    """None for the scheme's own."""
+    port: int
     path: str
     """Without a slash at its end."""
 
     def __str__(self) -> str:
-        port = "" if self.port is None else f":{self.port}"
+        """As it is shown and remembered: a port that the scheme means anyway is left out."""
+        port = "" if self.port == _PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{self.host}{port}{self.path}"
+
+    @property
+    def url(self) -> str:
+        """With its port, whatever the scheme means."""
+        return f"{self.scheme}://{self.host}:{self.port}{self.path}"
 
     @property
     def is_official(self) -> bool:
@@ -95,6 +104,35 @@ class Address:
         return self.scheme == "https" or _is_loopback(self.host)
 
 
+def check_trusted(
+    address: object,
+    *,
+    machine: Machine,
+    root: str,
+    would: str,
+    error: type[FilestoreError] = EndpointUntrusted,
+) -> None:
+    """Let a store reach an address only where its user allowed the whole of it.
+
+    Args:
+        address: A value whose text has every part that decides what is connected to.
+        machine: What the user allowed.
+        root: The store's.
+        would: What the store would do there: "send its texts to".
+        error: What is raised.
+
+    Raises:
+        FilestoreError: The user did not allow it.
+    """
+    # Earlier versions remembered endpoints as they were written.
+    if any(str(address) in (one, str(_plain(one))) for one in machine.trusted.get(root, ())):
+        return
+    raise error(
+        f"this store would {would} {address}, which you have not allowed",
+        remedy="if you know it, run `filestore trust`, then the command again",
+    )
+
+
 def trusted_address(endpoint: str, use: Use, *, machine: Machine, root: str) -> Address:
     """The address of a service that a store may reach.
 
@@ -103,11 +141,7 @@ def trusted_address(endpoint: str, use: Use, *, machine: Machine, root: str) -> 
         EndpointUntrusted: The user did not allow this store to reach it.
     """
     address = parse_address(endpoint, use)
-    if not machine.trusts(root, endpoint):
-        raise EndpointUntrusted(
-            f"this store would send its texts to {address}, which you have not allowed",
-            remedy="if you know that service, run `filestore trust`, then the command again",
-        )
+    check_trusted(address, machine=machine, root=root, would="send its texts to")
     return address
 
 
@@ -118,21 +152,27 @@ def parse_address(endpoint: str, use: Use) -> Address:
         EndpointError: It is no plain http or https address; a user name, a password, a query or a
             fragment in it is refused, since settings are shared and those may hold keys.
     """
-    match = _ADDRESS.fullmatch(endpoint)
-    port = int(match["port"]) if match and match["port"] else None
-    if match is None or "@" in endpoint or (port is not None and not 0 < port <= _HIGHEST_PORT):
+    address = _plain(endpoint, port=use.port)
+    if address is None:
         raise EndpointError(
             f"the endpoint {_redacted(endpoint)!r} is no address of the form "
             f"http://host:port/v1, without user, password or query",
             remedy=f"fix `endpoint` {use.settings}; "
             f"a key belongs in the environment variable {KEY_VARIABLE}",
         )
-    return Address(
-        scheme=match["scheme"].lower(),
-        host=match["host"].lower(),
-        port=port,
-        path=match["path"].rstrip("/").removesuffix(use.path),
-    )
+    return replace(address, path=address.path.removesuffix(use.path))
+
+
+def _plain(endpoint: str, *, port: int | None = None) -> Address | None:
+    """An address as it is written, whatever is asked there; None where it is none."""
+    match = _ADDRESS.fullmatch(endpoint)
+    if match is None or "@" in endpoint:
+        return None
+    scheme = match["scheme"].lower()
+    number = int(match["port"]) if match["port"] else port or _PORTS[scheme]
+    if not 0 < number <= _HIGHEST_PORT:
+        return None
+    return Address(scheme=scheme, host=match["host"].lower(), port=number, path=match["path"])
 
 
 def key_for(address: Address, environment: Mapping[str, str]) -> str:

@@ -13,11 +13,9 @@ from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError
 from filestore.core.progress import OnProgress, part_of
 from filestore.embed import Choice, Embedder, reaches_out
-from filestore.embed.base import EMBEDDING
 from filestore.embed.dimensions import forget_dimension
 from filestore.embed.models import try_out
 from filestore.fs import disk
-from filestore.remote.address import parse_address
 from filestore.sidecar.model import ask_model, chosen_by
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ def plan(
     choice = replace(chosen.choice, options=options, root=places.root)
     service = reaches_out(choice.name, options)
     if service is not None:
-        forget_dimension(here.cache, str(parse_address(service, EMBEDDING)), choice.model)
+        forget_dimension(here.cache, service, choice.model)
         choice = replace(choice, machine=choice.machine.trusting(places.root, service))
     opened = ask_model(choice)
     if opened.embedder is None:

@@ -20,6 +20,7 @@ from filestore.index.backend import (
     BackendUnusable,
     WrongDimension,
 )
+from filestore.remote.address import Address
 
 KEY_VARIABLE: Final = "QDRANT_API_KEY"
 _PASSING: Final = frozenset({408, 429, 502, 503, 504})
@@ -30,8 +31,7 @@ _ANSWER_BYTES: Final = 512 * 1024 * 1024
 class Server:
     """Which server, and how it is asked."""
 
-    url: str
-    """With its port."""
+    address: Address
     key: str = field(repr=False)
     """"" for none."""
     timeout_s: int
@@ -47,7 +47,7 @@ class ServerPoints(ClientPoints):
         self._server = server
         self._collection = collection
         self._client: Any = None
-        self.address = f"Qdrant at {server.url} (collection {collection})"
+        self.address = f"Qdrant at {server.address.url} (collection {collection})"
 
     def open(self) -> None:
         """Make a client; nothing is asked yet."""
@@ -57,12 +57,12 @@ class ServerPoints(ClientPoints):
 
         server = self._server
         self._client = QdrantClient(
-            url=server.url,
+            url=server.address.url,
             timeout=server.timeout_s,
             # As a header: as `api_key` the client warns of it on loopback, too.
             headers={"api-key": server.key} if server.key else {},
             check_compatibility=False,  # it asks from a thread of its own, and warns
-            transport=_Transport(server.timeout_s),
+            transport=_Transport(server.address, server.timeout_s),
             trust_env=False,
         )
 
@@ -198,14 +198,16 @@ def _message(content: bytes) -> str:
 class _Transport:
     """Sends requests of httpx, each with one limit for all of its answer.
 
-    httpx itself limits each read alone, so that an answer may drip for ever.
+    httpx itself limits each read alone, so that an answer may drip for ever. All go to one address,
+    whatever the client makes of its URL.
     """
 
-    def __init__(self, timeout_s: float) -> None:
+    def __init__(self, address: Address, timeout_s: float) -> None:
         import ssl
 
         import httpcore
 
+        self._address = address
         self._timeout_s = timeout_s
         self._deadline = _Deadline()
         self._pool = httpcore.ConnectionPool(
@@ -219,12 +221,15 @@ class _Transport:
         import httpx
 
         self._deadline.until = time.monotonic() + self._timeout_s
-        url = asked.url
+        address = self._address
         answer = self._pool.handle_request(
             httpcore.Request(
                 method=asked.method,
                 url=httpcore.URL(
-                    scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+                    scheme=address.scheme,
+                    host=address.host.strip("[]"),
+                    port=address.port,
+                    target=asked.url.raw_path,
                 ),
                 headers=asked.headers.raw,
                 content=asked.stream,

@@ -42,7 +42,8 @@ _PORT: Final = 6333
 _TIMEOUT_S: Final = 30
 _MOST: Final = {"replication": 64, "shards": 4_096, "timeout_s": 3_600}
 _CHANGE: Final = "correct it: `filestore backend set`, or [backend_config] in filestore.toml"
-_USE: Final = Use(path="", table="", model_key="", too_long="", kept="", without="")
+# Also for https, as Qdrant's own clients do.
+_USE: Final = Use(path="", table="", model_key="", too_long="", kept="", without="", port=_PORT)
 
 
 def opened_points(choice: BackendChoice) -> tuple[Points, tuple[str, ...]]:
@@ -103,7 +104,7 @@ def _server_points(
     _installed("qdrant url")
     address = _address(options["url"])
     server = Server(
-        url=str(address),
+        address=address,
         key=_key(address, choice.environment),
         timeout_s=_count(options, "timeout_s") or _TIMEOUT_S,
         shards=_count(options, "shards"),
@@ -151,16 +152,13 @@ def _count(options: Mapping[str, Any], name: str) -> int | None:
 
 def _address(url: str) -> Address:
     try:
-        address = parse_address(url, _USE)
+        return parse_address(url, _USE)
     except EndpointError:
         raise BackendSettingsWrong(
             "`url` of the backend qdrant is no address of the form http://host:6333, without user, "
             "password or query",
             remedy=f"{_CHANGE}; a key belongs in the environment variable {KEY_VARIABLE}",
         ) from None
-    # Also for https, as Qdrant's own clients do.
-    port = _PORT if address.port is None else address.port
-    return Address(scheme=address.scheme, host=address.host, port=port, path=address.path)
 
 
 def _key(address: Address, environment: Mapping[str, str]) -> str:
@@ -171,7 +169,7 @@ def _key(address: Address, environment: Mapping[str, str]) -> str:
         )
     if key and not address.keeps_secrets:
         raise BackendSettingsWrong(
-            f"{KEY_VARIABLE} is not sent to {address}: over plain http anybody on the way can "
+            f"{KEY_VARIABLE} is not sent to {address.url}: over plain http anybody on the way can "
             "read it",
             remedy="use https in `url`, or unset it if that server wants no key",
         )
