@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from filestore.sync.change_backend import BackendChange
     from filestore.sync.change_model import ModelChange
     from filestore.sync.packs import ImportedEmbeddings
+    from filestore.verify.trust import Reaches
 
 
 class Store(ReadableStore):
@@ -139,11 +140,11 @@ class Store(ReadableStore):
         self.close()
         return apply.apply(self._parts, plan, on_progress=on_progress)
 
-    def trust(self) -> None:
-        """Let the store reach what it names now; see `trust.trust` for what is raised."""
+    def trust(self, shown: "Reaches | None" = None) -> None:
+        """Let the store reach what was shown, else what it names now; see `trust.trust`."""
         from filestore.verify import trust as trusting
 
-        trusting.trust(self._parts.configuration, self.root, self.reaches())
+        trusting.trust(self._parts.configuration, self.root, shown or self.reaches())
 
     def distrust(self) -> None:
         """Take back whatever this store was allowed."""
@@ -254,14 +255,12 @@ class Store(ReadableStore):
             UnknownResourceError: There is none of a name.
             LockedError: Another writer holds the store.
         """
-        from filestore.browse import file
+        from filestore.browse.file import resource_named
         from filestore.ingest import remove as removal
 
         refuse_in_place(self.places, "rm")
         with self._parts.writing("rm", wait_s=wait_s) as (catalog, embeddings, _):
-            names = dict.fromkeys(
-                file.resource_named(catalog, name, self.places) for name in resources
-            )
+            names = dict.fromkeys(resource_named(catalog, name, self.places) for name in resources)
             removed = removal.remove(self.places, catalog, list(names))
             with self._parts.commit(catalog, embeddings, embed=False) as commit:
                 commit.forget([path for one in removed for path in one.paths])

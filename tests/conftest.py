@@ -36,7 +36,16 @@ _SCRUBBED: Final = frozenset(
     # The last would have each of some thousand child processes compile every module again.
     {"LANG", "LANGUAGE", "FORCE_COLOR", "COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE"}
 )
-_SCRUBBED_PREFIXES: Final = ("FILESTORE", "GIT_", "HF_", "HUGGINGFACE_", "LC_", "OPENAI_", "XDG_")
+_SCRUBBED_PREFIXES: Final = (
+    "FILESTORE",
+    "GIT_",
+    "HF_",
+    "HUGGINGFACE_",
+    "LC_",
+    "OPENAI_",
+    "PG",
+    "XDG_",
+)
 
 
 def pytest_xdist_auto_num_workers() -> int:

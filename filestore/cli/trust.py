@@ -37,7 +37,7 @@ def run(options: Any) -> int:
         elif not options.list:
             if reaches.names and not options.yes:
                 _ask(root, reaches, options)
-            store.trust()
+            store.trust(reaches)
     if options.json:
         prompts = reaches.prompts.files if reaches.prompts is not None else ()
         fields = {

@@ -8,7 +8,7 @@ over what the backend has, and which the next writer sends.
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -38,6 +38,7 @@ from filestore.index.backend import (
     whitelisted,
 )
 from filestore.index.served import ServedIndex
+from filestore.remote.address import check_trusted
 from filestore.sidecar.file_rows import kept_texts
 from filestore.sidecar.vector_file import PREFIX, Space, fill
 
@@ -111,7 +112,15 @@ class VectorRows:
         Raises:
             BackendError: The settings cannot be used, or its package is not installed.
         """
-        return open_backend(self.choice).address()
+        return self._opened().address()
+
+    def _opened(self) -> IndexBackend:
+        """The backend, not connected; outside of the sidecar a path is where its links lead now."""
+        path = self.choice.options.get("path")
+        if not self.reaches_out or not isinstance(path, str) or "\0" in path:
+            return open_backend(self.choice)
+        real = os.path.realpath(os.path.join(self.choice.folder, path))
+        return open_backend(replace(self.choice, options={**self.choice.options, "path": real}))
 
     @property
     def where(self) -> str:
@@ -129,12 +138,14 @@ class VectorRows:
             BackendError: It cannot be used.
         """
         self._check_path()
-        backend = open_backend(self.choice)
-        address = backend.address()
-        if self.reaches_out and not self.machine.trusts(self.root, address):
-            raise BackendUntrusted(
-                f"this store would keep its texts in {address}, which you have not allowed",
-                remedy="if you know it, run `filestore trust`, then the command again",
+        backend = self._opened()
+        if self.reaches_out:
+            check_trusted(
+                backend.address(),
+                machine=self.machine,
+                root=self.root,
+                would="keep its texts in",
+                error=BackendUntrusted,
             )
         try:
             backend.load()

@@ -82,7 +82,7 @@ class PgvectorRows(IndexBackend):
             options["dsn"],
             password=choice.environment.get("PGPASSWORD"),
             timeout_s=options.get("timeout_s", 30),
-            about=f"{schema}.{name}",
+            table=f"{schema}.{name}",
         )
         self._table = Table(self._session, schema=schema, name=name)
         self._expected: tuple[str, int] | None = None

@@ -13,11 +13,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filestore.core.errors import FilestoreError
-from filestore.core.packages import install_line
 from filestore.core.safe_text import safe_text
+from filestore.index._pgvector.address import resolve
 from filestore.index.backend import (
     WITHOUT,
-    BackendMissing,
     BackendSettingsWrong,
     BackendUnreachable,
     BackendUnusable,
@@ -119,24 +118,35 @@ def _limited_class() -> Any:
 class Session:
     """A connection that is made when it is needed, and again after it was lost."""
 
-    def __init__(self, dsn: str, *, password: str | None, timeout_s: int, about: str) -> None:
+    def __init__(self, dsn: str, *, password: str | None, timeout_s: int, table: str) -> None:
         """Read where the server is; nothing is connected.
 
         Args:
             dsn: As libpq takes it: a URL, or words with an equals sign.
-            password: For a DSN without one.
+            password: For a server that neither DSN nor service give one for.
             timeout_s: How long a statement may take.
-            about: What is used there: schema and table, for people.
+            table: With its schema.
 
         Raises:
             BackendMissing: psycopg is not installed.
-            BackendSettingsWrong: The DSN cannot be read.
+            BackendSettingsWrong: The DSN cannot be read or used.
         """
         if timeout_s < 1:
             raise BackendSettingsWrong(f"timeout_s must be 1 or more, found {timeout_s}")
         self.timeout_s = timeout_s
-        self._parameters = ({"password": password} if password else {}) | _parsed(dsn)
-        self._about = about
+        self._server = resolve(
+            dsn,
+            chosen={
+                "application_name": "filestore",
+                "connect_timeout": str(max(2, timeout_s)),
+                "keepalives_idle": "10",
+                "keepalives_interval": "5",
+                "keepalives_count": "3",
+                "tcp_user_timeout": str(timeout_s * 1000),
+            },
+            password=password,
+            table=table,
+        )
         self._connection: Connection[Row] | None = None
         self._settings: dict[str, str] = {}
         self._deadline = Deadline()
@@ -144,12 +154,8 @@ class Session:
 
     @property
     def address(self) -> str:
-        """Server, database, schema and table, for people."""
-        known = self._parameters
-        host = known.get("host") or known.get("hostaddr") or "the local socket"
-        database = known.get("dbname") or known.get("user") or "the usual database"
-        place = f"{host}:{known.get('port') or 5432}/{database}, {self._about}"
-        return safe_text(place, keep_newlines=False)
+        """All that decides what is connected to, for people and to be remembered."""
+        return str(self._server)
 
     def set(self, settings: Mapping[str, str]) -> None:
         """Have settings of the server, now and after the connection was made again."""
@@ -224,17 +230,9 @@ class Session:
             raise OperationalError("the connection went away in the middle of a transaction")
         self.close()
         self._deadline.begin(self.timeout_s + _GRACE_S)
-        wanted: dict[str, Any] = {
-            "application_name": "filestore",
-            "connect_timeout": max(2, self.timeout_s),
-            "keepalives_idle": 10,
-            "keepalives_interval": 5,
-            "keepalives_count": 3,
-            "tcp_user_timeout": self.timeout_s * 1000,
-        }
         # A plan that is kept on the server would be lost behind a pool that shares connections.
         connection = _limited_class().connect(
-            **wanted | self._parameters, autocommit=True, prepare_threshold=None
+            **self._server.to_connect, autocommit=True, prepare_threshold=None
         )
         connection.deadline = self._deadline
         self._connection = connection
@@ -249,7 +247,7 @@ class Session:
 
     def _failed(self, error: Any) -> FilestoreError:
         """The error of the contract for one of the driver, after which a transaction is over."""
-        state, said = error.sqlstate or "", self._scrubbed(str(error))
+        state, said = error.sqlstate or "", self._server.scrubbed(str(error))
         was_made = self._connection is not None
         is_lost = self._connection is None or self._connection.closed
         is_late = self._deadline.is_over
@@ -288,13 +286,6 @@ class Session:
             what, remedy = "does not answer", "start the server, or check dsn"
         return BackendUnreachable(f"{where} {what}", remedy=f"{remedy}; {WITHOUT}", detail=said)
 
-    def _scrubbed(self, text: str) -> str:
-        """Text of the driver without what it must not tell; it is made fit to be shown, too."""
-        for key in ("password", "sslpassword"):
-            secret = str(self._parameters.get(key, ""))
-            text = text.replace(secret, "***") if secret else text
-        return safe_text(text)
-
 
 def _behind(said: str) -> str:
     """The server behind the one that was asked, where that is what is away."""
@@ -312,37 +303,6 @@ def _errors() -> Iterator[list[Any]]:
         yield caught
     except psycopg.Error as error:
         caught.append(error.with_traceback(None))
-
-
-def _parsed(dsn: str) -> dict[str, Any]:
-    """The parts of a DSN.
-
-    Raises:
-        BackendMissing: psycopg is not installed.
-        BackendSettingsWrong: It cannot be read; nothing of it is shown, for it may hold a password.
-    """
-    try:
-        from psycopg import ProgrammingError
-        from psycopg.conninfo import conninfo_to_dict
-    except ImportError as error:
-        raise BackendMissing(
-            "the backend pgvector needs psycopg, which is not installed",
-            remedy=install_line("pgvector"),
-            detail=str(error),
-        ) from error
-    parts: dict[str, Any] = {}
-    with contextlib.suppress(ProgrammingError, ValueError):
-        parts = {key: value for key, value in conninfo_to_dict(dsn).items() if value != ""}
-    # A password with one of these signs as it is moves its rest into the name of the server.
-    places = (str(parts.get(key, "")) for key in ("host", "hostaddr", "dbname"))
-    is_port = re.fullmatch(r"[0-9,]*", str(parts.get("port", "")))
-    if not parts or not is_port or any("@" in place for place in places):
-        raise BackendSettingsWrong(
-            "the dsn of the backend pgvector cannot be read (it is not shown: it may hold a"
-            " password)",
-            remedy="write it as postgresql://user@host:5432/database, special signs as %40",
-        )
-    return parts
 
 
 def _set_config(settings: Mapping[str, str]) -> tuple[bytes, Sequence[str]]:

@@ -166,7 +166,7 @@ def test_a_killed_server_is_an_error_and_then_is_back(killable: Database) -> Non
         (error,) = raised
         assert isinstance(error, BackendUnreachable)
         assert isinstance(error, ConnectionError)
-        assert f"127.0.0.1:{killable.server.port}/filestore" in str(error)
+        assert f"host=127.0.0.1 port={killable.server.port} dbname=filestore" in str(error)
         assert_silent(error)
         for _ in range(2):
             with refused(BackendUnreachable, "does not answer", "start the server"):
@@ -254,7 +254,8 @@ def test_nobody_answers() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         dsn = f"postgresql://me:{PASSWORD}@127.0.0.1:{port}/db"
-        with refused(BackendUnreachable, f"127.0.0.1:{port}/db, public.filestore_vectors"):
+        address = f"host=127.0.0.1 port={port} dbname=db user=me, table public.filestore_vectors"
+        with refused(BackendUnreachable, address):
             backend_at(dsn, timeout_s=2).load()
     with refused(BackendUnreachable, "does not answer", "--mode keyword"):
         backend_at(dsn).load()
