@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EXAMPLE = "filestore trust"
 
 _SHOWN = 10
-"""Paths that are listed; the rest is counted."""
+"""Originals that are named; the rest is counted."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -76,10 +76,14 @@ def _words(root: str, reaches: "Reaches", options: Any) -> None:
         _output.line("nothing to allow: this store uses nothing outside it")
     if options.list and reaches.allowed:
         _output.line(f"{root} looks for originals in, as 'add' or 'trust' was given:")
-        _listed(reaches.allowed, _output.line)
+        for folder in reaches.allowed:
+            _output.line(f"    {shown_path(folder)}")
     if options.list and reaches.closed:
         _output.line("never opened: hidden or of no known format, and you did not add them:")
-        _listed(reaches.closed, _output.line)
+        for path in reaches.closed[:_SHOWN]:
+            _output.line(f"    {shown_path(path)}")
+        if len(reaches.closed) > _SHOWN:
+            _output.line(f"    … and {len(reaches.closed) - _SHOWN} more")
 
 
 def _told(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
@@ -97,11 +101,5 @@ def _told(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
     if reaches.folders:
         number = _output.count(len(reaches.sources), "original")
         line(f"documents in these folders may be read, for {number} outside {root}:")
-        _listed(reaches.folders, line)
-
-
-def _listed(paths: Sequence[str], line: Callable[[str], None]) -> None:
-    for path in paths[:_SHOWN]:
-        line(f"    {shown_path(path)}")
-    if len(paths) > _SHOWN:
-        line(f"    … and {len(paths) - _SHOWN} more")
+        for folder in reaches.folders:
+            line(f"    {shown_path(folder)}")
