@@ -340,14 +340,14 @@ def test_keys_behind_enter_are_not_part_of_the_question(root):
         for key in ("g", "u", "i", "d", "e", "enter", "j", "j"):
             page.simulate_key(key)
         await until(pilot, lambda: page.view.search.query_words == "guide")
-        assert page.focused is page.view.search.hits
         await until(pilot, lambda: page.view.search.hits.cursor_key is not None)
+        await until(pilot, lambda: page.focused is page.view.search.hits)
         assert page.view.search.input.value == "guide"
         await press(pilot, "slash")
         for key in ("l", "o", "n", "g", "enter", "j", "j"):
             page.simulate_key(key)
         await shows(pilot, "1 resource for long")
-        assert page.focused is page.view.outline.rows
+        await until(pilot, lambda: page.focused is page.view.outline.rows)
         assert page.view.outline.input.value == "long"
 
     browse(root, act)

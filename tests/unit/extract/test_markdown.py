@@ -1,5 +1,7 @@
 """Markdown: the body exact, foreign frontmatter as metadata, and its abuse harmless."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,7 +64,8 @@ def test_values_become_json():
         ("---\na: &x 1\nb: *x\n---\n", "anchors"),
         ("---\n<<: {a: 1}\n---\n", "merge"),
         ("---\na: !!python/object/apply:os.system [ls]\n---\n", "tags"),
-        ("---\na: " + "[" * 30_000 + "\n---\n", "deeper"),
+        # libyaml may end it before our own limit does.
+        ("---\na: " + "[" * 30_000 + "\n---\n", "deeper|not valid YAML"),
         ("+++\na = " + "[" * 30_000 + "\n+++\n", "deeper"),
         ('{\n"a": ' + "[" * 30_000 + "\n}\n", "deeper"),
         ("+++\n" + ".".join("a" * 20_000) + " = 1\n+++\n", "deeper"),
@@ -77,7 +80,7 @@ def test_bad_frontmatter_keeps_the_document(head, message):
     """A frontmatter that is broken or hostile stays in the text and is reported in a few words."""
     document = extract(head + "body\n")
     assert document.text == head + "body\n"
-    assert message in document.metadata[FRONTMATTER_ERROR]
+    assert re.search(message, document.metadata[FRONTMATTER_ERROR])
     assert len(document.metadata[FRONTMATTER_ERROR]) < 200
 
 
