@@ -264,4 +264,5 @@ def _sections(text: str, definitions: Iterable[Definition]) -> tuple[Section, ..
         found.append(Section(start=start, level=definition.level, title=definition.title))
         around.append(definition)
     close(last_row)
-    return tuple(found)
+    # In damaged code a part may end behind the one that it is in.
+    return tuple(sorted(found, key=lambda section: section.start))

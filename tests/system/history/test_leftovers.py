@@ -96,7 +96,7 @@ def test_old_ones_in_the_users_folder_go(tmp_path: Path) -> None:
         path.write_bytes(b"{")
     two_days_ago_s = time.time() - 2 * 24 * 3600
     os.utime(old, (two_days_ago_s, two_days_ago_s))
-    user_config.trust(str(tmp_path), "/a/store", user_config.SOURCES)
+    user_config.trust(str(tmp_path), "/a/store", "http://127.0.0.1:9/v1")
     assert (old.exists(), fresh.exists()) == (False, True)
 
 

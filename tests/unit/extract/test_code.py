@@ -393,3 +393,14 @@ def test_language_by_name(name, language):
 def test_what_dresses_pages_is_code_elsewhere():
     """What a web site leaves out is read where it is the work itself."""
     assert {for_name("a" + suffix).name for suffix in DRESSING_SUFFIXES} == {"code"}
+
+
+def test_sections_of_damaged_code_are_in_order():
+    """A class that is cut off within another one does not lead back in the text."""
+    whole = "export class Moor {\n  /* peat */\n  dig(): void {}\n}"
+    text = f"{whole}export class Moor {{\n  /* peat */\n  dig()\nconst f = () => {{\n}};\n"
+    starts = [
+        section.start for section in CodeExtractor().extract(text.encode(), name="a.tsx").outline
+    ]
+    assert len(starts) > 3
+    assert starts == sorted(starts)
