@@ -22,6 +22,7 @@ from tests.postgres_server import (
     new_database,
     shared_server,
 )
+from tests.tiers import is_about_safety, long_tests
 
 # Whoever starts the run in the background has its interrupts ignored, in every child, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -61,6 +62,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Have the asynchronous tests of LangChain's suite run where that is installed."""
     if config.pluginmanager.hasplugin("asyncio"):
         config.option.asyncio_mode = "auto"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is long, and what is about safety, before one of the marks is asked for."""
+    for item in items:
+        if item.nodeid in long_tests():
+            item.add_marker("long")
+        if is_about_safety(item.nodeid):
+            item.add_marker("safety")
 
 
 def pytest_collection_finish() -> None:

