@@ -75,7 +75,7 @@ def _words(root: str, reaches: "Reaches", options: Any) -> None:
     else:
         _output.line("nothing to allow: this store uses nothing outside it")
     if options.list and reaches.allowed:
-        _output.line(f"{root} looks for originals in, as 'add' or 'trust' was given:")
+        _output.line(f"{root} looks for originals in these folders, added or trusted:")
         for folder in reaches.allowed:
             _output.line(f"    {shown_path(folder)}")
     if options.list and reaches.closed:
@@ -100,6 +100,7 @@ def _told(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
             line(f"    {path}")
     if reaches.folders:
         number = _output.count(len(reaches.sources), "original")
-        line(f"documents in these folders may be read, for {number} outside {root}:")
+        line(f"documents in these folders may be read, for {number} outside {root}")
+        line("('/' at the end: with all below):")
         for folder in reaches.folders:
             line(f"    {shown_path(folder)}")

@@ -41,8 +41,8 @@ class Originals:
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Every folder, sorted."""
-        return tuple(sorted(self.given | self.trusted | self.beside))
+        """Every folder, sorted; a slash at the end is for all below it."""
+        return tuple(sorted({*self.beside, *(f"{path}/" for path in self.given | self.trusted)}))
 
     def joined(self, other: "Originals") -> "Originals":
         """Both."""

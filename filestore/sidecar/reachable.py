@@ -104,9 +104,12 @@ class Reachable:
 
     def is_document(self, source: str) -> bool:
         """Whether an original may be opened wherever the store may look."""
-        words = os.path.relpath(self.named(source) or os.sep, self._root).split(os.sep)
-        is_hidden = any(part.startswith(".") and part != ".." for part in words)
-        return (names_document(words[-1]) and not is_hidden) or self.path(source) is not None
+        return self.path(source) is not None or all(
+            names_document(words[-1])
+            and not any(part.startswith(".") and part != ".." for part in words)
+            for path in (self.named(source), self.leads(source))
+            for words in [os.path.relpath(path or os.sep, self._root).split(os.sep)]
+        )
 
     def is_near(self, source: str) -> bool:
         """Whether an original, or a folder of them, lies in the work tree and may be looked at.

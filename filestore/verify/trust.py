@@ -4,16 +4,21 @@ Kept on the user's side, see `user_config`. One rule: only what the store names 
 """
 
 import os
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from filestore.catalog import Catalog
+from filestore.catalog import Catalog, queries
 from filestore.config import user_config
 from filestore.config.user_config import Originals
+from filestore.core.paths import is_below
 from filestore.generate import OwnPrompts
 
 if TYPE_CHECKING:
     from filestore.sidecar.session import Parts
+
+_FOLDER: Final = re.compile(rb'"kind":\s*"folder"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +38,9 @@ class Reaches:
     sources: tuple[str, ...]
     """Originals outside the work tree, as records name them; of copies, where they lie."""
     folders: tuple[str, ...]
-    """The folders that these lie in, absolute, as they are named."""
+    """The folders that these lie in, absolute; a slash at the end is for all below it."""
     allowed: tuple[str, ...]
-    """Folders in which the store may look for originals by now: given to `add`, or trusted."""
+    """Folders in which the store may look for originals by now, given to `add` or trusted."""
     closed: tuple[str, ...]
     """Originals whose names are no documents' and that this user did not add: never looked at."""
 
@@ -60,14 +65,20 @@ def reaches(parts: "Parts", catalog: Catalog | None) -> Reaches:
         BackendError: The backend that they name is none, or its package is not installed.
         PromptsUnusable: Its own prompts cannot be read.
     """
-    known: list[str] = []
-    if catalog is not None:
-        known = list(dict.fromkeys(document[2] for document in catalog.documents()))
+    documents = catalog.documents() if catalog is not None else ()
+    known = list(dict.fromkeys(source for _, _, source, _ in documents))
     reachable = parts.reachable()
     sources = [source for source in known if reachable.is_outside(source)]
+    trees = set[str]()
     if catalog is not None:
-        sources += sorted(catalog.originals().values())
-    documents = filter(reachable.is_document, sources)
+        copied = catalog.originals()
+        sources += sorted(copied.values())
+        records = queries.records(catalog)
+        folders = [copied.get(one, one) for _, one, data in records if _FOLDER.search(data)]
+        seen = [one for one in folders if reachable.is_document(os.path.join(one, "_.md"))]
+        trees = {reachable.leads(one) for one in seen if reachable.is_outside(one)}
+    lie = map(reachable.leads, filter(reachable.is_document, sources))
+    near = {os.path.dirname(path) for path in lie if not any(is_below(path, t) for t in trees)}
     model, beside, rows = parts.model, parts.beside, parts.rows
     return Reaches(
         service=model.reaches,
@@ -76,7 +87,7 @@ def reaches(parts: "Parts", catalog: Catalog | None) -> Reaches:
         backend=rows.address() if rows is not None and rows.reaches_out else None,
         prompts=model.own_prompts,
         sources=tuple(sources),
-        folders=tuple(sorted({os.path.dirname(path) for path in map(reachable.leads, documents)})),
+        folders=tuple(sorted({*near, *(f"{tree}/" for tree in trees)})),
         allowed=parts.originals().folders,
         closed=tuple(one for one in known if not reachable.is_document(one)),
     )
@@ -93,6 +104,13 @@ def trust(configuration: str, root: str, reach: Reaches) -> None:
         if name not in reach.folders:
             user_config.trust(configuration, root, name)
     if reach.folders:
-        real = {os.path.realpath(folder) for folder in reach.folders}
-        trusted = frozenset(map(user_config.stored_path, {*reach.folders, *real}))
-        user_config.remember_originals(configuration, root, Originals(trusted=trusted))
+        trees = [path for path in reach.folders if path.endswith("/")]
+        beside = [path for path in reach.folders if not path.endswith("/")]
+        more = Originals(trusted=_led(trees), beside=_led(beside))
+        user_config.remember_originals(configuration, root, more)
+
+
+def _led(folders: Iterable[str]) -> frozenset[str]:
+    """Folders by their words and by where these lead."""
+    found = {os.path.normpath(path) for path in folders}
+    return frozenset(map(user_config.stored_path, found | set(map(os.path.realpath, found))))

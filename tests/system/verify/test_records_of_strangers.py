@@ -106,8 +106,17 @@ def unpacked(either: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     either("add", "mine.md")
     shutil.copytree(either.store, home / "kb", ignore=shutil.ignore_patterns(".sidecar", ".undo"))
     (home / "kb/way").symlink_to("..")
+    (home / "kb/keys").symlink_to("../.config")
     sources = [one for victim in VICTIMS for one in spellings(home, victim)]
-    sources += ["../pipe.md", "/dev/zero", "/proc/self/environ", "../socket.md", "..", "../Private"]
+    sources += [
+        "keys/notes.md",
+        "../pipe.md",
+        "/dev/zero",
+        "/proc/self/environ",
+        "../socket.md",
+        "..",
+        "../Private",
+    ]
     plant(home / "kb/chunked", sources)
     with socket.socket(socket.AF_UNIX) as listener:
         monkeypatch.chdir(home)
@@ -186,6 +195,7 @@ def test_trust_opens_documents_and_nothing_else(unpacked: Unpacked) -> None:
     unpacked.run("trust", "--yes", code=0)
     listed = unpacked.run("trust", "--list", "--json").json
     assert str(unpacked.home) in listed["allowed"]
+    assert not any("/." in path.removeprefix(str(unpacked.home)) for path in listed["allowed"])
     assert {f"../{victim}" for victim in CLOSED} <= {*listed["closed"]}
     drift = unpacked.run("status", "--json").json["drift"]
     assert "../diary.md" in drift["source-modified"]
