@@ -134,14 +134,19 @@ def is_known(name: str) -> bool:
     return os.path.splitext(name)[1].lower() in _BY_SUFFIX or bool(language_of(name))
 
 
-@lru_cache(maxsize=4096)
 def names_document(name: str) -> bool:
     """Whether a name is that of a document: not hidden, and its suffix says a format of texts.
 
     What it does not hold for is read where a person names it, and never because a record does.
     """
-    is_format = os.path.splitext(name)[1].lower() in _PROSE.split() or is_known(name)
-    return is_format and not name.startswith(".")
+    return not name.startswith(".") and (
+        _suffix_names_document(os.path.splitext(name)[1]) or bool(language_of(name))
+    )
+
+
+@lru_cache(maxsize=4096)
+def _suffix_names_document(suffix: str) -> bool:
+    return suffix.lower() in _BY_SUFFIX or suffix.lower() in _PROSE.split()
 
 
 def is_code(name: str) -> bool:

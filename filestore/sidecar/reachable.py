@@ -35,7 +35,7 @@ class Reachable:
         self._whole = originals.given | originals.trusted
         self._tops = {stored_path(self._tree), *self._whole, *originals.beside, *originals.files}
         self._originals = originals
-        self._real: dict[str, str] = {}
+        self._real: dict[str, str | None] = {}
         self._entered: dict[str, bool] = {}
         self._fetch = places.fetch
 
@@ -45,17 +45,23 @@ class Reachable:
         Args:
             source: As recorded, relative to the store root.
         """
+        folder, _, name = source.rpartition("/")
+        if folder not in self._real:
+            self._real[folder] = self.folder(folder) if folder else None
+        real = self._real[folder]
+        is_plain = names_document(name) and "\0" not in source
+        found = f"{real}/{name}" if real and is_plain else self._exactly(source)
+        if found is not None and self._fetch is not None:
+            self._fetch(found)
+        return found
+
+    def _exactly(self, source: str) -> str | None:
+        """The same for what is not simply a document in a folder."""
         folder, name = os.path.split(self.named(source))
         if not self._opens(folder, name):
             return None
-        if folder not in self._real:
-            self._real[folder] = self._led(folder)
-        found = os.path.join(self._real[folder], name)
-        if not self._opens(self._real[folder], name):
-            return None
-        if self._fetch is not None:
-            self._fetch(found)
-        return found
+        real = self._led(folder)
+        return os.path.join(real, name) if self._opens(real, name) else None
 
     def followed(self, source: str) -> str | None:
         """Where an original is, all links followed; None where the store may not look."""
