@@ -110,6 +110,7 @@ def unpacked(either: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     sources = [one for victim in VICTIMS for one in spellings(home, victim)]
     sources += [
         "keys/notes.md",
+        "../pipe\\u0000.md",
         "../pipe.md",
         "/dev/zero",
         "/proc/self/environ",
