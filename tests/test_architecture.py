@@ -260,28 +260,32 @@ def test_public_names_are_what_their_modules_define() -> None:
 
 
 STARTING: Final = {
-    "filestore/cli/open": "the person's editor",
-    "filestore/fs/subprocess_worker": "our own modules, in child processes",
-    "filestore/git/hooks": "our own command, from a hook",
-    "filestore/git/process": "git",
-    "tui/workers/clipboard": "the clipboard's program",
-    "tui/app/menus": "the person's editor and shell",
+    "filestore/fs/fork_pool": "copies of this process, which start nothing",
+    "filestore/fs/programs": "every program",
 }
-"""Every module that starts programs, and which."""
+"""Every module that starts processes, and which."""
+STARTS: Final = re.compile(
+    r"subprocess\.(run|Popen|call|check_\w+|get\w+)|shutil\.which|ctypes\.util\..*"
+    r"|os\.(system|popen|exec\w+|spawn\w+|posix_spawn\w*|fork\w*|startfile)"
+    r"|asyncio\.(create_)?subprocess\w*|.*\bProcessPoolExecutor|.*\bopen_url"
+)
+"""What starts a process, or looks for a program in all of PATH."""
+STARTERS: Final = frozenset({"_posixsubprocess", "multiprocessing", "pexpect", "pty", "webbrowser"})
+NAMING_PYTHON: Final = {
+    "filestore/fs/programs": "starts it",
+    "filestore/git/hooks": "writes it into hooks",
+    "filestore/server/agents/install": "writes it into the settings of agents",
+}
 
 
-def test_one_module_starts_git() -> None:
-    """A program is started in few places, and git in one: it decides what git may run in turn."""
+def test_one_module_starts_programs() -> None:
+    """One module decides what a child may import and where a program lies, and one about git."""
     starting = set()
     naming_git = set()
     for module in MODULES:
         for node in ast.walk(parsed(module)):
             word = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
-            if re.match(r"subprocess\.(run|Popen|call|check_|getoutput)", word) or re.fullmatch(
-                r"os\.(system|popen|exec\w*|spawn\w*|posix_spawn\w*)", word
-            ):
-                starting.add(module)
-            if isinstance(node, ast.ImportFrom) and node.module in ("subprocess", "pty"):
+            if STARTS.fullmatch(word) or any(map(_is_starter, _imported_as(node))):
                 starting.add(module)
             if isinstance(node, ast.List | ast.Tuple) and node.elts:
                 first = node.elts[0]
@@ -289,6 +293,35 @@ def test_one_module_starts_git() -> None:
                     naming_git.add(module)
     assert starting == set(STARTING)
     assert naming_git == {"filestore/git/process"}
+
+
+def _is_starter(imported: tuple[str, str]) -> bool:
+    """Whether an import brings what starts processes, or its module under another name."""
+    name, called = imported
+    hidden = name.rpartition(".")[2] != called and name in ("asyncio", "os", "shutil", "subprocess")
+    return name.partition(".")[0] in STARTERS or hidden or STARTS.fullmatch(name) is not None
+
+
+def _imported_as(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """What a statement imports, by its full name, and what it calls that."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            yield f"{module}{alias.name}", alias.asname or alias.name.rpartition(".")[2]
+
+
+def test_python_is_started_without_the_working_folder() -> None:
+    """Whoever names Python's file says -P behind it, in a command as in a line of shell."""
+    naming = set()
+    for module in MODULES:
+        for node in ast.walk(parsed(module)):
+            if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.executable":
+                naming.add(module)
+            if isinstance(node, ast.List | ast.Tuple):
+                words = [ast.unparse(one) for one in node.elts]
+                started = words[:2] == ["sys.executable", "'-P'"]
+                assert started or "sys.executable" not in words, (module, node.lineno)
+    assert naming == set(NAMING_PYTHON)
 
 
 PLUMBING: Final = frozenset(

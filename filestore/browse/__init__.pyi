@@ -43,6 +43,8 @@ from filestore.core.safe_text import shown_path as shown_path
 from filestore.core.spelling import did_you_mean as did_you_mean
 from filestore.enrich.plan import EnrichPlan as EnrichPlan
 from filestore.enrich.plan import EnrichReport as EnrichReport
+from filestore.fs.programs import find_program as find_program
+from filestore.fs.programs import run_program as run_program
 from filestore.history.batch import Group as Group
 from filestore.inspected import InspectedStore as InspectedStore
 from filestore.repair.plan import KINDS as KINDS

@@ -3,10 +3,11 @@
 import os
 import re
 import shlex
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from filestore.fs.programs import find_program
 
 VARIABLES: Final = ("VISUAL", "EDITOR")
 OTHERWISE: Final = ("vi", "nano")
@@ -45,7 +46,7 @@ class EditorCommand:
 
 
 def editor_command(
-    environment: Mapping[str, str], which: Callable[[str], str | None] = shutil.which
+    environment: Mapping[str, str], which: Callable[[str], str | None] = find_program
 ) -> EditorCommand:
     """The editor of ``$VISUAL``, of ``$EDITOR``, or one that is there.
 

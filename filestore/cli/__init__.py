@@ -109,10 +109,12 @@ def _run(words: Sequence[str], *, as_json: bool) -> int:
     """Run a command in this process."""
     from filestore.cli import _diagnostics, _parser
     from filestore.core.errors import FilestoreError
+    from filestore.fs.programs import guarded
 
     try:
         _diagnostics.require_files()
         options = _parser.parse(words)
-        return int(options.run(options))
+        with guarded():
+            return int(options.run(options))
     except FilestoreError as error:
         return _diagnostics.report(error, as_json=as_json)

@@ -9,8 +9,6 @@ desktop opens it.
 import argparse
 import os
 import shlex
-import shutil
-import subprocess
 import sys
 from typing import Any
 
@@ -21,6 +19,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import make
 from filestore.extract import is_text
+from filestore.fs.programs import find_program, run_program
 
 EXAMPLE = "filestore open notes/lease.md:57"
 _DESKTOP = {"darwin": ("open",)}
@@ -72,7 +71,7 @@ def _command(spot: Spot) -> tuple[str, ...]:
     shown = shown_path(spot.path)
     if not is_text(spot.path):
         words = _DESKTOP.get(sys.platform, _DESKTOP_OTHERWISE)
-        if shutil.which(words[0]) is None:
+        if find_program(words[0]) is None:
             raise NotOpenedError(
                 f"{shown} is no text, and there is no {words[0]} to open it",
                 remedy="open it with the program for it",
@@ -99,7 +98,7 @@ def _start(command: tuple[str, ...]) -> None:
         except OSError:
             terminal = None
     try:
-        done = subprocess.run(command, stdin=terminal, check=False)
+        done = run_program(command, stdin=terminal)
     except OSError as error:
         raise NotOpenedError(
             f"{command[0]} cannot be run: {error.strerror or error}", remedy="set $EDITOR"

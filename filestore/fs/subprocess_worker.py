@@ -18,6 +18,8 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
+from filestore.fs.programs import start_python
+
 _LENGTH: Final = struct.Struct("<Q")
 _PIECE: Final = 1 << 20
 _TAIL_BYTES: Final = 4_000
@@ -85,7 +87,7 @@ class Child(Line):
     """A running child, and the parent's end of its line."""
 
     def __init__(self, module: str, *arguments: str, own_session: bool = False) -> None:
-        """Start ``python -m module arguments… handle``.
+        """Start ``python -P -m module arguments… handle``.
 
         Args:
             module: Calls `parent_line` and answers until that ends.
@@ -100,12 +102,13 @@ class Child(Line):
         self._output = tempfile.TemporaryFile() if own_session else None  # noqa: SIM115 - `kill`
         output = self._output or subprocess.DEVNULL
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments, str(theirs.fileno())],
+            self._process = start_python(
+                module,
+                *arguments,
+                str(theirs.fileno()),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
                 pass_fds=(theirs.fileno(),),
                 start_new_session=own_session,
             )

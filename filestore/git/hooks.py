@@ -22,6 +22,7 @@ from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import is_below
 from filestore.fs import disk
+from filestore.fs.programs import start_python
 from filestore.git.process import NoAnswerError, ask_where, environment
 from filestore.git.state import work_tree
 
@@ -242,6 +243,8 @@ def hook_script(name: str, stores: Sequence[str], python: str) -> str:
         else "so the index does not follow"
     )
     lines = [
+        # An entry that is not absolute means the work tree, which -P does not take from the path.
+        'case ":$PYTHONPATH:" in *::* | *:[!/]*) unset PYTHONPATH ;; esac',
         f"python={shlex.quote(python)}",
         'if [ ! -x "$python" ]; then',
         f"    echo \"filestore: $python is gone, {gone}; run 'filestore git install'\" >&2",
@@ -305,11 +308,11 @@ def follow(tree: str, stores: Iterable[str], *, patience_s: float = PATIENCE_S) 
         running = []
         for store, root in served_roots(tree, stores):
             log = files.enter_context(tempfile.TemporaryFile())
-            command = [sys.executable, "-P", "-m", "filestore", "--store", root, "git", "follow"]
-            process = subprocess.Popen(
-                command,
+            process = start_python(
+                "filestore",
+                *("--store", root, "git", "follow"),
                 cwd=root,
-                env=environment(),
+                environment=environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

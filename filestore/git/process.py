@@ -18,6 +18,7 @@ from itertools import islice
 from typing import IO, Final
 
 from filestore.core.errors import FilestoreError
+from filestore.fs.programs import safe_variables, start_program
 from filestore.git.state import read_start, state_folder, work_tree
 
 TIMEOUT_S: Final = 30.0
@@ -75,7 +76,8 @@ def environment() -> dict[str, str]:
     quiet = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     # An object that is not here is not fetched: newer git obeys the first, any git the second.
     offline = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
-    return kept | quiet | offline | {"GIT_LITERAL_PATHSPECS": "1"}
+    literal = {"GIT_LITERAL_PATHSPECS": "1"}
+    return kept | safe_variables(kept) | quiet | offline | literal
 
 
 def ask(folder: str, *words: str, index: str = "", given: bytes = b"") -> Answer:
@@ -323,14 +325,13 @@ def _started(
     said: IO[bytes] | int = subprocess.DEVNULL,
 ) -> "subprocess.Popen[bytes]":
     try:
-        return subprocess.Popen(
+        return start_program(
             command,
             cwd=folder,
             env=variables,
             stdin=standard_input,
             stdout=subprocess.PIPE,
             stderr=said,
-            close_fds=True,
         )
     except FileNotFoundError as error:
         missing = error.filename in ("git", None)

@@ -1,7 +1,6 @@
 """What is laid over the pages, and what is the same on all of them: editing, copying, syncing."""
 
 import os
-import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.command import Hit, Hits, Provider
 
 from filestore import Finding
-from filestore.browse import InspectedStore, editor_command, opened_at
+from filestore.browse import InspectedStore, editor_command, opened_at, run_program
 from tui.actions import table
 from tui.actions.context import ActionContext, Place
 from tui.actions.table import Action
@@ -365,7 +364,7 @@ def _editing(words: tuple[str, ...], path: str, line: int) -> tuple[str, ...]:
 def _run(command: Sequence[str]) -> str:
     """Run an editor in the terminal that was left to it; returns why it failed, or ""."""
     try:
-        done = subprocess.run(command, check=False)
+        done = run_program(command)
     except OSError as error:
         return f"{command[0]}: {error.strerror or error}"
     return "" if done.returncode == 0 else f"{command[0]} ended with {done.returncode}"

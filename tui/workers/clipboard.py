@@ -6,11 +6,12 @@ knows neither multiplexers nor limits. One rule: the user sees which way was use
 
 import base64
 import contextlib
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
+
+from filestore.browse import find_program, run_program
 
 MOST_BYTES: Final = 100_000
 """Of a text for the terminal; many take no more, and some show what they did not take."""
@@ -43,7 +44,7 @@ def sequences(text: str, environment: Mapping[str, str]) -> str:
 
 
 def programs(
-    environment: Mapping[str, str], which: Callable[[str], str | None] = shutil.which
+    environment: Mapping[str, str], which: Callable[[str], str | None] = find_program
 ) -> Iterator[tuple[str, ...]]:
     """The commands that take a text from standard input here, best first."""
     known = (
@@ -62,7 +63,7 @@ def copy(
     *,
     write: Callable[[str], None] | None,
     environment: Mapping[str, str],
-    which: Callable[[str], str | None] = shutil.which,
+    which: Callable[[str], str | None] = find_program,
     run: Run | None = None,
 ) -> str:
     """Copy a text.
@@ -100,13 +101,12 @@ def _run(command: Sequence[str], data: bytes) -> bool:
     ):
         given.write(data)
         given.seek(0)
-        done = subprocess.run(
+        done = run_program(
             command,
             stdin=given,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             timeout=PATIENCE_S,
-            check=False,
         )
         return done.returncode == 0
     return False

@@ -9,7 +9,6 @@ import math
 import os
 import re
 import shlex
-import shutil
 import stat
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any, Final
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
+from filestore.fs.programs import find_program
 from filestore.server.stores import named_roots
 
 _LARGEST: Final = 16 * 1024 * 1024
@@ -156,7 +156,7 @@ def installation(
 
 def _command() -> list[str]:
     """What starts this program from anywhere, whatever lies there."""
-    found = shutil.which("filestore", path=os.path.dirname(sys.executable))
+    found = find_program(os.path.join(os.path.dirname(sys.executable), "filestore"))
     # Without -P a folder called filestore, where the program happens to start, would be run.
     return [found] if found else [sys.executable, "-P", "-m", "filestore"]
 
