@@ -267,7 +267,8 @@ STARTING: Final = {
 STARTS: Final = re.compile(
     r"subprocess\.(run|Popen|call|check_\w+|get\w+)|shutil\.which|ctypes\.util\..*"
     r"|os\.(system|popen|exec\w+|spawn\w+|posix_spawn\w*|fork\w*|startfile)"
-    r"|asyncio\.(create_)?subprocess\w*|.*\bProcessPoolExecutor|.*\bopen_url"
+    r"|asyncio\.(create_)?subprocess\w*|.*\bProcessPoolExecutor"
+    r"|.*\.(open_process|open_url|run_process|subprocess_\w+)"
 )
 """What starts a process, or looks for a program in all of PATH."""
 STARTERS: Final = frozenset({"_posixsubprocess", "multiprocessing", "pexpect", "pty", "webbrowser"})

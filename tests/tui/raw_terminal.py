@@ -60,7 +60,8 @@ class Screen:
             variables: More of its environment.
         """
         looked_in = [modules, CHECKOUT] if modules is not None else [CHECKOUT]
-        environment = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_CONFIG_HOME")}
+        kept = ("PATH", "HOME", "XDG_CONFIG_HOME")
+        environment = {name: os.environ[name] for name in kept if name in os.environ}
         environment |= {
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
@@ -75,7 +76,7 @@ class Screen:
         self._terminal, theirs = pty.openpty()
         self._set_size(*size)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "filestore", "tui", *options],
+            [sys.executable, "-P", "-m", "filestore", "tui", *options],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
