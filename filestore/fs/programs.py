@@ -9,10 +9,12 @@ import contextlib
 import errno
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import subprocess
 
 _OWN: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 """The folder, or archive, that this package was imported from."""
@@ -32,6 +34,8 @@ def start_program(command: Sequence[str], **how: Any) -> "subprocess.Popen[bytes
     Raises:
         FileNotFoundError: There is no such program.
     """
+    import subprocess
+
     return subprocess.Popen(_with_file(command), **how)
 
 
@@ -41,6 +45,8 @@ def run_program(command: Sequence[str], **how: Any) -> "subprocess.CompletedProc
     Raises:
         FileNotFoundError: There is no such program.
     """
+    import subprocess
+
     given: dict[str, str | None] = {**os.environ, **_replaced}
     variables = {name: value for name, value in given.items() if value is not None}
     return subprocess.run(_with_file(command), env=variables, check=False, **how)
@@ -65,6 +71,8 @@ def start_python(
         environment: What it inherits.
         how: Other arguments of `subprocess.Popen`.
     """
+    import subprocess
+
     path = os.pathsep.join(_importable(sys.path, *([cwd] if cwd else [])))
     return subprocess.Popen(
         [sys.executable, "-P", "-m", module, *arguments],
