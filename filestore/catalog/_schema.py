@@ -7,10 +7,13 @@ from typing import Final
 from filestore.core.errors import FilestoreError
 from filestore.core.packages import UPGRADE
 from filestore.core.paths import IN_PLACE_SIDECAR, SIDECAR
-from filestore.fs import disk
+from filestore.fs import database, part
 
 SCHEMA_VERSION: Final = 4
 APPLICATION_ID: Final = 0x66736361  # "fsca"
+MEMORY: Final = ":memory:"
+"""Instead of a path: a catalog without a file."""
+_BUSY_TIMEOUT_S: Final = 10.0
 
 _CHILDREN: Final = """
 CREATE TABLE children (
@@ -148,13 +151,12 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
     if not create and not os.path.lexists(path):
         raise CatalogMissingError("the store has no catalog yet", remedy="filestore sync")
     try:
-        disk.check_database(path)
         if create or os.access(os.path.dirname(path), os.W_OK):
             try:
                 if not create and _has_log(path):
                     # Whoever closes it last as a writer would write the log into the database.
-                    return _open(_address(path, "mode=ro"), uri=True)
-                return _open(path, create=create)
+                    return _open(path, "mode=ro")
+                return _open(path, "mode=rwc" if create else "mode=rw", create=create)
             except sqlite3.OperationalError:
                 if create:
                     raise
@@ -166,32 +168,23 @@ def connect(path: str, *, create: bool = False) -> sqlite3.Connection:
             # text of it is no Unicode, which Python says without a code.
             raise damaged(error) from error
         raise
-    except (sqlite3.DatabaseError, disk.NotAFileError, UnicodeDecodeError) as error:
+    except (sqlite3.DatabaseError, part.NotAFileError, UnicodeDecodeError) as error:
         # SQLite quotes the name of a damaged table, which may be no text.
         raise damaged(error) from error
 
 
-def _open(address: str, *, create: bool = False, uri: bool = False) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        address, uri=uri, isolation_level=None, check_same_thread=False, timeout=10
-    )
+def _open(path: str, mode: str, *, create: bool = False) -> sqlite3.Connection:
+    if path == MEMORY:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    else:
+        connection = database.connect(path, mode, timeout_s=_BUSY_TIMEOUT_S)
     try:
-        # A file from a stranger may hold code: views and triggers are not to call functions.
-        connection.executescript(
-            "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;"
-            "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;"
-        )
+        connection.executescript("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;")
         _check(connection, create=create)
     except BaseException:
         connection.close()
         raise
     return connection
-
-
-def _address(path: str, mode: str) -> str:
-    from urllib.parse import quote
-
-    return f"file:{quote(path)}?{mode}"
 
 
 def _has_log(path: str) -> bool:
@@ -203,15 +196,15 @@ def _open_unwritable(path: str) -> sqlite3.Connection:
     """Open in place what no log changes under us, and else a copy of database and log."""
     log = f"{path}-wal"
     if not _has_log(path):
-        return _open(_address(path, "immutable=1"), uri=True)
+        return _open(path, "immutable=1")
     import shutil
     import tempfile
 
     copy = tempfile.mkdtemp(prefix="filestore-")
     try:
         for name in (path, log):
-            shutil.copy(name, copy)
-        return _open(os.path.join(copy, os.path.basename(path)))
+            shutil.copy(name, copy, follow_symlinks=False)
+        return _open(os.path.join(copy, os.path.basename(path)), "mode=rw")
     finally:
         # The open connection keeps the files; their names can go.
         shutil.rmtree(copy, ignore_errors=True)

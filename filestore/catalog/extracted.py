@@ -5,26 +5,22 @@ the hash of the bytes that they were made from, and each carries its own checksu
 `chunks.document`). Who can write it can write the catalog beside it, and is trusted as much.
 """
 
-import os
 import sqlite3
 from collections.abc import Container, Iterable, Mapping
 from contextlib import closing, suppress
 from typing import Final, Self
-from urllib.parse import quote
 
 from filestore.catalog._damage import is_damage
 from filestore.catalog._rows import in_batches, placeholders
 from filestore.core.hashing import content_hash
-from filestore.fs import disk
-from filestore.fs.database import remove
+from filestore.fs import database, disk, part
 
-NAME: Final = "documents.sqlite"
 _APPLICATION_ID: Final = 0x66736465  # "fsde"
 _SCHEMA: Final = (
     "CREATE TABLE documents(id INTEGER PRIMARY KEY, key BLOB NOT NULL, data BLOB NOT NULL)",
     "CREATE UNIQUE INDEX documents_by_key ON documents(key)",
 )
-_FAILURES: Final = (sqlite3.Error, disk.NotAFileError, UnicodeDecodeError)
+_FAILURES: Final = (sqlite3.Error, part.NotAFileError, UnicodeDecodeError)
 
 
 def key_of(file_hash: bytes, label: str) -> bytes:
@@ -53,8 +49,6 @@ class DocumentCache:
         """
         for _ in range(2):
             try:
-                if os.path.lexists(path):
-                    disk.check_database(path)
                 return cls(path, _opened(path))
             except _FAILURES as error:
                 disk.pass_hidden_limits(error)
@@ -151,18 +145,14 @@ class DocumentCache:
 
 
 def _remove(path: str) -> None:
-    for suffix in disk.DATABASE_SUFFIXES:
-        remove(path + suffix)
+    for suffix in part.DATABASE_SUFFIXES:
+        database.remove(path + suffix)
 
 
 def _opened(path: str) -> sqlite3.Connection:
-    address = f"file:{quote(os.fsencode(path))}?mode=rwc"
-    connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+    connection = database.connect(path, "mode=rwc")
     try:
-        # A file from a stranger may hold code: views and triggers are not to call functions.
-        connection.executescript(
-            "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = NORMAL;"
-        )
+        connection.execute("PRAGMA synchronous = NORMAL")
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         if application == 0:
             statements = "; ".join(_SCHEMA)

@@ -5,7 +5,6 @@ catalog's tables stands in this package.
 """
 
 import contextlib
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from filestore.catalog._schema import CHUNKER
 from filestore.chunks.observation import DOCUMENT
 from filestore.core.paths import ChunkPath
 from filestore.fs import disk
+from filestore.fs.database import connect
 
 _ORIGINAL: Final = "original:"
 _QUESTIONS: Final = "questions"
@@ -395,5 +395,5 @@ def kept_bytes(catalog: Catalog) -> Iterator[tuple[bytes, bytes]]:
 
 def copy(catalog: Catalog, path: str) -> None:
     """Write a copy of a catalog, as its snapshot has it, into a new file."""
-    with disk.disk_errors(path), contextlib.closing(sqlite3.connect(path)) as target:
+    with disk.disk_errors(path), contextlib.closing(connect(path, "mode=rwc")) as target:
         catalog.connection.backup(target)

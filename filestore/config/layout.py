@@ -10,14 +10,72 @@ from filestore.core.paths import CHUNKS, StorePath, Tree
 from filestore.core.paths import SETTINGS as SETTINGS
 
 if TYPE_CHECKING:
+    from filestore.fs.part import Kind
     from filestore.fs.scan import TopRules
 
 RECORD_NAME: Final = "meta.json"
 CATALOG: Final = "catalog.sqlite"
 EMBEDDINGS: Final = "embeddings.sqlite"
+DOCUMENTS: Final = "documents.sqlite"
+GENERATED: Final = "generated.jsonl"
+ENRICH_LOCK: Final = "enrich.lock"
+LINES: Final = "index.jsonl"
 FULLTEXT: Final = "fulltext"
+PAST: Final = "past"
+QUARANTINE: Final = "quarantine"
 IN_PLACE_UNDO: Final = "undo"
 """Parts of a sidecar; as findings name them: `Places.part`."""
+_DATABASES: Final = (CATALOG, EMBEDDINGS, DOCUMENTS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What lies in a sidecar under a name, and what has to stand there: see `fs.part`."""
+
+    name: str
+    """Relative to the sidecar; `*` stands for what is counted or hashed."""
+    kind: "Kind" = "file"
+    is_replaced: bool = False
+    """Whether a writer moves away what else stands there before it writes: nothing opens it by
+    itself. Each database is judged as it is opened, what lies deeper by whoever has its folder."""
+
+
+PARTS: Final = (
+    *(
+        Part(name=name + suffix)
+        for name in _DATABASES
+        for suffix in ("", "-wal", "-shm", "-journal")
+    ),
+    Part(name="lock"),
+    Part(name="clock", is_replaced=True),
+    Part(name=".gitignore"),
+    Part(name=GENERATED, is_replaced=True),
+    Part(name=ENRICH_LOCK, is_replaced=True),
+    Part(name="server.sock", kind="socket"),
+    Part(name=LINES),
+    Part(name="vectors-*.faiss", kind="shared"),
+    Part(name=FULLTEXT, kind="folder"),
+    Part(name=f"{FULLTEXT}/stamp.json"),
+    Part(name=f"{FULLTEXT}/part-*", kind="folder"),
+    Part(name=f"{FULLTEXT}/part-*/*", kind="shared"),
+    Part(name=QUARANTINE, kind="folder"),
+    Part(name=f"{QUARANTINE}/*"),
+    Part(name=IN_PLACE_UNDO, kind="folder"),
+    Part(name=f"{IN_PLACE_UNDO}/*", kind="folder"),
+    Part(name=f"{IN_PLACE_UNDO}/*/*"),
+    Part(name=PAST, kind="folder"),
+    Part(name=f"{PAST}/lock"),
+    Part(name=f"{PAST}/blob-names"),
+    *(Part(name=f"{PAST}/{DOCUMENTS}{suffix}") for suffix in ("", "-wal", "-shm", "-journal")),
+    Part(name=f"{PAST}/building", kind="folder"),
+    Part(name=f"{PAST}/*", kind="folder"),
+    Part(name=f"{PAST}/*/used"),
+    Part(name=f"{PAST}/*/notes.json"),
+    Part(name=f"{PAST}/*/submodules.json"),
+    Part(name=f"{PAST}/*/tree", kind="folder"),
+)
+"""Every part of a sidecar. Below `tree` lies a store of its own, with such a sidecar. A backend
+that keeps files has another place where the settings name one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +164,7 @@ class Places:
     @property
     def quarantine(self) -> str:
         """Damaged parts, moved out of the way."""
-        return os.path.join(self.sidecar, "quarantine")
+        return os.path.join(self.sidecar, QUARANTINE)
 
 
 def folded_path(path: str) -> str:

@@ -1,38 +1,12 @@
-"""How the database of embeddings is reached, and the checksums in it.
+"""The checksums in the database of embeddings.
 
 What the cache and its salvage share; tables and errors are the cache's. One rule: a checksum is
 seeded by the model's fingerprint, so that no row passes for another model's.
 """
 
-import os
-import sqlite3
-import urllib.parse
 from collections.abc import Sequence
 
 from xxhash import xxh3_64_digest, xxh3_64_intdigest
-
-from filestore.fs import disk
-
-
-def connect(path: str, mode: str, *, timeout_s: float) -> sqlite3.Connection:
-    """A connection without implicit transactions.
-
-    Args:
-        path: Where the file is.
-        mode: How to open it, as a query of SQLite's URIs: ``mode=ro``.
-        timeout_s: How long to wait for another process's lock.
-
-    Raises:
-        NotAFileError: The file, or one that SQLite opens beside it, is no regular file.
-        sqlite3.Error: It cannot be opened.
-    """
-    disk.check_database(path)
-    address = f"file:{urllib.parse.quote(os.fsencode(os.path.abspath(path)))}?{mode}"
-    connection = sqlite3.connect(address, uri=True, timeout=timeout_s, isolation_level=None)
-    # A file from a stranger may hold code: views and triggers are not to call functions.
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
-    return connection
 
 
 def seed_of(fingerprint: str) -> int:

@@ -24,7 +24,6 @@ from filestore.core.errors import FilestoreError
 from filestore.core.packages import UPGRADE
 from filestore.embed._database import (
     are_sound,
-    connect,
     is_sound,
     model_checksum,
     row_checksum,
@@ -32,6 +31,7 @@ from filestore.embed._database import (
 )
 from filestore.embed._salvage import open_damaged, salvaged_rows
 from filestore.fs import disk
+from filestore.fs.database import connect
 from filestore.fs.disk import pass_hidden_limits, pass_limits
 
 if TYPE_CHECKING:

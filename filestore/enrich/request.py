@@ -10,8 +10,9 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from filestore.config.layout import ENRICH_LOCK, GENERATED
 from filestore.core.errors import UsageError
 from filestore.core.progress import OnProgress, ignore
 from filestore.enrich.plan import EnrichPlan, EnrichReport, Wanted, Wish
@@ -19,7 +20,7 @@ from filestore.enrich.run import Enriching
 from filestore.fs import disk
 from filestore.fs.lock import writer_lock
 from filestore.generate.base import MOST_QUESTIONS
-from filestore.generate.cache import NAME, GeneratedCache
+from filestore.generate.cache import GeneratedCache
 from filestore.git import repository
 from filestore.sidecar import recover
 from filestore.sync import run as syncing
@@ -27,8 +28,6 @@ from filestore.sync import run as syncing
 if TYPE_CHECKING:
     from filestore.generate import Generator
     from filestore.sidecar.session import Parts
-
-LOCK: Final = "enrich.lock"
 
 
 def wish(parts: Parts, resources: Sequence[str], wanted: Wanted) -> Wish:
@@ -121,13 +120,13 @@ def _check(parts: Parts, wish: Wish) -> None:
 
 
 def _cache(parts: Parts) -> str:
-    return os.path.join(parts.places.sidecar, NAME)
+    return os.path.join(parts.places.sidecar, GENERATED)
 
 
 @contextlib.contextmanager
 def _alone(parts: Parts) -> Iterator[None]:
     recover.make_sidecar(parts.places)
-    path = os.path.join(parts.places.sidecar, LOCK)
+    path = os.path.join(parts.places.sidecar, ENRICH_LOCK)
     with (
         disk.disk_errors(parts.places.sidecar),
         writer_lock(path, command="filestore enrich", on_wait=parts.on_wait),

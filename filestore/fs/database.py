@@ -5,14 +5,13 @@ no more work is done, nor more bytes taken, than a file of its size can ask for.
 """
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Any, Final
 from urllib.parse import quote
 
-from filestore.fs import disk
+from filestore.fs import part
 
 UNREADABLE: Final = (sqlite3.Error, UnicodeDecodeError)
 """How reading fails: SQLite quotes the name of a damaged table, which may be no text."""
@@ -23,20 +22,69 @@ _STEPS: Final = 20_000_000
 _STEPS_PER_BYTE: Final = 2
 """A row takes some ten steps and at least as many bytes."""
 _STEPS_AT_ONCE: Final = 100_000
+_MAKING: Final = "mode=rwc"
+
+
+def connect(
+    path: str, mode: str, *, timeout_s: float = 5.0, kind: part.Kind = "file"
+) -> sqlite3.Connection:
+    """Open a database of ours, without implicit transactions and for any thread.
+
+    Args:
+        path: Where the file is.
+        mode: How to open it, as a query of SQLite's URIs: ``mode=ro``; ``mode=rwc`` makes it.
+        timeout_s: How long to wait for another process's lock.
+        kind: ``shared`` where the mode is one that never writes.
+
+    Raises:
+        NotAFileError, UnsafePartError: The file, or one that SQLite opens beside it, is not ours.
+        sqlite3.Error: It cannot be opened.
+    """
+    part.check_database(path, kind)
+    if mode == _MAKING:
+        # SQLite would make it through a link that appeared just now.
+        flags = os.O_RDWR | os.O_CREAT
+        with suppress(OSError):
+            os.close(part.open_file(path, flags, mode=0o644))
+        mode = "mode=rw"
+    address = f"file:{quote(os.fsencode(os.path.abspath(path)))}?{mode}"
+    connection = sqlite3.connect(
+        address, uri=True, timeout=timeout_s, isolation_level=None, check_same_thread=False
+    )
+    try:
+        _require_unfollowed(connection, path)
+        # A file from a stranger may hold code: views and triggers are not to call functions.
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _require_unfollowed(connection: sqlite3.Connection, path: str) -> None:
+    """Refuse a file that SQLite reached through a link; nothing of it was read or written yet.
+
+    It resolves links as it makes the name absolute, and follows none as it opens that name.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    connection.text_factory = bytes
+    opened = connection.execute("PRAGMA database_list").fetchone()[2]
+    connection.text_factory = str
+    if opened != os.fsencode(os.path.join(os.path.realpath(folder), name)):
+        raise part.not_a_file(path, "is a symbolic link, not a regular file")
 
 
 def remove(path: str) -> None:
-    """Remove what stands at a path, file or folder, as far as there is anything.
+    """`part.remove` for an ordinary path.
 
     Raises:
+        UnsafePartError: It is, or holds, what is not the user's.
         OSError: It stays.
     """
-    try:
-        os.unlink(path)
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except (IsADirectoryError, PermissionError):
-        shutil.rmtree(path)
+    folder, name = os.path.split(path)
+    with part.folder_of(folder) as handle:
+        part.remove(handle, name)
 
 
 def size_bytes(path: str) -> int:
@@ -55,22 +103,18 @@ def open_untrusted(path: str, *, timeout_s: float = 5.0) -> sqlite3.Connection:
         sqlite3.Error: SQLite will not even look, or there is no regular file.
         UnicodeDecodeError: The same, where it says so in bytes that are no text.
     """
-    try:
-        disk.check_database(path)
-    except disk.NotAFileError as error:
-        raise sqlite3.DatabaseError(error.message) from error
     # A damaged file is never written; without a log, immutable leaves no files beside it.
     mode = "mode=ro" if os.path.exists(f"{path}-wal") else "mode=ro&immutable=1"
-    address = f"file:{quote(os.fsencode(os.path.abspath(path)))}?{mode}"
-    connection = sqlite3.connect(address, uri=True, timeout=timeout_s, isolation_level=None)
+    try:
+        connection = connect(path, mode, timeout_s=timeout_s, kind="shared")
+    except part.NotAFileError as error:
+        raise sqlite3.DatabaseError(error.message) from error
     try:
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
         connection.set_progress_handler(_Allowance(size_bytes(path)), _STEPS_AT_ONCE)
         # Lets SQLite open a file that is shorter than its header says.
         connection.execute("PRAGMA writable_schema = ON")
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA cell_size_check = ON")
     except BaseException:
         connection.close()
         raise
@@ -116,8 +160,7 @@ def stored_values(path: str, table: str, column: str) -> Iterator[Any]:
     Raises:
         sqlite3.Error: It cannot be read, or its rows are computed and may differ each time.
     """
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA trusted_schema = OFF")
+    with closing(connect(path, "mode=rw")) as connection:
         if not is_plain_table(connection, table):
             raise sqlite3.DatabaseError(f"{table} is no plain table")
         for (value,) in connection.execute(f"SELECT {column} FROM {table}"):

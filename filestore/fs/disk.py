@@ -16,18 +16,11 @@ from typing import IO, Final
 from xxhash import xxh3_128
 
 from filestore.core.errors import FilestoreError
+from filestore.fs import part
+from filestore.fs.part import FOLDER_FLAGS, not_a_file
+from filestore.fs.part import KINDS as KINDS
+from filestore.fs.part import NotAFileError as NotAFileError
 
-DATABASE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
-"""A database and what SQLite opens beside it, by what its name has more."""
-KINDS: Final = {
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFBLK: "a block device",
-    stat.S_IFCHR: "a character device",
-    stat.S_IFDIR: "a folder",
-    stat.S_IFLNK: "a symbolic link",
-}
-"""What stands where a file was expected, in words."""
 TEMPORARY_PREFIX: Final = ".filestore-tmp-"
 PERMISSION_ERRORS: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 FULL_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -43,11 +36,9 @@ MOST_GIVEN_BYTES: Final = 64 * 1024 * 1024
 """No more is taken of what a person names on the command line, which may be a pipe without end."""
 
 READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_OWN_FLAGS: Final = os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _NO_FILE: Final = frozenset({errno.ENXIO, errno.EISDIR})
 """How opening a socket, a pipe without a reader, or a folder fails."""
 _BLOCK: Final = 1024 * 1024
-_FOLDER_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
 _ATTEMPTS: Final = 3
 _CLOCK_STEP_S: Final = 0.001
 _COARSEST_TICK_S: Final = 2.1
@@ -57,10 +48,6 @@ _ABANDONED_S: Final = 24 * 3600
 
 class UnstableFileError(FilestoreError, OSError):
     """A file kept changing while it was read."""
-
-
-class NotAFileError(FilestoreError, OSError):
-    """Something that is not a regular file stands where one was expected."""
 
 
 class FileTooLargeError(FilestoreError, OSError):
@@ -133,13 +120,13 @@ def open_folder(root: int, path: str) -> int:
     Raises:
         OSError: A component is missing, unreadable, or a symbolic link.
     """
-    handle = os.open(".", _FOLDER_FLAGS, dir_fd=root)
+    handle = os.open(".", FOLDER_FLAGS, dir_fd=root)
     for component in filter(None, path.split("/")):
         if component in (".", ".."):
             os.close(handle)
             raise PermissionError(errno.EACCES, "the path leaves its folder", path)
         try:
-            following = os.open(component, _FOLDER_FLAGS, dir_fd=handle)
+            following = os.open(component, FOLDER_FLAGS, dir_fd=handle)
         except BaseException:
             os.close(handle)
             raise
@@ -189,30 +176,8 @@ def open_regular(path: str, *, folder: int | None = None, follow_links: bool = F
         # A link may lead to a device, and some devices act as soon as they are opened.
         check_regular(path, folder=folder, follow_links=True)
         flags &= ~os.O_NOFOLLOW
-    return _opened(path, flags, folder=folder)
-
-
-def open_own(path: str, flags: int, *, folder: int | None = None) -> int:
-    """Open a file that is ours to write, made private where it is missing; no link is followed.
-
-    Args:
-        path: Where it is expected.
-        flags: How to open it, such as ``os.O_RDWR``.
-        folder: A directory handle that the path is relative to; None for an ordinary path.
-
-    Returns:
-        A descriptor, to be closed by the caller.
-
-    Raises:
-        NotAFileError: It is a device, pipe, socket or folder.
-        OSError: It can neither be opened nor made.
-    """
-    return _opened(path, flags | _OWN_FLAGS, folder=folder)
-
-
-def _opened(path: str, flags: int, *, folder: int | None) -> int:
     try:
-        descriptor = os.open(path, flags, 0o600, dir_fd=folder)
+        descriptor = os.open(path, flags, dir_fd=folder)
     except OSError as error:
         if error.errno in _NO_FILE:
             check_regular(path, folder=folder)
@@ -243,19 +208,8 @@ def check_regular(path: str, *, folder: int | None = None, follow_links: bool = 
 
 def _require_regular(path: str, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        kind = KINDS.get(stat.S_IFMT(status.st_mode), "something unknown")
-        raise NotAFileError(f"{path} is {kind}, not a regular file", remedy=f"remove {path}")
-
-
-def check_database(path: str) -> None:
-    """`check_regular` for an SQLite database and what SQLite opens beside it.
-
-    Raises:
-        NotAFileError: One of them is no regular file.
-        OSError: One of them cannot be looked at.
-    """
-    for suffix in DATABASE_SUFFIXES:
-        check_regular(path + suffix)
+        found = KINDS.get(stat.S_IFMT(status.st_mode), "something unknown")
+        raise not_a_file(path, f"is {found}, not a regular file")
 
 
 def file_hash(path: str) -> bytes:
@@ -544,7 +498,7 @@ class FileSystemClock:
             WriteFailedError: The probe cannot be written.
         """
         try:
-            descriptor = open_own(self._path, os.O_WRONLY)
+            descriptor = part.open_file(self._path, os.O_WRONLY | os.O_CREAT)
             try:
                 os.pwrite(descriptor, b"t", 0)
                 return os.fstat(descriptor).st_mtime_ns

@@ -17,7 +17,7 @@ from typing import Final
 import orjson
 
 from filestore.core.errors import FilestoreError
-from filestore.fs import disk
+from filestore.fs import disk, part
 
 DEFAULT_WAIT_S: Final = 10.0
 _MOST_SIGNED_BYTES: Final = 4096
@@ -47,17 +47,24 @@ def writer_lock(
     """Hold the store's one writer lock; gives what raises where somebody else took it meanwhile.
 
     Args:
-        path: The lock file; made where it is missing, never removed.
+        path: The lock file; made where it is missing or is no file of ours, else never removed.
         command: What the holder does, shown to others who wait.
         wait_s: How long to wait for another writer.
         on_wait: Called once with the holder, where the wait is longer than a moment.
 
     Raises:
-        NotAFileError: The lock is no file.
+        NotAFileError: What stands there became no file just now.
         LockedError: It was still held after that time.
         NoLocksError: The file system does not support locks, or lets several hold one.
     """
-    descriptor = disk.open_own(path, os.O_RDWR)
+    try:
+        part.check(path)
+    except part.NotAFileError:
+        # Nobody holds what is no file of ours; whoever did by another name is told as he commits.
+        parent, name = os.path.split(path)
+        with part.folder_of(parent) as folder:
+            part.remove(folder, name)
+    descriptor = part.open_file(path, os.O_RDWR | os.O_CREAT)
     try:
         _acquire(descriptor, path, wait_s, on_wait)
         _require_alone(descriptor, path)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import orjson
 
-from filestore.fs import disk
+from filestore.fs import disk, part
 
 META: Final = "meta.json"
 MANAGED: Final = ".managed.json"
@@ -44,7 +44,9 @@ def problems(folder: str, names: tuple[str, ...], documents: int) -> Iterator[st
     Raises:
         OSError: The disk does not give one at the moment.
     """
-    if not disk.is_folder(folder):
+    try:
+        part.check(folder, "folder")
+    except part.NotAFileError:
         yield "it is no folder of its own"
         return
     if strange := sorted(name for name in names if not _NAME.fullmatch(name)):

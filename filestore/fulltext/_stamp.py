@@ -14,7 +14,7 @@ import orjson
 
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import has_plain_names
-from filestore.fs import disk
+from filestore.fs import disk, part
 from filestore.fulltext import _folder
 
 ANALYSIS: Final = "filestore-1"
@@ -171,10 +171,10 @@ def _inside(files: tuple[tuple[str, int, str], ...]) -> bool:
 def read_stamp(folder: str) -> Stamp | None:
     """The stamp of an index folder, None where it is missing or unreadable."""
     try:
-        if not disk.is_folder(folder):
-            return None
-        path = os.path.join(folder, STAMP_NAME)
-        return parse_stamp(disk.read_path(path, limit=_MOST_STAMP_BYTES))
+        with part.own_folder(folder) as handle:
+            part.check(STAMP_NAME, folder=handle)
+            data, _ = disk.read_at(handle, STAMP_NAME, most=_MOST_STAMP_BYTES)
+        return parse_stamp(data)
     except OSError as error:
         if not _is_gone(error):
             raise _unreadable(folder, error) from error
@@ -188,7 +188,9 @@ def _unreadable(folder: str, error: OSError) -> FulltextUnreadable:
 
 def write_stamp(folder: str, stamp: Stamp) -> None:
     """Put a stamp in place, whole or not at all, and durably."""
-    disk.write_path(os.path.join(folder, STAMP_NAME), serialize_stamp(stamp))
+    with part.own_folder(folder) as handle:
+        disk.write_at(handle, STAMP_NAME, serialize_stamp(stamp))
+        os.fsync(handle)
 
 
 def check_files(folder: str, stamp: Stamp, *, hashes: bool) -> list[str]:
@@ -218,7 +220,7 @@ def check_files(folder: str, stamp: Stamp, *, hashes: bool) -> list[str]:
 
 def _check_file(path: str, size_bytes: int, digest: str) -> str:
     try:
-        disk.check_regular(path)
+        part.check(path, "shared")
         found = os.stat(path).st_size
         if found != size_bytes:
             return f"{found} bytes where {size_bytes} were written"

@@ -7,13 +7,12 @@ of the one before. What is abandoned has touched nothing that a reader can see.
 import contextlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 
-from filestore.fs import disk
+from filestore.fs import disk, part
 from filestore.fs.hard_link import link_or_copy
 from filestore.fulltext._analysis import (
     COMPOUNDING,
@@ -67,10 +66,10 @@ class Writer:
     The caller holds the store's lock: there is one writer at a time.
     """
 
-    def __init__(self, folder: str, part: str, previous: Stamp | None) -> None:
+    def __init__(self, folder: str, name: str, previous: Stamp | None) -> None:
         self._folder = folder
         self._guard = WritingGuard(folder)
-        self._part = part
+        self._part = name
         self._previous = previous
         self._stems: dict[str, tantivy.TextAnalyzer] = {}
         self._index: tantivy.Index | None = None
@@ -91,23 +90,20 @@ class Writer:
             FulltextMissing: The index was made by another analysis: rebuild it.
             FulltextDamaged: The files are not what the stamp says: rebuild it.
         """
-        if not disk.is_folder(folder):
-            # A link in its place leads to where nothing of ours may be removed.
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(folder)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        current = read_stamp(folder)
-        _drop_leftovers(folder, keep=current.part() if current else "")
-        previous = None if rebuild else current
-        if previous is not None and previous != checked:
-            require_files(folder, previous)
-        part = os.path.basename(tempfile.mkdtemp(prefix=_PART_PREFIX, dir=folder))
+        name = f"{_PART_PREFIX}{os.urandom(8).hex()}"
+        with part.own_folder(folder, make=True, replace=True) as handle:
+            current = read_stamp(folder)
+            _drop_leftovers(handle, keep=current.part() if current else "")
+            previous = None if rebuild else current
+            if previous is not None and previous != checked:
+                require_files(folder, previous)
+            os.mkdir(name, 0o700, dir_fd=handle)
         try:
             if previous is not None:
-                _link_files(folder, previous, part)
-            return cls(folder, part, previous)
+                _link_files(folder, previous, name)
+            return cls(folder, name, previous)
         except BaseException:
-            shutil.rmtree(os.path.join(folder, part), ignore_errors=True)
+            _drop(folder, name)
             raise
 
     def _open_tantivy(self) -> "tantivy.IndexWriter":
@@ -210,7 +206,7 @@ class Writer:
             del writer
         self._index = None
         if self._part:
-            shutil.rmtree(os.path.join(self._folder, self._part), ignore_errors=True)
+            _drop(self._folder, self._part)
             self._part = ""
 
     def _live_writer(self) -> "tantivy.IndexWriter":
@@ -246,10 +242,10 @@ class Writer:
         document.add_pre_tokenized_text("stem", self._stems[language].pre_tokenize(text))
 
 
-def _link_files(folder: str, previous: Stamp, part: str) -> None:
+def _link_files(folder: str, previous: Stamp, new: str) -> None:
     for name, _, _ in previous.files:
         source = os.path.join(folder, name)
-        target = os.path.join(folder, part, os.path.basename(name))
+        target = os.path.join(folder, new, os.path.basename(name))
         if os.path.basename(name) == MANAGED:
             # Made anew: what it lists tantivy deletes.
             with open(target, "wb") as file:
@@ -260,16 +256,18 @@ def _link_files(folder: str, previous: Stamp, part: str) -> None:
             link_or_copy(source, target)
 
 
-def _drop_leftovers(folder: str, *, keep: str) -> None:
+def _drop(folder: str, name: str) -> None:
+    """Remove the folder of a commit that is not to be."""
+    with contextlib.suppress(OSError), part.own_folder(folder) as handle:
+        part.remove(handle, name)
+
+
+def _drop_leftovers(folder: int, *, keep: str) -> None:
     """Remove the commits before the current one and what dead writers left.
 
     The one before the current is kept until now for a reader that had its stamp but not its files.
     """
     for name in os.listdir(folder):
-        path = os.path.join(folder, name)
-        if name.startswith(_PART_PREFIX) and name != keep:
-            shutil.rmtree(path, ignore_errors=True)
-        elif name.startswith(disk.TEMPORARY_PREFIX):
-            # A folder of that name is not ours.
+        if name != keep and name.startswith((_PART_PREFIX, disk.TEMPORARY_PREFIX)):
             with contextlib.suppress(OSError):
-                os.unlink(path)
+                part.remove(folder, name)

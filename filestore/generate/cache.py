@@ -17,10 +17,9 @@ from typing import Any, Final, Self
 import orjson
 from xxhash import xxh3_64_hexdigest
 
-from filestore.fs import disk
+from filestore.fs import disk, part
 from filestore.generate.base import Made, Task
 
-NAME: Final = "generated.jsonl"
 _MOST_BYTES: Final = 4 * 1024 * 1024 * 1024
 _START: Final = b'{"key":"'
 _KEY_DIGITS: Final = 64
@@ -96,7 +95,7 @@ class GeneratedCache:
         self._lines[key] = line
         with disk.disk_errors(self._path):
             if self._descriptor is None:
-                self._descriptor = disk.open_own(self._path, os.O_RDWR | os.O_APPEND)
+                self._descriptor = part.open_file(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
                 if not _ends_whole(self._descriptor):
                     # The last writer died in the middle of a line.
                     disk.write_all(self._descriptor, b"\n")

@@ -16,7 +16,7 @@ from typing import Final, Self
 from filestore.config.layout import IN_PLACE_UNDO, folded_path
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
-from filestore.fs import disk, transaction
+from filestore.fs import disk, part, transaction
 from filestore.fs.transaction import Content
 from filestore.history.batch import (
     BATCH_NAME,
@@ -42,7 +42,6 @@ _OURS: Final = re.compile(
     rf"|{re.escape(disk.TEMPORARY_PREFIX)}[0-9a-f]+"
 )
 _TEMPORARY: Final = re.compile(rf"{re.escape(disk.TEMPORARY_PREFIX)}[0-9a-f]+")
-_FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNREADABLE: Final = ("",)
 """Stands for the names in a folder that cannot be read: none of ours."""
 _FEW_BATCHES: Final = 128
@@ -72,8 +71,8 @@ def list_groups(folder: str) -> list[Group]:
 
 def broken_off(folder: str) -> list[Group]:
     """What a writer was at that died, or that is at it now; nothing where none can be read."""
-    with contextlib.suppress(OSError):
-        names = [name for name in os.listdir(folder) if NUMBERED.fullmatch(name)]
+    with contextlib.suppress(OSError), part.own_folder(folder) as handle:
+        names = [name for name in os.listdir(handle) if NUMBERED.fullmatch(name)]
         if any(os.path.lexists(os.path.join(folder, name, _UNDERWAY)) for name in names):
             return [group for group in list_groups(folder) if group.underway]
     return []
@@ -100,15 +99,14 @@ class Originals:
         Raises:
             WriteFailedError: It cannot be made or opened, or is a symbolic link.
         """
+        stack = contextlib.ExitStack()
         with transaction.naming_file(folder):
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(folder, 0o700)
+            is_new = not os.path.lexists(folder)
+            opened = stack.enter_context(part.own_folder(folder, make=True))
+            if is_new:
                 disk.sync_path(os.path.dirname(folder))
-            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            yield cls(handle, in_place=os.path.basename(folder) == IN_PLACE_UNDO)
-        finally:
-            os.close(handle)
+        with stack:
+            yield cls(opened, in_place=os.path.basename(folder) == IN_PLACE_UNDO)
 
     def keep(
         self,
@@ -186,7 +184,7 @@ class Originals:
         name = batch.identifier
         transaction.write_all(self._handle, {f"{name}/{blob}": one for blob, one in blobs.items()})
         with transaction.naming_file(f".undo/{name}"), disk.folder(self._handle, name) as handle:
-            os.close(disk.open_own(_UNDERWAY, os.O_WRONLY, folder=handle))
+            os.close(part.open_file(_UNDERWAY, os.O_WRONLY | os.O_CREAT, folder=handle))
             # The blobs' names must be there before the record that counts on them.
             os.fsync(handle)
             record = transaction.content(serialize(batch), 0o600)
@@ -314,7 +312,7 @@ class Originals:
     def _held(self, name: str) -> Sequence[str]:
         """The names in a folder; there may be thousands of folders."""
         try:
-            handle = os.open(name, _FOLDER_FLAGS, dir_fd=self._handle)
+            handle = os.open(name, part.FOLDER_FLAGS, dir_fd=self._handle)
         except OSError:
             return _UNREADABLE
         try:

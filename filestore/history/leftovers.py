@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from filestore.config.layout import Places
 from filestore.core.findings import Finding
 from filestore.core.paths import StorePath, is_made
-from filestore.fs import disk
+from filestore.fs import disk, part
 from filestore.history.backup_store import Originals, broken_off, is_temporary
 
 _DEEPEST = 64
@@ -56,7 +56,7 @@ def _opened(places: Places, root: int, folder: str) -> Iterator[int]:
             yield handle
         return
     with (
-        disk.folder_at(places.undo) as undo,
+        part.own_folder(places.undo) as undo,
         disk.folder(undo, folder[len(kept) + 1 :]) as handle,
     ):
         yield handle
@@ -110,7 +110,7 @@ def _names_in(root: int, folder: str) -> tuple[list[str], list[str]]:
 
 def _of_originals(places: Places) -> Iterator[str]:
     """What was begun under `.undo/`: nothing was changed after it."""
-    if not os.path.isdir(places.undo) or os.path.islink(places.undo):
+    if not disk.is_folder(places.undo):
         return
     # A writer may begin, and remove what is there, while it is looked at.
     with contextlib.suppress(OSError), Originals.open(places.undo) as originals:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.core.errors import FilestoreError
+from filestore.fs import part
 from filestore.fs.disk import pass_hidden_limits
 from filestore.index.base import VectorIndex
 
@@ -45,7 +46,8 @@ class FaissBacked(VectorIndex):
         try:
             # What FAISS itself cannot write at the end of a file, it only prints.
             writer: Any = vars(faiss)["PyCallbackIOWriter"]
-            with open(path, "wb") as file:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            with open(part.open_file(path, flags, mode=0o644), "wb") as file:
                 faiss.write_index(self._index, writer(file.write))
                 file.flush()
                 os.fsync(file.fileno())

@@ -5,18 +5,21 @@ One rule: nothing is written but below that folder, and nothing there is ever wr
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import tee
+from typing import Final
 
 from filestore.config.layout import MAX_SOURCE_BYTES
 from filestore.core.paths import has_plain_names
+from filestore.fs import part
 from filestore.git.process import Blobs, NoAnswerError
 from filestore.git.revisions import blob_at, is_partial
 
 GIT: str = ".git"
 """An empty folder of this name marks the top: what looks for a work tree around the files of a view
 ends there, and git finds no repository in it."""
+
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Checkout:
@@ -33,6 +36,7 @@ class Checkout:
         self._folder = folder
         self._commit = commit
         self._top = top
+        self._written_below = top
         self._blobs: Blobs | None = None
         self._modules: dict[str, Checkout] = {}
 
@@ -53,6 +57,8 @@ class Checkout:
             commit: That it had.
         """
         module = Checkout(folder, commit, os.path.join(self._top, below))
+        # Any folder on the way there may have become a link.
+        module._written_below = self._top
         # The innermost is asked first.
         self._modules = {below + "/": module, **self._modules}
 
@@ -63,6 +69,10 @@ class Checkout:
             path: Absolute, below `top`; any other one is left alone.
         """
         below = os.path.relpath(path, self._top)
+        if not has_plain_names(below):
+            # Whoever asks may have resolved what leads to the top.
+            below = os.path.relpath(path, os.path.realpath(self._top))
+            path = os.path.join(self._top, below)
         if os.path.lexists(path) or not has_plain_names(below):
             return
         for start, module in self._modules.items():
@@ -111,14 +121,18 @@ class Checkout:
 
     def write(self, path: str, data: bytes) -> None:
         """Put bytes where a file is looked for; whoever was first is believed."""
-        folder = os.path.dirname(path)
-        os.makedirs(folder, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".filestore-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+        folder, name = os.path.split(os.path.relpath(path, self._written_below))
+        temporary = f".filestore-{os.urandom(8).hex()}"
+        with (
+            part.folder_of(self._written_below) as top,
+            part.made_below(top, folder or os.curdir) as handle,
+        ):
+            descriptor = os.open(temporary, _NEW_FILE, 0o600, dir_fd=handle)
+            try:
+                with open(descriptor, "wb") as file:
+                    file.write(data)
+                os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary, dir_fd=handle)
+                raise

@@ -85,7 +85,7 @@ class FileLog:
         if isinstance(home.layout, InPlace):
             # What is kept of old versions is none of the store's own documents.
             place = place_of(home, self._closing)
-            apart = replace(home.places, sidecar=place)
+            apart = replace(home.places, sidecar=place.path)
             self._layout = InPlace(apart, self._chunker, processes=1)
 
     def _chunker(self) -> Chunker:

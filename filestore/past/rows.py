@@ -22,15 +22,15 @@ _MAGIC: Final = b"filestore blob names 1\n"
 class BlobNames:
     """Git's names of what the catalog has hashed, read from a file and kept in it."""
 
-    def __init__(self, path: str) -> None:
-        """Read the file; one that is damaged, or is not there, says nothing."""
-        self._path = path
+    def __init__(self, folder: int, name: str) -> None:
+        """Read the file in an open folder; one that is damaged, or is not there, says nothing."""
+        self._folder = folder
+        self._name = name
         self.known: dict[bytes, str] = {}
         """By content hash; added to by whoever finds out more."""
         self._saved = 0
         try:
-            with open(path, "rb") as file:
-                data = file.read()
+            data, _ = disk.read_at(folder, name)
         except OSError:
             return
         start = len(_MAGIC) + _HASH_BYTES
@@ -56,7 +56,7 @@ class BlobNames:
         size = len(next(reversed(self.known.values())))
         entries = (key + bytes.fromhex(one) for key, one in self.known.items() if len(one) == size)
         body = bytes([size // 2]) + b"".join(entries)
-        disk.write_path(self._path, _MAGIC + content_hash(body) + body)
+        disk.write_at(self._folder, self._name, _MAGIC + content_hash(body) + body)
 
 
 def compared(

@@ -12,6 +12,7 @@ from typing import Final
 import orjson
 
 from filestore.core.paths import has_plain_names
+from filestore.fs import disk
 from filestore.git.process import NoAnswerError
 from filestore.git.revisions import FilesAt, files_at
 from filestore.git.state import work_tree
@@ -60,15 +61,14 @@ def save(folder: str, submodules: list[Submodule]) -> None:
     """Keep them in the folder of a view."""
     if submodules:
         said = [[os.fsencode(one.path).hex(), one.commit, one.is_here] for one in submodules]
-        with open(os.path.join(folder, _NAME), "wb") as file:
+        with open(os.path.join(folder, _NAME), "xb") as file:
             file.write(orjson.dumps(said))
 
 
 def load(folder: str) -> list[Submodule]:
     """Those of a view."""
     try:
-        with open(os.path.join(folder, _NAME), "rb") as file:
-            said = orjson.loads(file.read())
+        said = orjson.loads(disk.read_path(os.path.join(folder, _NAME)))
     except (OSError, ValueError):
         return []
     return [

@@ -25,11 +25,10 @@ from filestore.catalog import (
     in_batches,
     queries,
 )
-from filestore.catalog.extracted import NAME as DOCUMENTS
 from filestore.chunks.observation import Observation
 from filestore.chunks.observe import look_at
 from filestore.config import settings
-from filestore.config.layout import SETTINGS
+from filestore.config.layout import DOCUMENTS, SETTINGS
 from filestore.config.user_config import Originals
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
@@ -37,6 +36,8 @@ from filestore.core.paths import ChunkPath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import brief, safe_text
 from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
+from filestore.fs import disk, part
+from filestore.fs.database import remove
 from filestore.fs.hard_link import link_or_copy
 from filestore.git.process import NoAnswerError
 from filestore.git.repository import git_work_tree
@@ -93,7 +94,7 @@ class PastParts(Parts):
         """
         self._home = home
         self._folder = folder
-        top = os.path.join(folder, TREE)
+        top = os.path.normpath(os.path.join(folder, TREE))
         self.checkout = Checkout(home.places.root, commit.commit, top)
         root = _root_in(home, top)
         for one in submodules.load(folder):
@@ -127,8 +128,7 @@ class PastParts(Parts):
     def notes(self) -> tuple[str, ...]:
         """What of the commit is not searched, or not as a checkout has it."""
         try:
-            with open(os.path.join(self._folder, NOTES), "rb") as file:
-                return tuple(map(str, orjson.loads(file.read())))
+            return tuple(map(str, orjson.loads(disk.read_path(os.path.join(self._folder, NOTES)))))
         except (OSError, ValueError):
             return ()
 
@@ -189,11 +189,11 @@ def make(
     held = list(submodules.with_submodules(home.places.chunked, found))
     submodules.save(folder, held)
     away = [one for one in held if not one.is_here]
-    top = os.path.join(folder, TREE)
+    top = os.path.normpath(os.path.join(folder, TREE))
     root = _root_in(home, top)
     os.makedirs(root)
     os.mkdir(os.path.join(top, GIT))
-    with open(os.path.join(root, SETTINGS), "wb") as file:
+    with open(os.path.join(root, SETTINGS), "xb") as file:
         file.write(chosen)
     with contextlib.closing(PastParts(home, folder, commit)) as parts:
         os.makedirs(parts.places.chunked, exist_ok=True)
@@ -207,7 +207,7 @@ def make(
         is_changed = _index(home, parts, wanted, forked, on_progress)
         if is_changed and is_converted:
             notes.append(NOTE)
-        with open(os.path.join(folder, NOTES), "wb") as file:
+        with open(os.path.join(folder, NOTES), "xb") as file:
             file.write(orjson.dumps([safe_text(note, keep_newlines=False) for note in notes]))
 
 
@@ -331,9 +331,10 @@ def _forked(
             fulltext_file.copy(home.places, stamp, parts.places)
         except OSError:
             # A commit took it away meanwhile: it is made anew.
-            shutil.rmtree(parts.places.fulltext, ignore_errors=True)
+            remove(parts.places.fulltext)
     cache = os.path.join(home.places.sidecar, DOCUMENTS)
-    if os.path.isfile(cache):
+    with contextlib.suppress(OSError):
+        part.check(cache)
         shutil.copyfile(cache, os.path.join(parts.places.sidecar, DOCUMENTS))
     return same, others
 

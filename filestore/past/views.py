@@ -8,30 +8,29 @@ than by whoever holds the lock.
 import contextlib
 import fcntl
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filestore._version import __version__
 from filestore.catalog import CatalogDamagedError, CatalogMissingError, CatalogWriter
 from filestore.config import settings
-from filestore.config.layout import SETTINGS
+from filestore.config.layout import PAST, SETTINGS
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
 from filestore.core.progress import OnProgress, ignore
-from filestore.fs import disk
+from filestore.fs import disk, part
 from filestore.fs.lock import writer_lock
 from filestore.git.revisions import Commit
 from filestore.past.rows import BlobNames
 from filestore.past.view import PastParts, SettingsThenError, make, settings_at
+from filestore.sidecar.refusals import UnsafeSidecarError
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
 
-PAST: Final = "past"
-"""The folder of a sidecar that has the views."""
 MOST_BYTES: Final = 2 * 1024 * 1024 * 1024
 """The oldest go when all take more."""
 MOST_VIEWS: Final = 64
@@ -42,14 +41,27 @@ _NAMES: Final = "blob-names"
 _USED: Final = "used"
 """An empty file of a view: locked by whoever reads it, and touched when it is opened."""
 _BUILDING: Final = "building"
+_DAMAGED: Final = (
+    *(CatalogDamagedError, CatalogMissingError, UnsafeSidecarError),
+    part.NotAFileError,
+)
 _WAIT_S: Final = 600.0
 """Another process may be making a view of a large store."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastFolder:
+    """The folder of the views, open."""
+
+    handle: int
+    path: str
+    """Leads to it for as long as it is open."""
 
 
 class View:
     """An open view."""
 
-    def __init__(self, parts: PastParts, folder: str, closing: contextlib.ExitStack) -> None:
+    def __init__(self, parts: PastParts, folder: int, closing: contextlib.ExitStack) -> None:
         """Hold it open, so that nobody removes it.
 
         Args:
@@ -58,31 +70,34 @@ class View:
             closing: Let go of at the end, too.
         """
         self.parts = parts
-        self._closing = closing
-        path = os.path.join(folder, _USED)
-        used = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        closing.callback(os.close, used)
+        self.closing = closing
         closing.callback(parts.close)
+        used = part.open_file(_USED, os.O_RDWR | os.O_CREAT, folder=folder)
+        closing.callback(os.close, used)
         fcntl.flock(used, fcntl.LOCK_SH)
         os.utime(used)
 
     def close(self) -> None:
         """Let go of every file."""
-        self._closing.close()
+        self.closing.close()
 
 
-def place_of(home: Parts, closing: contextlib.ExitStack) -> str:
+def place_of(home: Parts, closing: contextlib.ExitStack) -> PastFolder:
     """The folder of the views; one that goes at the end where the sidecar cannot be written.
 
     Args:
         home: The store's own parts.
-        closing: Removes that one.
+        closing: Lets go of it, or removes that one.
     """
-    past = os.path.join(home.places.sidecar, PAST)
-    if os.access(past if os.path.isdir(past) else home.places.sidecar, os.W_OK):
-        os.makedirs(past, mode=0o700, exist_ok=True)
-        return past
-    return closing.enter_context(tempfile.TemporaryDirectory(prefix="filestore-past-"))
+    path = os.path.join(home.places.sidecar, PAST)
+    if os.access(path if disk.is_folder(path) else home.places.sidecar, os.W_OK):
+        with part.folder_of(home.places.sidecar) as sidecar:
+            own = part.own_folder(PAST, folder=sidecar, make=True, replace=True)
+            handle = closing.enter_context(own)
+    else:
+        path = closing.enter_context(tempfile.TemporaryDirectory(prefix="filestore-past-"))
+        handle = closing.enter_context(part.folder_of(path))
+    return PastFolder(handle=handle, path=part.path_of(handle, path))
 
 
 def open_view(
@@ -111,32 +126,52 @@ def open_view(
         settings.parse(chosen, name=f"{commit.commit[:12]}:{SETTINGS}")
     except FilestoreError as error:
         raise SettingsThenError(commit, error) from error
-    closing = contextlib.ExitStack()
-    try:
-        with disk.disk_errors(home.places.sidecar):
-            past = place_of(home, closing)
-            folder = os.path.join(past, _key(home, commit, chosen))
-            for _ in range(2):
-                if not os.path.isdir(folder):
-                    with _locked(home, past):
-                        _collect(past)
-                        if not os.path.isdir(folder):
-                            _make(home, commit, chosen, past, folder, on_progress)
-                view = View(PastParts(home, folder, commit), folder, closing)
+    with disk.disk_errors(home.places.sidecar), contextlib.ExitStack() as closing:
+        past, name = place_of(home, closing), _key(home, commit, chosen)
+        for _ in range(2):
+            with contextlib.ExitStack() as opened:
                 try:
+                    if not _is_there(past, name):
+                        with _locked(home, past):
+                            _collect(past)
+                            if not _is_there(past, name):
+                                _make(home, commit, chosen, past, name, on_progress)
+                    view = _opened(home, commit, past, name, opened)
                     _complete(home, view, past, embed=embed)
-                except (CatalogDamagedError, CatalogMissingError):
-                    view.parts.close()
+                except _DAMAGED:
+                    opened.close()
                     with _locked(home, past):
-                        shutil.rmtree(folder, ignore_errors=True)
+                        part.remove(past.handle, name)
                 else:
+                    closing.push(opened.pop_all())
+                    view.closing = closing.pop_all()
                     return view
-            raise FilestoreError(
-                "a view was damaged as soon as it was made", remedy="check the disk"
-            )
-    except BaseException:
-        closing.close()
-        raise
+        raise FilestoreError("a view was damaged as soon as it was made", remedy="check the disk")
+
+
+def _is_there(past: PastFolder, name: str) -> bool:
+    """Whether there is a view.
+
+    Raises:
+        NotAFileError: Something else has its name.
+    """
+    part.check(name, "folder", folder=past.handle)
+    return os.access(name, os.F_OK, dir_fd=past.handle, follow_symlinks=False)
+
+
+def _opened(
+    home: Parts, commit: Commit, past: PastFolder, name: str, closing: contextlib.ExitStack
+) -> View:
+    handle = closing.enter_context(part.own_folder(name, folder=past.handle))
+    folder = part.path_of(handle, os.path.join(past.path, name))
+    parts = PastParts(home, folder, commit)
+    # No step down to its sidecar is a link.
+    below = os.path.relpath(parts.places.sidecar, folder)
+    try:
+        closing.enter_context(disk.folder(handle, below))
+    except OSError as error:
+        raise part.not_a_file(parts.places.sidecar, f"is no folder of ours: {error}") from error
+    return View(parts, handle, closing)
 
 
 def _key(home: Parts, commit: Commit, chosen: bytes) -> str:
@@ -149,28 +184,35 @@ def _key(home: Parts, commit: Commit, chosen: bytes) -> str:
 
 
 @contextlib.contextmanager
-def _locked(home: Parts, past: str) -> Iterator[None]:
-    lock = os.path.join(past, _LOCK)
+def _locked(home: Parts, past: PastFolder) -> Iterator[None]:
+    lock = os.path.join(past.path, _LOCK)
     with writer_lock(lock, command="filestore search --at", wait_s=_WAIT_S, on_wait=home.on_wait):
         yield
 
 
 def _make(
-    home: Parts, commit: Commit, chosen: bytes, past: str, folder: str, on_progress: OnProgress
+    home: Parts,
+    commit: Commit,
+    chosen: bytes,
+    past: PastFolder,
+    name: str,
+    on_progress: OnProgress,
 ) -> None:
-    building = os.path.join(past, _BUILDING)
-    names = BlobNames(os.path.join(past, _NAMES))
-    os.mkdir(building, 0o700)
+    names = BlobNames(past.handle, _NAMES)
+    os.mkdir(_BUILDING, 0o700, dir_fd=past.handle)
     try:
-        make(home, commit, building, chosen=chosen, names=names, on_progress=on_progress)
+        with part.own_folder(_BUILDING, folder=past.handle) as handle:
+            folder = part.path_of(handle, os.path.join(past.path, _BUILDING))
+            make(home, commit, folder, chosen=chosen, names=names, on_progress=on_progress)
         names.save()
-        os.rename(building, folder)
+        os.rename(_BUILDING, name, src_dir_fd=past.handle, dst_dir_fd=past.handle)
     except BaseException:
-        shutil.rmtree(building, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            part.remove(past.handle, _BUILDING)
         raise
 
 
-def _complete(home: Parts, view: View, past: str, *, embed: bool) -> None:
+def _complete(home: Parts, view: View, past: PastFolder, *, embed: bool) -> None:
     """Have what was embedded since the view was made; or embed it now."""
     parts = view.parts
     lacking = [key for _, key in parts.catalog().vector_keys(embedded=False)]
@@ -201,20 +243,19 @@ def _take(parts: PastParts, embeddings: "EmbeddingCache", *, embed: bool) -> Non
         raise done.problem
 
 
-def _collect(past: str) -> None:
+def _collect(past: PastFolder) -> None:
     """Remove what a killed process left, and the views that were not used for longest."""
-    shutil.rmtree(os.path.join(past, _BUILDING), ignore_errors=True)
+    part.remove(past.handle, _BUILDING)
     views = []
-    for entry in os.scandir(past):
-        if entry.is_dir(follow_symlinks=False):
-            with contextlib.suppress(OSError):
-                used = os.stat(os.path.join(entry.path, _USED)).st_mtime_ns
-                views.append((used, entry.path))
+    for name in os.listdir(past.handle):
+        with contextlib.suppress(OSError), part.own_folder(name, folder=past.handle) as folder:
+            used = os.stat(_USED, dir_fd=folder, follow_symlinks=False).st_mtime_ns
+            views.append((used, name))
     total = 0
-    for number, (_, folder) in enumerate(sorted(views, reverse=True), start=1):
-        total += _size_bytes(folder)
+    for number, (_, name) in enumerate(sorted(views, reverse=True), start=1):
+        total += _size_bytes(os.path.join(past.path, name))
         if number >= MOST_VIEWS or total > MOST_BYTES:
-            _remove(folder)
+            _remove(past, name)
 
 
 def _size_bytes(folder: str) -> int:
@@ -225,12 +266,12 @@ def _size_bytes(folder: str) -> int:
     return sum(one.st_size for one in seen if one.st_nlink == 1)
 
 
-def _remove(folder: str) -> None:
+def _remove(past: PastFolder, name: str) -> None:
     """Remove a view that nobody reads."""
-    with contextlib.suppress(OSError):
-        used = os.open(os.path.join(folder, _USED), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    with contextlib.suppress(OSError), part.own_folder(name, folder=past.handle) as folder:
+        used = part.open_file(_USED, os.O_RDWR, folder=folder)
         try:
             fcntl.flock(used, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder)
+            part.remove(past.handle, name)
         finally:
             os.close(used)

@@ -12,14 +12,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from filestore import extract
-from filestore.catalog.extracted import NAME, DocumentCache, key_of
+from filestore.catalog.extracted import DocumentCache, key_of
 from filestore.chunks import kept
 from filestore.chunks.chunk_file import Section
 from filestore.chunks.document import DocumentDamagedError, Extracted, decode, encode
 from filestore.chunks.interpretation import conflict_outside_code, refuse
 from filestore.chunks.layout import MADE, Layout, shown_name
 from filestore.chunks.observation import Observation
-from filestore.config.layout import MAX_SOURCE_BYTES, Places
+from filestore.config.layout import DOCUMENTS, MAX_SOURCE_BYTES, Places
 from filestore.config.settings import LayoutName
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, is_made
@@ -73,7 +73,7 @@ class InPlace(Layout):
             chunker: Gives what cuts its documents; asked when one is to be cut.
             processes: At most so many child processes read documents.
         """
-        self._cache_path = os.path.join(places.sidecar, NAME)
+        self._cache_path = os.path.join(places.sidecar, DOCUMENTS)
         self._catalog_path = places.catalog
         self._open_chunker = chunker
         self._processes = processes

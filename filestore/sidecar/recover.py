@@ -13,19 +13,19 @@ from filestore.catalog import (
 )
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import GONE
-from filestore.config.layout import CATALOG, EMBEDDINGS, Places
+from filestore.config.layout import CATALOG, EMBEDDINGS, PARTS, QUARANTINE, Places
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.paths import ChunkPath
 from filestore.embed.base import Embedder
 from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged
-from filestore.fs import disk
+from filestore.fs import disk, part
 from filestore.fs.database import remove
 from filestore.fulltext import STAMP_NAME
 from filestore.history import leftovers
 from filestore.sidecar import git_losses, losses, vector_file
 from filestore.sidecar.losses import knows_nothing, walk
-from filestore.sidecar.refusals import NAME_SIDECAR
+from filestore.sidecar.refusals import NAME_SIDECAR, check_sidecar
 from filestore.sidecar.salvage import carry_over
 
 MAX_QUARANTINED = 4
@@ -42,10 +42,13 @@ def make_sidecar(places: Places) -> None:
     Raises:
         WriteFailedError: The disk refused.
     """
+    check_sidecar(places)
     try:
         disk.make_folders(places.sidecar, 0o700)
         if places.is_in_place:
             _leave_to_itself(os.path.join(places.sidecar, ".gitignore"))
+    except part.UnsafePartError:
+        raise
     except OSError as error:
         failed = disk.write_failed(places.sidecar, error)
         if places.is_in_place and error.errno in disk.PERMISSION_ERRORS:
@@ -82,12 +85,13 @@ def open_parts(
 
 def _clear_way(places: Places) -> None:
     """Put aside what stands in place of a derived file that is written without being opened."""
-    stamp = os.path.join(places.fulltext, STAMP_NAME)
-    # What a link in place of the folder leads to is not ours.
-    for path in (places.clock, *([stamp] if disk.is_folder(places.fulltext) else [])):
+    paths = [os.path.join(places.sidecar, one.name) for one in PARTS if one.is_replaced]
+    if disk.is_folder(places.fulltext):
+        paths.append(os.path.join(places.fulltext, STAMP_NAME))
+    for path in paths:
         try:
-            disk.check_regular(path)
-        except disk.NotAFileError:
+            part.check(path)
+        except part.NotAFileError:
             quarantine(places, path)
 
 
@@ -115,7 +119,9 @@ def _open_catalog(places: Places, repaired: list[Finding]) -> CatalogWriter:
         is_latest = not os.path.lexists(salvaged_mark)
         carry_over(aside, catalog, places, is_latest=is_latest)
         if is_latest:
-            disk.write_path(salvaged_mark, b"")
+            with part.own_folder(places.quarantine) as held:
+                disk.write_at(held, os.path.basename(salvaged_mark), b"")
+                os.fsync(held)
     return catalog
 
 
@@ -259,26 +265,27 @@ def _discard(places: Places, embedder: Embedder, unsound: Iterable[bytes]) -> No
 
 def quarantine(places: Places, path: str) -> str:
     """Put a damaged SQLite file and its log aside, the oldest making room; returns its path."""
-    if os.path.lexists(places.quarantine) and not disk.is_folder(places.quarantine):
-        # A link in its place leads to where nothing of ours may be removed.
-        os.unlink(places.quarantine)
-    os.makedirs(places.quarantine, mode=0o700, exist_ok=True)
-    held = _quarantined(places)
-    numbers = sorted({number for number, _ in held})
-    for number, name in held:
-        if number in numbers[: len(numbers) - MAX_QUARANTINED + 1]:
-            remove(os.path.join(places.quarantine, name))
-    number = max(numbers, default=0) + 1
-    aside = os.path.join(places.quarantine, f"{number}-{os.path.basename(path)}")
-    for suffix in disk.DATABASE_SUFFIXES:
-        with contextlib.suppress(FileNotFoundError):
-            os.rename(path + suffix, aside + suffix)
-    # Shared memory says nothing to whoever did not write it.
-    remove(f"{aside}-shm")
-    # A log that comes back would be replayed into the file that takes this one's place.
-    for folder in (places.quarantine, places.sidecar):
-        disk.sync_path(folder)
-    return aside
+    parent, base = os.path.split(path)
+    with (
+        part.folder_of(parent) as folder,
+        part.folder_of(places.sidecar) as sidecar,
+        part.own_folder(QUARANTINE, folder=sidecar, make=True, replace=True) as aside,
+    ):
+        held = _quarantined(places)
+        numbers = sorted({number for number, _ in held})
+        for number, name in held:
+            if number in numbers[: len(numbers) - MAX_QUARANTINED + 1]:
+                part.remove(aside, name)
+        name = f"{max(numbers, default=0) + 1}-{base}"
+        for suffix in part.DATABASE_SUFFIXES:
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(base + suffix, name + suffix, src_dir_fd=folder, dst_dir_fd=aside)
+        # Shared memory says nothing to whoever did not write it.
+        part.remove(aside, f"{name}-shm")
+        # A log that comes back would be replayed into the file that takes this one's place.
+        for changed in (aside, folder):
+            os.fsync(changed)
+    return os.path.join(places.quarantine, name)
 
 
 def _quarantined(places: Places) -> list[tuple[int, str]]:
@@ -301,10 +308,11 @@ def _last_aside(places: Places, path: str) -> str | None:
 
 def _collect_leftovers(places: Places) -> None:
     """Remove the temporary files of a writer that died; the lock says that none is alive."""
-    for name in os.listdir(places.sidecar):
-        if name.startswith(disk.TEMPORARY_PREFIX):
-            with contextlib.suppress(OSError):
-                os.unlink(os.path.join(places.sidecar, name))
+    with part.folder_of(places.sidecar) as sidecar:
+        for name in os.listdir(sidecar):
+            if name.startswith(disk.TEMPORARY_PREFIX):
+                with contextlib.suppress(OSError):
+                    part.remove(sidecar, name)
 
 
 def catalog_finding(places: Places, error: FilestoreError) -> Finding:

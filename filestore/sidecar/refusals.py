@@ -8,11 +8,12 @@ import stat
 from typing import Final
 
 from filestore.catalog import CatalogNewerError
-from filestore.config.layout import CATALOG, EMBEDDINGS, SETTINGS, Places
+from filestore.config.layout import CATALOG, EMBEDDINGS, PARTS, SETTINGS, Places
 from filestore.config.settings import NewerFormatError
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import Finding
 from filestore.core.paths import CHUNKS, SIDECAR, StorePath, Tree, is_below
+from filestore.fs import part
 
 NAME_SIDECAR: Final = (
     "name a sidecar of your own for this store under [sidecar] in filestore/settings.toml of your"
@@ -60,10 +61,11 @@ class UnsafeSidecarError(RefusedError):
 
 
 def check_sidecar(places: Places) -> None:
-    """Refuse a sidecar that somebody else could have planted.
+    """Refuse a sidecar that somebody else could have planted, or a folder of it.
 
     Raises:
-        UnsafeSidecarError: It is a link, another's, or open to everybody's writing.
+        UnsafeSidecarError: It is a link, another's, or open to everybody's writing; or a folder in
+            it is another's, or lies on another file system.
         UnreadableSidecarError: What is in it cannot be seen.
     """
     path = places.sidecar
@@ -91,6 +93,16 @@ def check_sidecar(places: Places) -> None:
         )
         error.path = places.sidecar_name
         raise error
+    for name in (one.name for one in PARTS if one.kind == "folder" and "/" not in one.name):
+        try:
+            part.check(os.path.join(path, name), "folder")
+        except part.UnsafePartError as problem:
+            error = UnsafeSidecarError(problem.message, remedy=problem.remedy)
+            error.path = places.part(name)
+            raise error from problem
+        except OSError:
+            # A command that writes to it puts a folder in its place, or says what stands there.
+            continue
 
 
 def refuse_in_place(places: Places, command: str) -> None:

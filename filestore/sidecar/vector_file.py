@@ -16,7 +16,7 @@ from filestore.config import user_config
 from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.findings import Finding
 from filestore.embed.base import odd_lengths as wrong_lengths
-from filestore.fs import disk
+from filestore.fs import disk, part
 from filestore.index import IndexDamagedError, new_index, overlaid, read_index
 from filestore.index.building import (
     Built,
@@ -384,7 +384,7 @@ def problem(places: Places, named: IndexFile, *, hashes: bool) -> str:
     """The code of what is wrong with the named file, or ""."""
     path = os.path.join(places.sidecar, named.name)
     try:
-        disk.check_regular(path)
+        part.check(path, "shared")
         if os.path.getsize(path) != named.size_bytes:
             return "index-damaged"
         if hashes and disk.file_hash(path).hex() != named.hash:

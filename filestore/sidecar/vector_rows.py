@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from filestore.catalog import Catalog, extracted, in_batches, vector_rows
-from filestore.config.layout import CATALOG, EMBEDDINGS, FULLTEXT, SETTINGS, Places
+from filestore.catalog import Catalog, in_batches, vector_rows
+from filestore.config.layout import LINES, PARTS, SETTINGS, Places
 from filestore.config.settings import Backend
 from filestore.config.user_config import Machine
 from filestore.core.findings import Finding
@@ -40,7 +40,7 @@ from filestore.index.backend import (
 from filestore.index.served import ServedIndex
 from filestore.remote.address import check_trusted
 from filestore.sidecar.file_rows import kept_texts
-from filestore.sidecar.vector_file import PREFIX, Space, fill
+from filestore.sidecar.vector_file import Space, fill
 
 if TYPE_CHECKING:
     from filestore.catalog import CatalogWriter
@@ -48,11 +48,9 @@ if TYPE_CHECKING:
     from filestore.index.base import VectorIndex
 
 _FILES_AT_ONCE: Final = 256
-_LINES: Final = "index.jsonl"
-"""Where lines of JSON are that nobody named a path for."""
 _TAKEN: Final = (
-    *(CATALOG, EMBEDDINGS, FULLTEXT, PREFIX, TEMPORARY_PREFIX, extracted.NAME),
-    *("clock", "generated.jsonl", "lock", "quarantine", "undo", ".gitignore"),
+    TEMPORARY_PREFIX,
+    *{part.name.partition("*")[0] for part in PARTS if part.name != LINES and "/" not in part.name},
 )
 """How the names of what else is in a sidecar begin."""
 _HOW: Final = frozenset({"index", "partial", "timeout_s"})
@@ -179,7 +177,7 @@ class VectorRows:
             return None
         # What it is called says too little: a clone may climb out by `..`, or bring a link along.
         folder = os.path.realpath(self.choice.folder)
-        target = os.path.realpath(os.path.join(folder, path or _LINES))
+        target = os.path.realpath(os.path.join(folder, path or LINES))
         return os.path.relpath(target, folder) if is_below(target, folder) else None
 
     def _check_path(self) -> None:

@@ -1,0 +1,247 @@
+"""A part of a sidecar: judged before it is used, and reached so that no link leads elsewhere.
+
+A store may come from a stranger, in a clone or an archive. One rule: what is not the user's own, of
+its kind and in its folder is neither followed nor written; nothing is made or removed through it.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from filestore.core.errors import FilestoreError, RefusedError
+
+Kind = Literal["file", "shared", "folder", "socket"]
+"""A `shared` file may have a second name: it is never written again."""
+KINDS: Final = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a block device",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFREG: "a file",
+}
+"""What stands where something else was expected, in words."""
+DATABASE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal")
+"""A database and what SQLite opens beside it, by what its name has more."""
+_FILE_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+FOLDER_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY
+_DEEPEST: Final = 64
+_HANDLES: Final = "/proc/self/fd/"
+
+
+class NotAFileError(FilestoreError, OSError):
+    """Something that is not a regular file of the user stands where one was expected."""
+
+
+class UnsafePartError(RefusedError, PermissionError):
+    """A part of a sidecar is another user's folder, or lies on another file system."""
+
+
+def judge(path: str, seen: os.stat_result, kind: Kind, *, folder: int | None = None) -> None:
+    """Refuse what may not be used as a part: the one rule for all of them.
+
+    Args:
+        path: Of the part.
+        seen: What stands there.
+        kind: What is expected.
+        folder: A directory handle that the path is relative to; None for an ordinary path.
+
+    Raises:
+        NotAFileError: It is of another kind, another user's file, or has a second name.
+        UnsafePartError: It is another user's folder, or lies on another file system.
+    """
+    is_folder, shown = kind == "folder", _shown(path, folder)
+    if not (stat.S_ISDIR if is_folder else stat.S_ISREG)(seen.st_mode):
+        found = KINDS.get(stat.S_IFMT(seen.st_mode), "something unknown")
+        raise not_a_file(shown, f"is {found}, not a {'folder' if is_folder else 'regular file'}")
+    if seen.st_dev != os.stat(os.path.dirname(path) or os.curdir, dir_fd=folder).st_dev:
+        raise UnsafePartError(
+            f"{shown} lies on another file system than the folder around it",
+            remedy=f"umount {shown}, then run the command again",
+        )
+    if seen.st_uid not in (os.geteuid(), 0):
+        if is_folder:
+            raise UnsafePartError(
+                f"{shown} is not safe to open: it belongs to user {seen.st_uid}",
+                remedy=f"fix its owner, or 'rm -r {shown}' and then 'filestore sync'",
+            )
+        raise not_a_file(shown, f"belongs to user {seen.st_uid}, expected your own file")
+    if kind == "file" and seen.st_nlink > 1:
+        raise not_a_file(shown, "has a second name elsewhere, which a write would change, too")
+
+
+def not_a_file(path: str, found: str) -> NotAFileError:
+    """Say what stands in the place of a file, or of a folder."""
+    return NotAFileError(f"{path} {found}", remedy=f"remove {path}")
+
+
+def check(path: str, kind: Kind = "file", *, folder: int | None = None) -> None:
+    """Judge a part for a library that opens it by its path; nothing there is fine.
+
+    Args:
+        path: Where it is expected.
+        kind: What is expected.
+        folder: A directory handle that the path is relative to; None for an ordinary path.
+
+    Raises:
+        NotAFileError, UnsafePartError: See `judge`.
+        OSError: It cannot be looked at.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        seen = os.stat(path, dir_fd=folder, follow_symlinks=False)
+        judge(path, seen, kind, folder=folder)
+
+
+def check_tree(path: str) -> None:
+    """`check` for all that lies below a folder."""
+    for around, folders, files in os.walk(path):
+        for name in folders:
+            check(os.path.join(around, name), "folder")
+        for name in files:
+            check(os.path.join(around, name))
+
+
+def check_database(path: str, kind: Kind = "file") -> None:
+    """`check` for an SQLite database and what SQLite opens beside it."""
+    for suffix in DATABASE_SUFFIXES:
+        check(path + suffix, kind)
+
+
+def _shown(path: str, folder: int | None) -> str:
+    """A path as a person knows it."""
+    place = path if folder is None else os.path.join(f"{_HANDLES}{folder}", path)
+    if not place.startswith(_HANDLES):
+        return path
+    return os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(path))
+
+
+def open_file(
+    path: str, flags: int, *, folder: int | None = None, kind: Kind = "file", mode: int = 0o600
+) -> int:
+    """Open a part that is a file; no link is followed.
+
+    Args:
+        path: Where it is expected.
+        flags: How to open it, such as ``os.O_RDWR | os.O_CREAT``.
+        folder: A directory handle that the path is relative to; None for an ordinary path.
+        kind: ``shared`` for one that is only read.
+        mode: Of a file that is made.
+
+    Returns:
+        A descriptor, to be closed by the caller.
+
+    Raises:
+        NotAFileError, UnsafePartError: See `judge`.
+        OSError: It can neither be opened nor made.
+    """
+    # Looked at before: some devices act as soon as they are opened.
+    check(path, kind, folder=folder)
+    descriptor = os.open(path, flags | _FILE_FLAGS, mode, dir_fd=folder)
+    try:
+        judge(path, os.fstat(descriptor), kind, folder=folder)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextlib.contextmanager
+def folder_of(path: str) -> Iterator[int]:
+    """A handle of a folder that parts lie in, which may be a mount point; no link is followed."""
+    handle = os.open(path, FOLDER_FLAGS)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def own_folder(
+    path: str, *, folder: int | None = None, make: bool = False, replace: bool = False
+) -> Iterator[int]:
+    """A handle of a part that is a folder.
+
+    Args:
+        path: Where it is expected.
+        folder: A directory handle that the path is relative to; None for an ordinary path.
+        make: Make it where it is missing.
+        replace: Remove what stands in its place and is no folder: the name alone goes.
+
+    Raises:
+        NotAFileError, UnsafePartError: See `judge`.
+        OSError: It can neither be opened nor made.
+    """
+    try:
+        check(path, "folder", folder=folder)
+    except NotAFileError:
+        if not replace:
+            raise
+        os.unlink(path, dir_fd=folder)
+    if make:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700, dir_fd=folder)
+    handle = os.open(path, FOLDER_FLAGS, dir_fd=folder)
+    try:
+        judge(path, os.fstat(handle), "folder", folder=folder)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def made_below(folder: int, path: str) -> Iterator[int]:
+    """A handle of a folder below an open one; it and those around it are made where missing.
+
+    Raises:
+        OSError: One of them can neither be opened nor made, or is a link.
+    """
+    with contextlib.ExitStack() as stack:
+        handle = folder
+        for name in path.split("/"):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, dir_fd=handle)
+            handle = os.open(name, FOLDER_FLAGS, dir_fd=handle)
+            stack.callback(os.close, handle)
+        yield handle
+
+
+def path_of(handle: int, path: str) -> str:
+    """A path of an open folder that leads to it whatever becomes of its name, where there is one.
+
+    Args:
+        handle: The folder.
+        path: Its usual path, for systems without ``/proc``.
+    """
+    # With a dot, for the last step of a path is not followed.
+    place = f"{_HANDLES}{handle}/."
+    return place if os.path.isdir(place) else path
+
+
+def remove(folder: int, name: str, depth: int = 0) -> None:
+    """Remove what has a name in an open folder, and all below it, as far as there is anything.
+
+    No link is followed, and no other file system or other user's folder is entered.
+
+    Raises:
+        UnsafePartError: It is, or holds, one of these, or is very deep.
+        OSError: It stays.
+    """
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return
+    except (IsADirectoryError, PermissionError):
+        if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise
+        if depth > _DEEPEST:
+            raise UnsafePartError(
+                f"{name} lies below {depth} folders, which filestore never makes",
+                remedy="remove what stands there, then run the command again",
+            ) from None
+        with own_folder(name, folder=folder) as handle:
+            for inner in os.listdir(handle):
+                remove(handle, inner, depth + 1)
+        os.rmdir(name, dir_fd=folder)
