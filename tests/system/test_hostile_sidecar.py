@@ -105,6 +105,34 @@ def test_a_backend_takes_no_part_for_its_folder(
         assert "part of the sidecar itself" in said, (name, said)
 
 
+@pytest.mark.parametrize("engine", ["edge", "client"])
+def test_vectors_in_a_folder_that_holds_links(
+    homes: Callable[[str], Home], monkeypatch: pytest.MonkeyPatch, engine: str, tmp_path: Path
+) -> None:
+    """A folder of Qdrant's is opened only where nothing in it leads out; else it is made again."""
+    home = homes("in-place")
+    monkeypatch.chdir(home.work)
+    folder, kept = home.sidecar / "qdrant", tmp_path / "qdrant"
+    home.run("backend", "set", "qdrant", "path=qdrant", f"engine={engine}", "--yes")
+    shutil.copytree(folder, kept)
+    shutil.copytree(folder, home.outside / "qdrant")
+    before = home.seen_outside(stats=True)
+    paths = sorted(path.relative_to(folder) for path in folder.rglob("*"))
+    for below in [path for path in paths if len(path.parts) < 3 or path == paths[-1]]:
+        shutil.rmtree(folder)
+        shutil.copytree(kept, folder)
+        place = folder / below
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+        place.symlink_to(home.outside / "qdrant" / below)
+        for words in (("search", WORD), ("verify",), ("sync",), ("sync", "--full")):
+            code, said = quietly(*words)
+            assert code in hostile_sidecar.CODES, (below, said)
+            assert "Traceback" not in said, (below, said)
+            assert home.seen_outside(stats=True) == before, (below, words)
+        code, said = quietly("search", WORD)
+        assert (code, "a.md" in said) == (0, True), (below, said)
+
+
 _SWAPPER = """
 import contextlib, os, random, sys
 place, target, aside, moves = *sys.argv[1:4], int(sys.argv[4])

@@ -5,7 +5,6 @@ minutes to build. One process has the folder at a time; within a process it is s
 """
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
@@ -13,6 +12,7 @@ from uuid import UUID
 
 from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import shown_path
+from filestore.fs import part
 from filestore.index._qdrant.folder import OpenFolder, busy, is_there, remove, take
 from filestore.index._qdrant.points import (
     FILES,
@@ -55,7 +55,8 @@ class EdgePoints(Points):
 
     def open(self) -> None:
         """Take the folder, if it is there."""
-        if self._held is None and is_there(self._path, self.address):
+        own = os.path.dirname(self._path), self._path
+        if self._held is None and is_there(self._path, self.address, *own):
             self._held = take(self._path, self._loaded)
 
     def _loaded(self) -> Any:
@@ -104,13 +105,16 @@ class EdgePoints(Points):
 
         vectors = edge.EdgeVectorParams(size=dimension, distance=edge.Distance.Dot)
         never = edge.EdgeOptimizersConfig(indexing_threshold=_NEVER_KB)
-        new = f"{self._path}.new"
+        parent, name = os.path.split(self._path)
+        new = f"{name}.new"
         self._check_room()
-        with self._errors():
-            shutil.rmtree(new, ignore_errors=True)
-            os.makedirs(new)
-            edge.EdgeShard.create(new, edge.EdgeConfig(vectors=vectors, optimizers=never)).close()
-            os.rename(new, self._path)
+        os.makedirs(os.path.dirname(parent), exist_ok=True)
+        with self._errors(), part.own_folder(parent, make=True, replace=True) as around:
+            part.remove(around, new)
+            os.mkdir(new, 0o700, dir_fd=around)
+            made = edge.EdgeConfig(vectors=vectors, optimizers=never)
+            edge.EdgeShard.create(f"{self._path}.new", made).close()
+            os.rename(new, name, src_dir_fd=around, dst_dir_fd=around)
         self.open()
 
     def drop(self) -> None:
@@ -120,7 +124,8 @@ class EdgePoints(Points):
         held, self._held = self._held, None
         if held is not None:
             held.close(self._ended)
-        with self._errors():
+        own = part.own_folder(os.path.dirname(self._path), replace=True)
+        with self._errors(), suppress(FileNotFoundError), own:
             remove(self._path)
 
     def _ended(self, shard: Any) -> None:

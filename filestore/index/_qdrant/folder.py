@@ -7,13 +7,14 @@ again, and closed with its last user.
 import contextlib
 import fcntl
 import os
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from filestore.core.safe_text import shown_path
+from filestore.fs import part
+from filestore.index._qdrant.points import damaged
 from filestore.index.backend import WITHOUT, BackendUnreachable
 
 _WAIT_S: Final = 2.0
@@ -96,16 +97,27 @@ def _patiently(opened: Callable[[], Any]) -> Any:
             time.sleep(_PAUSE_S)
 
 
-def is_there(path: str, address: str) -> bool:
+def is_there(path: str, address: str, *own: str) -> bool:
     """Whether there is such a folder.
 
+    Args:
+        path: Of the folder, with nothing in it but what the engine made.
+        address: What it is called.
+        own: Folders that the engine made as well, on the way to it.
+
     Raises:
+        FolderDamaged: What the engine would open in it is not the user's own.
         BackendUnreachable: There can be none, or the disk does not tell.
     """
     try:
+        for folder in own:
+            part.check(folder, "folder")
+        part.check_tree(path)
         os.listdir(path)
     except FileNotFoundError:
         return False
+    except part.NotAFileError as error:
+        raise damaged(address, error) from error
     except OSError as error:
         raise BackendUnreachable(
             f"cannot read the folder {address}: {error.strerror or error}",
@@ -115,12 +127,13 @@ def is_there(path: str, address: str) -> bool:
 
 
 def remove(path: str) -> None:
-    """Delete a folder; a kill leaves it whole under its name, or not there."""
-    old = f"{path}.old"
-    shutil.rmtree(old, ignore_errors=True)
-    with contextlib.suppress(FileNotFoundError):
-        os.rename(path, old)
-        shutil.rmtree(old)
+    """Delete a folder, if there is one; a kill leaves it whole under its name, or not there."""
+    parent, name = os.path.split(path)
+    old = f"{name}.old"
+    with contextlib.suppress(FileNotFoundError), part.folder_of(parent) as around:
+        part.remove(around, old)
+        os.rename(name, old, src_dir_fd=around, dst_dir_fd=around)
+        part.remove(around, old)
 
 
 def busy(address: str) -> BackendUnreachable:
