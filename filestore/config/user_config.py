@@ -4,8 +4,10 @@ Kept on the user's side, never in a store, because a store is shared and cloned.
 that cannot be read allows nothing.
 """
 
+import contextlib
+import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final
@@ -114,9 +116,8 @@ def remember_model(configuration: str, name: str, folder: str) -> None:
         MachineError: The file that is there cannot be read.
         WriteFailedError: The disk refused.
     """
-    values = _read(os.path.join(configuration, NAME))
-    values["models"][name] = os.path.abspath(folder)
-    _write(configuration, values)
+    with _changing(configuration) as values:
+        values["models"][name] = os.path.abspath(folder)
 
 
 def trust(configuration: str, root: str, reach: str) -> None:
@@ -126,11 +127,10 @@ def trust(configuration: str, root: str, reach: str) -> None:
         MachineError: The file that is there cannot be read.
         WriteFailedError: The disk refused.
     """
-    values = _read(os.path.join(configuration, NAME))
-    allowed = values["trusted"].setdefault(root, [])
-    if reach not in allowed:
-        allowed.append(reach)
-        _write(configuration, values)
+    with _changing(configuration) as values:
+        allowed = values["trusted"].setdefault(root, [])
+        if reach not in allowed:
+            allowed.append(reach)
 
 
 def remember_originals(configuration: str, root: str, more: Originals) -> None:
@@ -140,13 +140,10 @@ def remember_originals(configuration: str, root: str, more: Originals) -> None:
         MachineError: The file that is there cannot be read.
         WriteFailedError: The disk refused.
     """
-    values = _read(os.path.join(configuration, NAME))
-    kept = values["originals"].setdefault(stored_path(root), {})
-    before = Originals(**{key: frozenset(kept.get(key, ())) for key in _ORIGINALS})
-    now = before.joined(more)
-    if now != before:
-        kept |= {key: sorted(getattr(now, key)) for key in _ORIGINALS}
-        _write(configuration, values)
+    with _changing(configuration) as values:
+        kept = values["originals"].setdefault(stored_path(root), {})
+        for key in _ORIGINALS:
+            kept[key] = sorted({*kept.get(key, ()), *getattr(more, key)})
 
 
 def stored_path(path: str) -> str:
@@ -161,10 +158,9 @@ def distrust(configuration: str, root: str) -> None:
         MachineError: The file that is there cannot be read.
         WriteFailedError: The disk refused.
     """
-    values = _read(os.path.join(configuration, NAME))
-    found = (values["trusted"].pop(root, None), values["originals"].pop(stored_path(root), None))
-    if found != (None, None):
-        _write(configuration, values)
+    with _changing(configuration) as values:
+        values["trusted"].pop(root, None)
+        values["originals"].pop(stored_path(root), None)
 
 
 def seal(configuration: str, data: bytes, *, make: bool = False) -> str | None:
@@ -232,11 +228,27 @@ def _are_paths(found: object) -> bool:
     return all(isinstance(one, list) and all(isinstance(p, str) for p in one) for one in lists)
 
 
-def _write(configuration: str, values: dict[str, dict[str, Any]]) -> None:
+@contextlib.contextmanager
+def _changing(configuration: str) -> Iterator[dict[str, dict[str, Any]]]:
+    """The values of the user's file, written back if they changed; no other process loses its own.
+
+    Raises:
+        MachineError: The file that is there cannot be read.
+        WriteFailedError: The disk refused.
+    """
     path = os.path.join(configuration, NAME)
-    with disk.disk_errors(path):
+    with disk.disk_errors(path), contextlib.ExitStack() as stack:
         disk.make_folders(os.path.dirname(path), 0o700)
-        disk.write_own(path, orjson.dumps(values, option=orjson.OPT_INDENT_2))
+        # The folder itself is locked: where it cannot be, as on some network, nobody waits.
+        folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        stack.callback(os.close, folder)
+        with contextlib.suppress(OSError):
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        values = _read(path)
+        before = orjson.dumps(values)
+        yield values
+        if orjson.dumps(values) != before:
+            disk.write_own(path, orjson.dumps(values, option=orjson.OPT_INDENT_2))
 
 
 def _unusable(path: str, detail: str) -> MachineError:

@@ -5,13 +5,14 @@ import os
 import pty
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from filestore.config import settings
-from filestore.config.user_config import read_machine
+from filestore.config.user_config import Originals, read_machine, remember_originals
 from filestore.core.errors import RefusedError
 from filestore.generate import GeneratorChoice, open_generator
 
@@ -148,3 +149,17 @@ def test_prompts_that_cannot_be_read_are_named(generating: Any) -> None:
     (generating.store / "prompts" / "summary.md").write_bytes(b"\xff")
     told = generating("trust", code=3)
     assert "summary.md" in told.stderr
+
+
+def test_what_is_allowed_at_once_is_all_remembered(tmp_path: Path) -> None:
+    """Stores that add documents at the same time do not lose what the others may look at."""
+
+    def add(number: int) -> None:
+        given = Originals(given=frozenset([f"/documents/{number}"]))
+        remember_originals(str(tmp_path), f"/stores/{number % 3}", given)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(add, range(90)))
+    machine = read_machine(str(tmp_path), {})
+    found = [path for one in range(3) for path in machine.originals_of(f"/stores/{one}").given]
+    assert sorted(found) == sorted(f"/documents/{number}" for number in range(90))
