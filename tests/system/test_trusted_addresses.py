@@ -186,6 +186,7 @@ def test_a_changed_part_of_an_endpoint_asks_again(
     listeners: Any,
     monkeypatch: pytest.MonkeyPatch,
     without_pauses: None,
+    record_property: Callable[[str, object], None],
     name: str,
 ) -> None:
     """Until `filestore trust` nobody hears anything; the same address in other letters goes on."""
@@ -208,6 +209,7 @@ def test_a_changed_part_of_an_endpoint_asks_again(
         done = workspace(*service.command, code=None)
         assert [one.heard() for one in (first, *others)] == [[], [], []], url
         assert SECRET not in done.stdout + done.stderr
+    record_property("tried", f"{name}: {sum(map(len, CHANGED.values()))} changed addresses")
     point_to(workspace, service, CHANGED["host"][0].format(**ports))
     assert f"http://127.0.0.2:{first.port}/v1" in workspace("trust", "--list").stdout
     workspace("trust")
@@ -409,7 +411,10 @@ def is_chosen(option: Any, named: Named) -> bool:
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_a_changed_part_of_postgresql_asks_again(
-    postgres: Postgres, listeners: Any, spelling: str
+    postgres: Postgres,
+    listeners: Any,
+    record_property: Callable[[str, object], None],
+    spelling: str,
 ) -> None:
     """Each parameter that libpq knows, however it is named; no password arrives before."""
     spell, plain = SPELLINGS[spelling], base(listeners[0])
@@ -434,6 +439,7 @@ def test_a_changed_part_of_postgresql_asks_again(
             assert rows.address() in error.message
             assert f" {key}=" in rows.address()
             seen.add(rows.address())
+    record_property("tried", f"backend, PostgreSQL by {spelling}: {len(defaults())} parameters")
     assert len(seen) > len(defaults()) - len(CHOSEN) - 10
     assert SECRET not in " ".join(seen)
 

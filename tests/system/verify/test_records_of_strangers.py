@@ -147,7 +147,9 @@ def plant(chunked: Path, sources: list[str]) -> None:
             (folder / "chunk1.md").write_text(f"Words of a stranger {number}.\n")
 
 
-def test_no_command_reads_what_records_name_outside(unpacked: Unpacked) -> None:
+def test_no_command_reads_what_records_name_outside(
+    unpacked: Unpacked, record_property: Callable[[str, object], None]
+) -> None:
     """No command copies a file of the user, prints of it, calls it missing, or waits for a pipe."""
     assert COMMANDS_TRIED.keys() | ELSEWHERE == COMMANDS.keys()
     own = unpacked.home / "own/own.md"
@@ -162,6 +164,8 @@ def test_no_command_reads_what_records_name_outside(unpacked: Unpacked) -> None:
             assert SECRET not in done.stdout + done.stderr, said
             assert done.code in (0, 1, 2, 3, 4, 5), said
         assert SECRET.encode() not in unpacked.words(), words
+    commands = sum(map(len, COMMANDS_TRIED.values()))
+    record_property("tried", f"records: {commands} commands, {len(unpacked.sources)} sources")
     drift = unpacked.run("status", "--json").json["drift"]
     told = [path for code, paths in drift.items() if code.startswith("source-") for path in paths]
     # What a shell would take for the home folder is a name in the root.
