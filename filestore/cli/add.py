@@ -70,6 +70,11 @@ def run(options: Any) -> int:
         _output.write_json(report.to_dict())
     else:
         _words(report, report.folders, report.unusable)
+    if report.not_remembered is not None:
+        why = report.not_remembered.message
+        _diagnostics.say(
+            f"'status' and 'update' will not look at originals outside the store: {why}"
+        )
     left = _diagnostics.left_without(report.problem)
     if report.is_partial:
         if not options.json:

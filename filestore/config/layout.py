@@ -55,7 +55,7 @@ PARTS: Final = (
     Part(name=LINES),
     Part(name="vectors-*.faiss", kind="shared"),
     Part(name=FULLTEXT, kind="folder"),
-    Part(name=f"{FULLTEXT}/stamp.json"),
+    Part(name=f"{FULLTEXT}/stamp.json", kind="shared"),
     Part(name=f"{FULLTEXT}/part-*", kind="folder"),
     Part(name=f"{FULLTEXT}/part-*/*", kind="shared"),
     Part(name=QUARANTINE, kind="folder"),

@@ -34,13 +34,13 @@ def connect(
         path: Where the file is.
         mode: How to open it, as a query of SQLite's URIs: ``mode=ro``; ``mode=rwc`` makes it.
         timeout_s: How long to wait for another process's lock.
-        kind: ``shared`` where the mode is one that never writes.
+        kind: ``shared`` where the mode is one that never writes; one that is immutable never does.
 
     Raises:
         NotAFileError, UnsafePartError: The file, or one that SQLite opens beside it, is not ours.
         sqlite3.Error: It cannot be opened.
     """
-    part.check_database(path, kind)
+    part.check_database(path, "shared" if "immutable=1" in mode else kind)
     if mode == _MAKING:
         # SQLite would make it through a link that appeared just now.
         flags = os.O_RDWR | os.O_CREAT

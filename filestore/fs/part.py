@@ -6,6 +6,7 @@ its kind and in its folder is neither followed nor written; nothing is made or r
 
 import contextlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from typing import Final, Literal
@@ -37,7 +38,7 @@ class NotAFileError(FilestoreError, OSError):
 
 
 class UnsafePartError(RefusedError, PermissionError):
-    """A part of a sidecar is another user's folder, or lies on another file system."""
+    """A part of a sidecar is another user's folder, or a mount."""
 
 
 def judge(path: str, seen: os.stat_result, kind: Kind, *, folder: int | None = None) -> None:
@@ -51,17 +52,12 @@ def judge(path: str, seen: os.stat_result, kind: Kind, *, folder: int | None = N
 
     Raises:
         NotAFileError: It is of another kind, another user's file, or has a second name.
-        UnsafePartError: It is another user's folder, or lies on another file system.
+        UnsafePartError: It is another user's folder.
     """
     is_folder, shown = kind == "folder", _shown(path, folder)
     if not (stat.S_ISDIR if is_folder else stat.S_ISREG)(seen.st_mode):
         found = KINDS.get(stat.S_IFMT(seen.st_mode), "something unknown")
         raise not_a_file(shown, f"is {found}, not a {'folder' if is_folder else 'regular file'}")
-    if seen.st_dev != os.stat(os.path.dirname(path) or os.curdir, dir_fd=folder).st_dev:
-        raise UnsafePartError(
-            f"{shown} lies on another file system than the folder around it",
-            remedy=f"umount {shown}, then run the command again",
-        )
     if seen.st_uid not in (os.geteuid(), 0):
         if is_folder:
             raise UnsafePartError(
@@ -93,6 +89,34 @@ def check(path: str, kind: Kind = "file", *, folder: int | None = None) -> None:
     with contextlib.suppress(FileNotFoundError):
         seen = os.stat(path, dir_fd=folder, follow_symlinks=False)
         judge(path, seen, kind, folder=folder)
+
+
+def check_mounts(folder: str) -> None:
+    """Refuse mounts below a folder; it may be one itself.
+
+    The system is asked for its mounts: with layered file systems a file may seem to lie on another
+    device than its folder, and a folder mounted elsewhere lies on the same one.
+
+    Raises:
+        UnsafePartError: There is one.
+    """
+    try:
+        with open("/proc/self/mountinfo", "rb") as file:
+            found = [os.fsdecode(_unescaped(line.split(b" ")[4])) for line in file]
+    except OSError:
+        with os.scandir(folder) as entries:
+            found = [os.path.realpath(one.path) for one in entries if os.path.ismount(one.path)]
+    top = os.path.join(os.path.realpath(folder), "")
+    for path in found:
+        if path.startswith(top):
+            raise UnsafePartError(
+                f"{path} is a mount below {folder}, expected its own files",
+                remedy=f"umount {path}, then run the command again",
+            )
+
+
+def _unescaped(path: bytes) -> bytes:
+    return re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8)]), path)
 
 
 def check_tree(path: str) -> None:
@@ -223,7 +247,7 @@ def path_of(handle: int, path: str) -> str:
 def remove(folder: int, name: str, depth: int = 0) -> None:
     """Remove what has a name in an open folder, and all below it, as far as there is anything.
 
-    No link is followed, and no other file system or other user's folder is entered.
+    No link is followed, and no other user's folder is entered.
 
     Raises:
         UnsafePartError: It is, or holds, one of these, or is very deep.

@@ -172,7 +172,7 @@ def read_stamp(folder: str) -> Stamp | None:
     """The stamp of an index folder, None where it is missing or unreadable."""
     try:
         with part.own_folder(folder) as handle:
-            part.check(STAMP_NAME, folder=handle)
+            part.check(STAMP_NAME, "shared", folder=handle)
             data, _ = disk.read_at(handle, STAMP_NAME, most=_MOST_STAMP_BYTES)
         return parse_stamp(data)
     except OSError as error:

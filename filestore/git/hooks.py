@@ -8,7 +8,6 @@ touched.
 import contextlib
 import os
 import shlex
-import stat
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,7 @@ from filestore.core.paths import is_below
 from filestore.fs import disk
 from filestore.fs.programs import start_python
 from filestore.git.process import NoAnswerError, ask_where, environment
-from filestore.git.state import work_tree
+from filestore.git.state import read_start, work_tree
 
 CHECKING: Final = "pre-commit"
 FOLLOWING: Final = ("post-checkout", "post-merge", "post-rewrite")
@@ -37,6 +36,7 @@ PATIENCE_S: Final = 10.0
 _MARK: Final = "# filestore hook "
 _OPTION: Final = "--in="
 _MODE: Final = 0o755
+_MOST_BYTES: Final = 1 << 20
 
 State = Literal["installed", "updated", "removed", "absent", "foreign", "called"]
 
@@ -169,16 +169,9 @@ def remove(place: Repository) -> tuple[Hook, ...]:
 def _look(place: Repository, name: str) -> tuple[Hook, list[str]]:
     """One hook as it is, with the stores that it serves."""
     path = os.path.join(place.hooks, name)
-    try:
-        status = os.lstat(path)
-        with open(path, "rb") as file:
-            script = os.fsdecode(file.read()) if stat.S_ISREG(status.st_mode) else ""
-    except FileNotFoundError:
-        if not os.path.islink(path):
-            return Hook(name=name, path=path, state="absent"), []
-        script = ""
-    except OSError:
-        script = ""
+    if not os.path.lexists(path):
+        return Hook(name=name, path=path, state="absent"), []
+    script = "" if os.path.islink(path) else os.fsdecode(read_start(path, _MOST_BYTES))
     stores = stores_of(script)
     if stores is None:
         calls = f"-m filestore git {_OPTION}" in script and f" hook {name}" in script
@@ -248,6 +241,10 @@ def hook_script(name: str, stores: Sequence[str], python: str) -> str:
         f"python={shlex.quote(python)}",
         'if [ ! -x "$python" ]; then',
         f"    echo \"filestore: $python is gone, {gone}; run 'filestore git install'\" >&2",
+        "    exit 0",
+        "fi",
+        'if [ -n "$(git ls-files -- "${python%/bin/*}" 2>/dev/null)" ]; then',
+        f'    echo "filestore: a branch may change $python, {gone}: git keeps its files" >&2',
         "    exit 0",
         "fi",
         f'set -- hook {name} "$@"',

@@ -22,6 +22,9 @@ _REGULAR: Final = ("100644", "100755", "100664")
 """The modes of files; the last one is of old repositories."""
 _SUBMODULE: Final = "160000"
 _MOST_NAMED: Final = 500
+_WORK_TREE: Final = ("diff-index", "--ignore-submodules=all")
+"""Compares with the work tree. Each submodule would be looked at by a git of its own, which takes
+the settings of that repository, and these may name programs."""
 _NO_NAMES: Final = ("", ".", "..", ".git")
 _SIGNS: Final = [f"{start}{name}{end}" for name in _NO_NAMES for start in "\t/" for end in "/\0"]
 """Where none of these is in a list of files, no path has a part that no checkout makes."""
@@ -202,7 +205,7 @@ def renames(folder: str, before: str, after: str | None) -> dict[StorePath, Stor
     for new, old in _renamed(each):
         found[new] = found.pop(old, old)
     if after is None:
-        whole = process.ask(folder, "diff-index", *words, before, "--", ".")
+        whole = process.ask(folder, *_WORK_TREE, *words, before, "--", ".")
     else:
         whole = process.ask(folder, "diff-tree", *words, before, after, "--", ".")
     return found | dict(_renamed(whole))
@@ -227,7 +230,7 @@ def changed_since(folder: str, commit: str, paths: Sequence[str]) -> set[str]:
     """
     named = paths if len(paths) <= _MOST_NAMED else (".",)
     words = ("--name-only", "-z", "--relative", commit, "--", *named)
-    text = answered(process.ask(folder, "diff-index", *words))
+    text = answered(process.ask(folder, *_WORK_TREE, *words))
     return set(text.decode("utf-8", "surrogateescape").split("\0")[:-1])
 
 

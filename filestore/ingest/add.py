@@ -3,7 +3,6 @@
 One rule: a source that only a record names is read only where the store may look.
 """
 
-import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -70,6 +69,8 @@ class AddReport:
     """Each path that was given, with what it stands for."""
     unusable: Sequence[tuple[str, FilestoreError]] = ()
     """Each path that stands for nothing, with the reason."""
+    not_remembered: FilestoreError | None = None
+    """Why it could not be noted where the originals may be looked at."""
 
     def __iter__(self) -> Iterator[Outcome]:
         return iter(self.outcomes)
@@ -207,7 +208,7 @@ def add_all(
                 waiting = []
     finally:
         extraction.close()
-    _remember(snapshot, () if reachable is not None else sources, report)
+    _remember(snapshot, sources, report, by_person=reachable is None)
     return report
 
 
@@ -224,29 +225,42 @@ def _naming(snapshot: StoreSnapshot, settings: Settings) -> Naming:
     )
 
 
-def _remember(snapshot: StoreSnapshot, given: Sequence[SourcePath], report: AddReport) -> None:
-    """Note on this user's side where the store may look for what was added.
+def _remember(
+    snapshot: StoreSnapshot, sources: Sequence[SourcePath], report: AddReport, *, by_person: bool
+) -> None:
+    """Note on this user's side where the store may look for what was added, and what it is called.
 
-    Where that cannot be written, the originals are not looked at, and `status` says so.
+    Of what records name only the documents of a folder that a person added are noted.
     """
-    places = snapshot.places
-    allowed = (
-        source_check.reachable(snapshot)
-        .given_to_add(one.found_in or one.path for one in given)
-        .joined(snapshot.originals)
-    )
-    reachable = Reachable(places, allowed)
-    added = {source for outcome in report.outcomes for source in outcome.documents}
-    for outcome in report.outcomes:
+    places, known = snapshot.places, snapshot.originals
+    done = [
+        (source.found_in or source.path, outcome)
+        for source, outcome in zip(sources, report.outcomes, strict=False)
+        if outcome.status != "failed"
+    ]
+    if by_person:
+        named = [path for path, _ in done]
+        more = source_check.reachable(snapshot).given_to_add(named)
+    else:
+        done = [one for one in done if stored_path(os.path.realpath(one[0])) in known.given]
+        more = Originals()
+    added = set[str]()
+    for _, outcome in done:
+        added |= outcome.documents.keys()
         if outcome.original is not None:
-            added |= {outcome.original + one[len(outcome.source) :] for one in outcome.documents}
-    closed = {
-        os.path.realpath(os.path.join(places.root, one)) for one in added if not reachable.path(one)
-    }
-    allowed = allowed.joined(Originals(files=frozenset(map(stored_path, closed))))
-    if places.configuration and allowed != snapshot.originals:
-        with contextlib.suppress(WriteFailedError):
-            remember_originals(places.configuration, places.root, allowed)
+            ends = (one[len(outcome.source) :] for one in outcome.documents)
+            added |= {outcome.original + end for end in ends}
+    where = Reachable(places, known.joined(more))
+    closed = [os.path.join(places.root, one) for one in added if where.path(one) is None]
+    files = frozenset(stored_path(os.path.realpath(path)) for path in closed)
+    more = more.joined(Originals(files=files))
+    if known.joined(more) == known:
+        return
+    try:
+        if places.configuration:
+            remember_originals(places.configuration, places.root, more)
+    except WriteFailedError as error:
+        report.not_remembered = error
 
 
 def _has_lost(snapshot: StoreSnapshot, naming: Naming, source: SourcePath) -> bool:

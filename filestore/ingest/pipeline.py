@@ -95,6 +95,8 @@ class Outcome(JsonObject):
 
     failures: list[tuple[str, FilestoreError]] = field(default_factory=list)
     """Documents of a folder that could not be read; what they had before stays."""
+    passed_over: set[str] = field(default_factory=set)
+    """Documents of a folder at which the store may not look; what they had before stays."""
     original: str | None = None
     """Where the original of a copy lies; remembered in the sidecar, never committed."""
     undo: str | None = None
@@ -150,7 +152,7 @@ class Ingest:
         group: str = "",
         command: str = "add",
         on_copy: OnCopy | None = None,
-        lists: Callable[[str], bool] | None = None,
+        lists: Callable[[str, str], bool] | None = None,
     ) -> None:
         """Prepare.
 
@@ -165,7 +167,7 @@ class Ingest:
             group: The first batch of originals of the same command, if there is one already.
             command: What the list of changes calls it.
             on_copy: Called before copies are made.
-            lists: Which files of a folder belong to it, by their path; None for all documents.
+            lists: Which files of a folder belong to it, by their path and its; None for all.
         """
         self._on_copy, self._lists = on_copy, lists
         self._group, self._command = group, command
@@ -265,9 +267,10 @@ class Ingest:
         found: dict[str, Original] = {}
         room = HELD_BYTES
         outcome.skipped = list(listing.skipped)
-        real = os.path.realpath(source.path)
+        real, top = os.path.realpath(source.path), os.path.realpath(source.found_in or source.path)
         for path in listing.paths:
-            if self._lists is not None and not self._lists(os.path.join(real, path)):
+            if self._lists is not None and not self._lists(os.path.join(real, path), top):
+                outcome.passed_over.add(f"{reference}/{path}")
                 continue
             if owner := self._naming.other_owner(f"{reference}/{path}", named):
                 outcome.skipped.append((path, f"is part of the resource {owner}"))
@@ -311,6 +314,7 @@ class Ingest:
         if before is None or before.each != self._naming.is_child(source, named):
             return False
         known = {document.source: document for document in before.documents}
+        known = {one: had for one, had in known.items() if one not in begun.outcome.passed_over}
         if source.gone == "keep" or source.drops is not None:
             known = {one: had for one, had in known.items() if one in {*fresh, *source.may_drop}}
         return (
@@ -385,7 +389,7 @@ class Ingest:
             if had is not None:
                 made.append(NewDocument(source=path, chunks=chunks))
                 described.append(had)
-        for path, _ in outcome.failures:
+        for path in (*(path for path, _ in outcome.failures), *sorted(outcome.passed_over)):
             had = known.get(path)
             if had is not None and had not in described:
                 made.append(NewDocument(source=had.source, chunks=None))

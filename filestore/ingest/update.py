@@ -315,7 +315,8 @@ class _Looking:
             if one in seen and seen[one].found not in ("", digest) and not seen[one].reason
             if (one, seen[one].found) not in self._waiting
         ]
-        elsewhere = [one for _, _, one, _ in documents if one in self._elsewhere]
+        copied = self._copied_from(source)
+        elsewhere = [one for _, _, one, _ in documents if copied and one in self._elsewhere]
         again = [
             one
             for one in elsewhere
@@ -342,7 +343,7 @@ class _Looking:
             source=source,
             place=place or source,
             modified=(*modified, *again),
-            copied_from=self._catalog.originals().get(source, "") if again else "",
+            copied_from=copied if again else "",
             new=tuple(new),
             renamed=renamed,
             gone=tuple(gone),
@@ -350,6 +351,12 @@ class _Looking:
             chunks=len(rows),
             edited=sum(row.edited for row in rows),
         )
+
+    def _copied_from(self, source: str) -> str:
+        """Where the original of a copy is; "" where there is none, or the store may not look."""
+        named = self._catalog.originals().get(source)
+        where = self._reachable
+        return "" if named is None else where.followed(named) or where.tree(named) or ""
 
     def new_children(self) -> Iterator[SourceChange]:
         """What came to folders each child of which is a resource."""

@@ -164,7 +164,11 @@ def _opened(
 ) -> View:
     handle = closing.enter_context(part.own_folder(name, folder=past.handle))
     folder = part.path_of(handle, os.path.join(past.path, name))
-    parts = PastParts(home, folder, commit)
+    try:
+        parts = PastParts(home, folder, commit)
+    except FilestoreError as error:
+        # Its settings could be read when it was made.
+        raise part.not_a_file(folder, f"is no view: {error.message}") from error
     # No step down to its sidecar is a link.
     below = os.path.relpath(parts.places.sidecar, folder)
     try:

@@ -5,9 +5,8 @@ even statted but where this user added documents or allowed it, and what does no
 document is not opened unless this user added that very file.
 """
 
-import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from filestore.config.layout import Places
@@ -34,9 +33,12 @@ class Reachable:
         self._around = os.path.realpath(work_tree(places.root))
         self._whole = originals.given | originals.trusted
         self._tops = {stored_path(self._tree), *self._whole, *originals.beside, *originals.files}
+        self._above = {folder for top in self._tops for folder in _around(top)}
         self._originals = originals
         self._real: dict[str, str | None] = {}
         self._entered: dict[str, bool] = {}
+        self._led_to: dict[str, str] = {}
+        self._links_left = _MOST_LINKS
         self._fetch = places.fetch
 
     def path(self, source: str) -> str | None:
@@ -82,16 +84,16 @@ class Reachable:
         found = self.folder(source)
         return found if found is not None and self._enters(os.path.join(found, "_")) else None
 
-    def lists(self, path: str) -> bool:
+    def lists(self, path: str, top: str) -> bool:
         """Whether a document that a folder holds belongs to it without having been named.
 
         Args:
-            path: Absolute, below a folder that `tree` gave.
+            path: Absolute, below the folder.
+            top: The folder, without links, as `tree` gives it.
         """
         folder, name = os.path.split(path)
-        return self._opens(folder, name) or (
-            not name.startswith(".") and any(_is_seen(folder, top) for top in self._originals.given)
-        )
+        is_added = stored_path(top) in self._originals.given and not name.startswith(".")
+        return self._opens(folder, name) or (is_added and _is_seen(folder, top))
 
     def given_to_add(self, paths: Iterable[str]) -> Originals:
         """What to remember of paths given to `add`: a file allows what lies beside it."""
@@ -138,25 +140,33 @@ class Reachable:
 
     def _led(self, path: str) -> str:
         """A path with all links followed; from where the store may not look on, by its words."""
-        done, rest, links = os.sep, path.split(os.sep)[::-1], 0
-        while rest:
-            part = rest.pop()
-            done = os.path.normpath(os.path.join(done, part))
-            if links > _MOST_LINKS or not self._may_ask(done):
-                return os.path.normpath(os.path.join(done, *rest[::-1]))
-            with contextlib.suppress(OSError):
-                target = os.readlink(done)
-                done = os.sep if target.startswith(os.sep) else os.path.dirname(done)
-                rest += target.split(os.sep)[::-1]
-                links += 1
-        return done
+        folder, name = os.path.split(path)
+        if not name:
+            return path
+        if folder not in self._led_to:
+            self._led_to[folder] = self._led(folder)
+        self._links_left = _MOST_LINKS
+        return self._step(self._led_to[folder], name)
+
+    def _step(self, folder: str, name: str) -> str:
+        """Where a name in a folder without links leads."""
+        place = os.path.normpath(os.path.join(folder, name))
+        if not self._may_ask(place) or not self._links_left:
+            return place
+        try:
+            target = os.readlink(place)
+        except OSError:
+            return place
+        self._links_left -= 1
+        found = os.sep if target.startswith(os.sep) else folder
+        for part in filter(None, target.split(os.sep)):
+            found = self._step(found, part)
+        return found
 
     def _may_ask(self, path: str) -> bool:
         """Whether it may be asked if a path is a link."""
         known = stored_path(path)
-        return is_below(path, self._tree) or any(
-            is_below(known, top) or is_below(top, known) for top in self._tops
-        )
+        return known in self._above or not self._tops.isdisjoint(_around(known))
 
     def _opens(self, folder: str, name: str) -> bool:
         """Whether a file may be opened, by its folder and its name."""
@@ -167,13 +177,19 @@ class Reachable:
         """Whether files that lie directly in a folder may be looked at."""
         if folder not in self._entered:
             known = stored_path(folder)
-            tops = (
-                [os.path.commonpath((folder, self._root))] if is_below(folder, self._tree) else []
-            )
-            self._entered[folder] = known in self._originals.beside or any(
-                _is_seen(known, top) for top in (*map(stored_path, tops), *self._whole)
-            )
+            tops = [top for top in _around(known) if top in self._whole]
+            if is_below(folder, self._tree):
+                tops.append(stored_path(os.path.commonpath((folder, self._root))))
+            is_beside = known in self._originals.beside
+            self._entered[folder] = is_beside or any(_is_seen(known, top) for top in tops)
         return self._entered[folder]
+
+
+def _around(path: str) -> Iterator[str]:
+    """A path, and every folder around it."""
+    while path:
+        yield path
+        path = path.rpartition(os.sep)[0]
 
 
 def of_places(places: Places) -> Reachable:

@@ -93,6 +93,10 @@ def check_sidecar(places: Places) -> None:
         )
         error.path = places.sidecar_name
         raise error
+    try:
+        part.check_mounts(path)
+    except part.UnsafePartError as problem:
+        raise UnsafeSidecarError(problem.message, remedy=problem.remedy) from problem
     for name in (one.name for one in PARTS if one.kind == "folder" and "/" not in one.name):
         try:
             part.check(os.path.join(path, name), "folder")

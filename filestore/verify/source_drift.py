@@ -153,7 +153,7 @@ def untracked(
         found.entered += [os.path.join(path, inner) for inner in listing.entered]
         for name in listing.paths:
             reference = f"{source}/{name}"
-            if reference in recorded or not reachable.lists(os.path.join(path, name)):
+            if reference in recorded or not reachable.lists(f"{path}/{name}", path):
                 continue
             new = NewFile(source=reference, resource=resource, is_followed=is_followed)
             if source not in whole:

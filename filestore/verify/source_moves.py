@@ -34,12 +34,23 @@ class _Search:
     """Missing source to its recorded hash."""
     stats: dict[str, tuple[str, bytes]]
     recorded: frozenset[str]
+    listed: frozenset[str] = frozenset()
+    """Files of added folders: part of them whatever they are called."""
     places: dict[str, None] = field(default_factory=dict)
     """Files that no record names, in the order in which they are considered."""
 
     def consider(self, references: Iterable[str]) -> None:
         """Take files as candidates."""
         self.places |= dict.fromkeys(one for one in references if one not in self.recorded)
+
+    def path_of(self, reference: str) -> str | None:
+        """Where a candidate is; None where the store may not look."""
+        found = self.reachable.path(reference)
+        if found is None and reference in self.listed:
+            folder, _, name = reference.rpartition("/")
+            around = self.reachable.folder(folder)
+            found = f"{around}/{name}" if around is not None else None
+        return found
 
     def size_of(self, source: str) -> int | None:
         """The bytes that a missing original had; None where that is not known."""
@@ -77,7 +88,7 @@ def where_to(
         return {}
     recorded = frozenset(source for _, _, source, _ in catalog.documents())
     stats = queries.source_stats_of(catalog, list(missing))
-    search = _Search(catalog, reachable, missing, stats, recorded)
+    search = _Search(catalog, reachable, missing, stats, recorded, frozenset(new))
     search.consider(new)
     for folder in folders:
         _consider_moved_folder(search, folder)
@@ -92,7 +103,7 @@ def _files_in(reachable: Reachable, folder: str) -> Iterator[str]:
         return
     for entry in _entries(path):
         if entry.is_file(follow_symlinks=False):
-            yield f"{folder}/{entry.name}"
+            yield f"{folder}/{entry.name}" if folder else entry.name
 
 
 def _entries(path: str) -> "list[os.DirEntry[str]]":
@@ -129,7 +140,8 @@ def _matched(search: _Search) -> dict[str, str]:
     found: dict[str, str] = {}
     left = MAX_READ
     for reference in search.places:
-        status = _stat(search.reachable, reference)
+        path = search.path_of(reference)
+        status = None if path is None else _stat(path)
         if status is None:
             continue
         alike = (*by_size.get(status[0], ()), *by_size.get(None, ()))
@@ -137,7 +149,7 @@ def _matched(search: _Search) -> dict[str, str]:
         same = [source for source in wanted if search.is_same_file(source, status)]
         if wanted and not same and left:
             left -= 1
-            digest = read(search.reachable.path(reference) or "").found
+            digest = read(path or "").found
             same = [source for source in wanted if search.digests[source] == digest]
         name = reference.rpartition("/")[2]
         # Of several copies of one text each goes where its name is, if it is anywhere.
@@ -146,12 +158,11 @@ def _matched(search: _Search) -> dict[str, str]:
     return found
 
 
-def _stat(reachable: Reachable, reference: str) -> Stat | None:
-    path = reachable.path(reference)
+def _stat(path: str) -> Stat | None:
     try:
-        status = os.lstat(path) if path is not None else None
+        status = os.lstat(path)
     except OSError:
         return None
-    if status is None or not stat.S_ISREG(status.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         return None
     return disk.stat_values(status)

@@ -269,3 +269,45 @@ def test_made_up_settings(
     assert b"secretword" not in b"".join(files_below(hostile.workspace.store).values())
     hooks = [path for path in outside.rglob("*") if stat.S_ISREG(path.lstat().st_mode)]
     assert len(hooks) == 2
+
+
+def test_settings_of_a_submodule_start_nothing(new_workspace: Any, tmp_path: Path) -> None:
+    """A repository inside the work tree brings settings of its own, which no command obeys."""
+    workspace = new_workspace(init=False)
+    mark = tmp_path / "ran"
+    module = workspace.folder / "module"
+    subprocess.run(["git", "init", "-q", str(module)], check=True)
+    author = ["-c", "user.email=a@b", "-c", "user.name=a"]
+    subprocess.run(
+        ["git", "-C", str(module), *author, "commit", "-q", "--allow-empty", "-m", "m"], check=True
+    )
+    for name in ("a.md", "b.md"):
+        workspace.write(name, f"# {name}\n\nWords of zebra.\n")
+    workspace("init", "--in-place", "--embedder", "builtin", ".")
+    workspace.git("add", "-f", "a.md", "b.md", "filestore.toml", "module")
+    workspace.git(*author, "commit", "-qm", "all")
+    program = module / ".git" / "program"
+    program.write_text(f"#!/bin/sh\ntouch {mark}\ncat\n")
+    program.chmod(0o755)
+    (module / "f.t").write_text("x\n")
+    (module / ".gitattributes").write_text("*.t filter=x\n")
+    for key, value in {"core.fsmonitor": ".git/program", "filter.x.clean": str(program)}.items():
+        subprocess.run(["git", "-C", str(module), "config", key, value], check=True)
+    (workspace.folder / "b.md").unlink()
+    workspace("sync")
+    queries = workspace.write("queries.txt", "zebra\n")
+    for words in (["compare", "HEAD", "--queries", queries], ["log", "zebra"], ["status"]):
+        workspace(*words, code=None)
+    workspace("search", "--at", "HEAD", "zebra", code=None)
+    assert not mark.exists()
+
+
+def test_a_pipe_in_place_of_a_hook_is_not_waited_for(workspace: Any) -> None:
+    """It is another's hook, as a link to one is."""
+    hooks = workspace.folder / ".git/hooks"
+    hooks.mkdir(exist_ok=True)
+    os.mkfifo(hooks / "post-checkout")
+    (hooks / "post-merge").symlink_to("post-checkout")
+    for action in ("status", "install", "remove"):
+        workspace("git", action, code=None)
+    assert "post-checkout" in workspace("git", "status", code=None).stdout

@@ -14,8 +14,10 @@ from urllib.parse import quote
 
 import pytest
 
+import filestore
 from filestore.chunks.chunk_file import record_stem
 from filestore.cli import COMMANDS
+from filestore.config.user_config import distrust
 
 SECRET = "Marmalade is the word."
 VICTIMS = (
@@ -274,3 +276,113 @@ def test_a_catalog_does_not_say_where_originals_of_copies_lie(either: Any, tmp_p
     either("update")
     assert "not looked at" in either("status").stderr
     assert SECRET.encode() not in b"".join(either.committed().values())
+
+
+def test_an_original_of_a_copy_is_the_one_that_was_judged(either: Any, tmp_path: Path) -> None:
+    """A catalog that names a bait for the document does not lead to another file by its folder."""
+    far = tmp_path / "far"
+    far.mkdir()
+    (far / "a.md").write_text("# A\n\nWords.\n")
+    either("add", far)
+    either("trust", "--revoke")
+    secret = tmp_path / "diary.md"
+    secret.write_text(f"# Mine\n\n{SECRET}\n")
+    (either.store / "bait.md").write_text("# Bait\n\nOther words.\n")
+    either.in_catalog("UPDATE meta SET value = ? WHERE key = ?", str(secret), "original:source/far")
+    either.in_catalog(
+        "INSERT INTO meta(key, value) VALUES(?, ?)",
+        "original:source/far/a.md",
+        str(either.store / "bait.md"),
+    )
+    shutil.rmtree(either.store / "source")
+    either("update", code=None)
+    either("repair", "--write-files", "--yes", code=None)
+    assert SECRET.encode() not in b"".join(either.committed().values())
+    assert either.json("trust", "--list")["allowed"] == []
+
+
+def test_a_repair_keeps_what_may_not_be_looked_at(either: Any) -> None:
+    """In a clone, the chunks of a document that only its author's `add` opened stay."""
+    either.write("d/AUTHORS", "Words of authors.\n")
+    either.write("d/a.md", "# A\n\nWords.\n")
+    either("add", "d")
+    either("trust", "--revoke")
+    before = {path: data for path, data in either.truth().items() if b"authors" in data}
+    either.write("d/a.md", "# A\n\nOther words.\n")
+    either("repair", "--write-files", "--yes", code=None)
+    after = either.truth()
+    assert [path for path, data in before.items() if path not in after] == []
+    assert b"Other words" in b"".join(after.values())
+    either("update", "--remove-gone", code=None)
+    assert b"authors" in b"".join(either.truth().values())
+
+
+def test_a_folder_of_a_stranger_lists_only_documents(workspace: Any, tmp_path: Path) -> None:
+    """A record below a folder that was added does not open what that folder's rules leave out."""
+    notes = tmp_path / "notes"
+    (notes / "private").mkdir(parents=True)
+    (notes / "one.md").write_text("# One\n\nWords.\n")
+    (notes / ".filestoreignore").write_text("private/\n")
+    (notes / "private/passwords").write_text(f"{SECRET}\n")
+    workspace("add", "--no-copy", notes)
+    folder = workspace.chunked / "s"
+    folder.mkdir()
+    record = (workspace.chunked / "notes/meta.json").read_text()
+    record = record.replace("../../notes/one.md", "../../notes/private/zz.md")
+    (folder / "meta.json").write_text(record.replace('"../../notes"', '"../../notes/private"'))
+    (folder / "chunk1.md").write_text("Words of a stranger.\n")
+    workspace("update", code=None)
+    assert SECRET.encode() not in b"".join(workspace.committed().values())
+
+
+def test_a_renamed_file_of_an_added_folder_is_followed(either: Any) -> None:
+    """Also one whose name says no format."""
+    either.write("d/AUTHORS", "Some authors.\n")
+    either.write("d/a.md", "# A\n\nWords.\n")
+    either("add", "d")
+    (either.folder / "d/AUTHORS").rename(either.folder / "d/WRITERS")
+    (change,) = either.json("update", "--plan", code=1)["plan"]["changes"]
+    assert change["renamed"] == {"../d/AUTHORS": "../d/WRITERS"}
+    either("update")
+    assert either.drift() == {}
+
+
+@pytest.mark.parametrize("kind", ["empty file", "text", "empty folder", "pipe"])
+def test_what_is_only_called_git_is_no_work_tree(unpacked: Unpacked, kind: str) -> None:
+    """An archive may put a file of that name beside the store; git takes it for none either."""
+    place = unpacked.home / ".git"
+    if kind == "empty folder":
+        place.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.write_text("" if kind == "empty file" else "gitdir?\n")
+    unpacked.run("sync")
+    unpacked.run("update")
+    assert SECRET.encode() not in unpacked.words()
+    assert str(unpacked.home) in unpacked.run("trust", "--list", "--json").json["folders"]
+
+
+def test_revoking_while_adding_holds(either: Any, tmp_path: Path) -> None:
+    """What was revoked while an `add` ran is not written back by it."""
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far/f.md").write_text("# F\n\nWords.\n")
+    either("add", "--no-copy", tmp_path / "far")
+    either.write("LICENSE", "Words of a licence.\n")
+
+    def revoke(_path: str, _outcome: Any) -> None:
+        distrust(os.environ["XDG_CONFIG_HOME"], str(either.store))
+
+    (tmp_path / "copied.md").write_text("# C\n\nWords.\n")
+    with filestore.open(either.store) as store:
+        store.add(tmp_path / "copied.md", on_copy=revoke)
+    assert str(tmp_path / "far") + "/" not in either.json("trust", "--list")["allowed"]
+
+
+def test_a_failed_add_allows_nothing(either: Any, tmp_path: Path) -> None:
+    """What could not be added is no folder that the store may look into."""
+    (tmp_path / "priv").mkdir()
+    (tmp_path / "priv/z.bin").write_bytes(b"\0\1")
+    (tmp_path / "empty").mkdir()
+    either("add", tmp_path / "priv/z.bin", tmp_path / "empty", code=None)
+    assert either.json("trust", "--list")["allowed"] == []
