@@ -10,6 +10,7 @@ import errno
 import fcntl
 import functools
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -47,23 +48,23 @@ def writer_lock(
     """Hold the store's one writer lock; gives what raises where somebody else took it meanwhile.
 
     Args:
-        path: The lock file; made where it is missing or is no file of ours, else never removed.
+        path: The lock file; made where it is missing, never removed where it is our own file.
         command: What the holder does, shown to others who wait.
         wait_s: How long to wait for another writer.
         on_wait: Called once with the holder, where the wait is longer than a moment.
 
     Raises:
-        NotAFileError: What stands there became no file just now.
+        NotAFileError: The lock is no file.
         LockedError: It was still held after that time.
         NoLocksError: The file system does not support locks, or lets several hold one.
     """
     try:
         part.check(path)
     except part.NotAFileError:
-        # Nobody holds what is no file of ours; whoever did by another name is told as he commits.
-        parent, name = os.path.split(path)
-        with part.folder_of(parent) as folder:
-            part.remove(folder, name)
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            raise
+        # A copy made of hard links; whoever holds it by another name is told as he commits.
+        os.unlink(path)
     descriptor = part.open_file(path, os.O_RDWR | os.O_CREAT)
     try:
         _acquire(descriptor, path, wait_s, on_wait)

@@ -25,6 +25,8 @@ class Case:
         self.folder = folder
         self.root = folder / "file_index"
         self.configuration = str(folder / "configuration")
+        with self.store() as store:
+            store.trust()
 
     @classmethod
     def make(cls, folder: Path) -> None:

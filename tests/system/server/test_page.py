@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import signal
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import quote
@@ -190,6 +191,7 @@ def test_a_document_of_chunks_is_read_whole(tmp_path: Path, layout: str) -> None
     """In the order of its original, with its lines, whatever the chunk files are called."""
     original = tmp_path / "lease.md"
     original.write_text(LEASE)
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     with filestore.create(tmp_path / "kb", layout=layout, embedder="builtin") as store:
         store.add(original)
 
