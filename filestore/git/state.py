@@ -10,19 +10,14 @@ _POINTER_BYTES: Final = 4096
 def work_tree(folder: str) -> str | None:
     """The git work tree around a folder; None without git."""
     while True:
-        if os.path.exists(path := os.path.join(folder, ".git")) and _is_git(path):
+        state = state_folder(folder) if os.path.exists(os.path.join(folder, ".git")) else None
+        # Git, too, takes nothing else of that name for its own.
+        if state is not None and os.path.lexists(os.path.join(state, "HEAD")):
             return folder
         parent = os.path.dirname(folder)
         if parent == folder:
             return None
         folder = parent
-
-
-def _is_git(path: str) -> bool:
-    """Whether what is called so is what git makes, a folder or a file that names one."""
-    if os.path.isdir(path):
-        return os.path.lexists(os.path.join(path, "HEAD"))
-    return read_start(path, _POINTER_BYTES).startswith(b"gitdir: ")
 
 
 def state_folder(tree: str) -> str | None:

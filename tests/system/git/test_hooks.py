@@ -336,6 +336,27 @@ def test_a_python_that_is_gone(followed: Any, python: str) -> None:
     assert states(followed.json("git", "install")) == dict.fromkeys(HOOKS, "updated")
 
 
+def test_a_python_that_a_branch_brings_is_not_run(followed: Any, tmp_path: Path) -> None:
+    """An environment in the work tree is ignored by git, until a branch has files of its name."""
+    mark = tmp_path / "ran"
+    python = followed.folder / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f"#!/bin/sh\ntouch {mark}\n")
+    python.chmod(0o755)
+    for name in HOOKS:
+        script = hooks.hook_script(name, ["file_index"], str(python))
+        (followed.folder / ".git" / "hooks" / name).write_text(script)
+    run_git(followed.folder, "checkout", "-b", "own")
+    assert mark.exists()
+    mark.unlink()
+    run_git(followed.folder, *UNHOOKED, "add", "-f", ".venv")
+    run_git(followed.folder, *UNHOOKED, "commit", "--quiet", "-m", "theirs")
+    run_git(followed.folder, *UNHOOKED, "checkout", "--quiet", "main")
+    said = run_git(followed.folder, "checkout", "own")
+    assert "a branch may change" in said
+    assert not mark.exists()
+
+
 def test_a_failure_is_said_and_git_goes_on(followed: Any) -> None:
     """A store that cannot be used on a branch makes no checkout fail."""
     settings = followed.store / "filestore.toml"

@@ -125,3 +125,20 @@ def test_a_sidecar_that_cannot_be_written(history: History, run: Any) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(said)
     assert not (sidecar / "past").exists()
+
+
+@pytest.mark.parametrize("damage", ["no settings", "no tree", "a pipe"])
+def test_a_view_that_lost_its_tree_is_made_again(history: History, damage: str) -> None:
+    """Whatever a kill or a person left of it, the commit is answered for."""
+    with filestore.open(history.root) as store:
+        store.at("HEAD").close()
+        (name,) = kept(history)
+        tree = history.root / ".filestore" / "past" / name / "tree"
+        if damage == "no settings":
+            (tree / "filestore.toml").unlink()
+        else:
+            shutil.rmtree(tree)
+        if damage == "a pipe":
+            os.mkfifo(tree)
+        with store.at("HEAD") as then:
+            assert then.search("garden").hits

@@ -347,7 +347,7 @@ def test_a_renamed_file_of_an_added_folder_is_followed(either: Any) -> None:
     assert either.drift() == {}
 
 
-@pytest.mark.parametrize("kind", ["empty file", "text", "empty folder", "pipe"])
+@pytest.mark.parametrize("kind", ["empty file", "text", "a name", "empty folder", "pipe"])
 def test_what_is_only_called_git_is_no_work_tree(unpacked: Unpacked, kind: str) -> None:
     """An archive may put a file of that name beside the store; git takes it for none either."""
     place = unpacked.home / ".git"
@@ -356,7 +356,8 @@ def test_what_is_only_called_git_is_no_work_tree(unpacked: Unpacked, kind: str) 
     elif kind == "pipe":
         os.mkfifo(place)
     else:
-        place.write_text("" if kind == "empty file" else "gitdir?\n")
+        words = {"empty file": "", "text": "gitdir?\n", "a name": "gitdir: nowhere\n"}
+        place.write_text(words[kind])
     unpacked.run("sync")
     unpacked.run("update")
     assert SECRET.encode() not in unpacked.words()
