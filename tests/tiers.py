@@ -17,7 +17,7 @@ from typing import Final
 import pytest
 
 LIST: Final = Path(__file__).with_name("long.txt")
-SHARE: Final = 0.14
+SHARE: Final = 0.11
 """Of the time of all tests that the ordinary run may take."""
 _DEAR: Final = 0.001
 """A test that takes more of it is long, even if it is the cheapest of its file."""
