@@ -193,6 +193,8 @@ def make(
     root = _root_in(home, top)
     os.makedirs(root)
     os.mkdir(os.path.join(top, GIT))
+    with open(os.path.join(top, GIT, "HEAD"), "xb"):
+        pass  # so much makes it the top of a work tree for us, and none for git
     with open(os.path.join(root, SETTINGS), "xb") as file:
         file.write(chosen)
     with contextlib.closing(PastParts(home, folder, commit)) as parts:

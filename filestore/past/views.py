@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MOST_BYTES: Final = 2 * 1024 * 1024 * 1024
 """The oldest go when all take more."""
 MOST_VIEWS: Final = 64
-_FORM: Final = b"view 2\0"
+_FORM: Final = b"view 3\0"
 """Changes when a view holds something else, or is made otherwise."""
 _LOCK: Final = "lock"
 _NAMES: Final = "blob-names"
