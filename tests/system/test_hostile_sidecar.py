@@ -13,7 +13,7 @@ import pytest
 import filestore
 from filestore.config.layout import PARTS
 from tests.system import hostile_sidecar
-from tests.system.hostile_sidecar import WORD, Home, git, quietly
+from tests.system.hostile_sidecar import LAYOUTS, WORD, Home, git, quietly
 
 PROGRAM = Path(hostile_sidecar.__file__)
 MOVES = 200
@@ -27,10 +27,20 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Ho
     return lambda layout: Home(tmp_path.resolve() / layout, layout)
 
 
-@pytest.mark.parametrize("every", ["53", pytest.param("1", marks=pytest.mark.long)])
-def test_no_command_reaches_through_a_part(every: str) -> None:
+@pytest.mark.parametrize(
+    "some",
+    [
+        ["--every", "53"],
+        *(
+            pytest.param(["--layout", layout, "--every", "3"], marks=pytest.mark.long)
+            for layout in LAYOUTS
+        ),
+    ],
+    ids=["53", *LAYOUTS],
+)
+def test_no_command_reaches_through_a_part(some: list[str]) -> None:
     """Whatever stands in the place of a part: an answer or a refusal, and nothing outside moves."""
-    command = [sys.executable, "-W", "ignore", PROGRAM, "--every", every]
+    command = [sys.executable, "-W", "ignore", PROGRAM, *some]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 failures" in done.stdout
