@@ -176,11 +176,10 @@ def test_the_library_in_the_working_folder(tmp_path: Path) -> None:
         "import sys, filestore.fs.programs as programs\n"
         f"assert programs._OWN == {str(tmp_path)!r}, programs._OWN\n" + EXTRACTS
     )
-    others = [one for one in sys.path if one and Path(one).resolve() != Path(PACKAGE)]
     done = subprocess.run(
         [sys.executable, "-S", "-c", code],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(others)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
         check=False,
