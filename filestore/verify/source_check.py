@@ -76,10 +76,10 @@ def not_looked_at(sources: Sequence[str], where: Reachable) -> list[str]:
     closed = {source for source in sources if not where.is_document(source)}
     outside = [source for source in sources if source not in closed]
     said = (
-        (outside, "outside the work tree: 'filestore trust' has them looked at"),
-        ([*closed], "hidden, or of no known format: 'filestore add PATH' has them looked at"),
+        (outside, " outside the work tree: allow it with 'filestore trust'"),
+        ([*closed], ", hidden or of no known format: add it yourself, 'filestore add PATH'"),
     )
-    return [f"{_many(sources)} {why}" for sources, why in said if sources]
+    return [f"{_many(sources)}{why}" for sources, why in said if sources]
 
 
 def _many(sources: Sequence[str]) -> str:
