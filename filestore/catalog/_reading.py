@@ -179,6 +179,10 @@ class Catalog(Snapshots):
         """How many files are searchable; counted at each commit."""
         return int(self.meta("indexed", 0))
 
+    def content_bytes(self) -> int:
+        """How many bytes are kept of all files together."""
+        return int(self.rows("SELECT coalesce(sum(length(data)), 0) FROM contents")[0][0])
+
     def text_count(self) -> int:
         """How many texts the full-text index has: of a document one a section."""
         return int(self.meta("texts", self.indexed_count()))

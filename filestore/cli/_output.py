@@ -195,6 +195,8 @@ def synced(report: "SyncReport") -> None:
     """Say what a sync did, and what it left."""
     line(done(report.applied))
     line(embedded(report.embedded, report.reused))
+    if report.uncounted:
+        line(f"keyword scores no longer count {count(report.uncounted, 'deleted text')}")
     if any(one.code == "missing" and not one.in_place for one in report.applied):
         line("to restore a missing file: filestore repair --path PATH --write-files")
     if not is_clean(report.remaining):

@@ -27,6 +27,9 @@ def run(options: Any) -> int:
             _output.line(f"clean: {_output.count(status.files, 'file')} as indexed")
         for words in status.not_checked:
             _diagnostics.say(f"not looked at: {words}")
+        if status.deleted_texts:
+            texts = _output.count(status.deleted_texts, "deleted text")
+            _diagnostics.say(f"keyword scores still count {texts}: run 'filestore sync --full'")
         if status.watched is not None:
             _diagnostics.say(_how(status.watched))
         _output.next_command(status.findings)

@@ -97,13 +97,14 @@ SHAPES: Final[dict[str, str]] = {
     "PlainFinding": _FINDING,
     "Status": "clean:flag generation:number counts:{number} drift:{[text]} accepted:[Accepted]"
     " embedder:StatusEmbedder beside?:StatusEmbedder index:Description|null not_checked:[text]"
-    " watched?:Watched",
+    " deleted_texts?:number watched?:Watched",
     "Watched": "used:flag reason:text",
     "Accepted": "code:text path:text",
     "StatusEmbedder": "name:text fingerprint:text|null problem:text|null",
     "Description": "kind:text vectors:number lists:number|null probes:number|null"
     " recall:number|null trained_on:number|null work:number|null",
-    "SyncReport": "applied:[PlainFinding] remaining:[Finding]" + _EMBEDDED + " generation:number",
+    "SyncReport": "applied:[PlainFinding] remaining:[Finding]" + _EMBEDDED + " generation:number"
+    " uncounted?:number",
     "RepairReport": _PLANNED + _EMBEDDED,
     "repair --plan": _PLANNED,
     "Plan": "format:number store=identity:text generation:number level:text"

@@ -71,6 +71,12 @@ def problems(folder: str, names: tuple[str, ...], documents: int) -> Iterator[st
         yield "it lists files that are none of its own"
 
 
+def deleted_documents(folder: str) -> int:
+    """How many documents of a commit are deleted and still in one of its segments."""
+    deletes = (segment["deletes"] for segment in _read(folder, META)["segments"])
+    return sum(one["num_deleted_docs"] for one in deletes if one)
+
+
 def managed(names: tuple[str, ...]) -> bytes:
     """The list of files that tantivy may delete: the plain ones that a commit has."""
     return orjson.dumps([name for name in names if name != MANAGED])

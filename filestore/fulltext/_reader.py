@@ -49,8 +49,9 @@ MAX_VERIFIED_WORDS: Final = 1_000
 MAX_EXPANSIONS: Final = 32
 """So many words that begin with a prefix are ranked by rarity; the rest score alike."""
 _TIE_MARGIN: Final = 16
+_SAME_SCORE: Final = 1e-6
+"""Sums of 32-bit floats depend on their order by this share, and equal texts must tie."""
 _SCORE_DIGITS: Final = 4
-"""Sums of 32-bit floats depend on their order beyond this, and equal texts must tie."""
 
 _EXACT_WEIGHT: Final = 0.5
 _GRAM_WEIGHT: Final = 0.2
@@ -68,8 +69,11 @@ Hit = tuple[int, float]
 class Reader:
     """One commit of the index, which it goes on reading whatever is written afterwards."""
 
-    def __init__(self, searcher: "tantivy.Searcher", schema: "tantivy.Schema", folder: str) -> None:
+    def __init__(
+        self, searcher: "tantivy.Searcher", schema: "tantivy.Schema", folder: str, deleted: int
+    ) -> None:
         self._guard = TantivyGuard(folder)
+        self._deleted = deleted
         self._searcher: tantivy.Searcher | None = searcher
         self._schema = schema
         self._exact = build_exact_analyzer()
@@ -91,7 +95,7 @@ class Reader:
         import tantivy
 
         with TantivyGuard(folder), _lockable(folder, stamp) as path:
-            return cls(tantivy.Index.open(path).searcher(), build_schema(), folder)
+            return cls(tantivy.Index.open(path).searcher(), build_schema(), folder, stamp.deleted)
 
     def __enter__(self) -> Self:
         return self
@@ -132,10 +136,11 @@ class Reader:
 
         Args:
             query: As `parse_query` gave it.
-            limit: How many hits to return at most.
+            limit: How many hits are wanted.
 
         Returns:
-            Ids and scores, best first, equal scores by id.
+            Ids and scores, best first, equal scores in no order; those that tie with the last one
+            beyond the limit.
         """
         if limit < 1 or not query.wanted():
             return []
@@ -243,7 +248,7 @@ class Reader:
         return self._searcher
 
     def _ranked(self, query: "tantivy.Query | None", limit: int) -> list[Hit]:
-        """Fetch beyond the limit until the scores drop, so that ties are cut by id."""
+        """Fetch beyond the limit until the scores drop, so that no tie is cut."""
         documents = self._live().num_docs
         if query is None or documents == 0:
             return []
@@ -253,17 +258,20 @@ class Reader:
         while len(hits) == fetch < documents and hits[-1][1] == hits[limit - 1][1]:
             fetch = min(documents, fetch * 8)
             hits = self._top(query, fetch)
-        return sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit]
+        return [hit for hit in hits if hit[1] >= hits[min(limit, len(hits)) - 1][1]]
 
     def _top(self, query: "tantivy.Query", limit: int) -> list[Hit]:
         searcher = self._live()
         found = searcher.search(query, limit, count=False).hits
         ids = searcher.fast_field_values("id", [address for _, address in found])
-        return [
-            (file_id, round(score, _SCORE_DIGITS))
-            for file_id, (score, _) in zip(ids, found, strict=True)
-            if isinstance(file_id, int)
-        ]
+        hits: list[Hit] = []
+        tied = math.inf
+        for file_id, (score, _) in zip(ids, found, strict=True):
+            if score < tied * (1 - _SAME_SCORE):
+                tied = score
+            if isinstance(file_id, int):
+                hits.append((file_id, round(tied, _SCORE_DIGITS)))
+        return hits
 
     def _compile(self, parsed: Query) -> "tantivy.Query | None":
         """One boolean query, flat where it can be: tantivy skips faster through a flat one."""
@@ -370,7 +378,12 @@ class Reader:
         return [term for _, term in present]
 
     def _frequency(self, field: str, term: str) -> int:
-        return int(self._live().doc_freq(field, term))
+        """How many documents have a term; a few deleted ones count in those that many have."""
+        count = int(self._live().doc_freq(field, term))
+        if not 0 < count <= self._deleted:
+            return count
+        # The library's stubs leave out this property of a result.
+        return self._live().search(self._term(field, term, 1.0), 1, count=True).count or 0  # type: ignore[attr-defined]
 
     def _term(self, field: str, term: str, weight: float) -> "tantivy.Query":
         from tantivy import Query as TantivyQuery

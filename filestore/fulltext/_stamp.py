@@ -119,6 +119,8 @@ class Stamp:
     catalog: str
     """The identity of the catalog whose file ids these are."""
     documents: int
+    deleted: int
+    """Texts that are no longer among them and still count in the scores."""
     files: tuple[tuple[str, int, str], ...]
     """Name below the folder, size in bytes, xxh3_128 in hexadecimal; sorted by name."""
     analysis: str = ANALYSIS
@@ -142,17 +144,18 @@ def parse_stamp(data: bytes) -> Stamp | None:
     try:
         record = orjson.loads(data)
         files = tuple((name, size, digest) for name, size, digest in record["files"])
-        numbers = [record["generation"], record["documents"]]
+        numbers = [record["generation"], record["documents"], record["deleted"]]
         if not all(type(number) is int for number in numbers + [size for _, size, _ in files]):
             return None
         names = (record["analysis"], record["catalog"])
         if not files or not all(isinstance(name, str) for name in names) or not _inside(files):
             return None
-        generation, documents = numbers
+        generation, documents, deleted = numbers
         return Stamp(
             generation=generation,
             catalog=record["catalog"],
             documents=documents,
+            deleted=deleted,
             files=files,
             analysis=record["analysis"],
         )

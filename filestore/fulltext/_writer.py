@@ -27,7 +27,7 @@ from filestore.fulltext._analysis import (
     language_of,
     prepare,
 )
-from filestore.fulltext._folder import MANAGED, managed
+from filestore.fulltext._folder import MANAGED, deleted_documents, managed
 from filestore.fulltext._stamp import (
     Stamp,
     WritingGuard,
@@ -179,6 +179,7 @@ class Writer:
             generation=generation,
             catalog=catalog,
             documents=documents,
+            deleted=deleted_documents(os.path.join(self._folder, self._part)),
             files=describe_files(
                 self._folder,
                 self._part,

@@ -59,9 +59,6 @@ NOTES: Final = "notes.json"
 """What of the commit is not searched, or not as a checkout has it: a list of sentences."""
 TREE: Final = "tree"
 """The folder of a view that stands for the top of the work tree."""
-REBUILT_UP_TO: Final = 10_000
-"""The full-text index of so many texts is written whole: what is deleted from a larger one counts
-in its scores until its segment is merged away, as it does after any sync."""
 _BATCH: Final = 500
 _Forked = tuple[set[ChunkPath], dict[ChunkPath, bytes]]
 """The files of today that a commit has, and all others with the hash that the catalog knows."""
@@ -277,8 +274,6 @@ def _index(
             cache = EmbeddingCache.open(parts.places.embeddings)
             embeddings = stack.enter_context(contextlib.closing(cache))
         commit = stack.enter_context(parts.commit(catalog, embeddings, embed=False))
-        if len(same) <= REBUILT_UP_TO and (changed or gone):
-            commit.want_fulltext()
         commit.forget(gone)
         for number, batch in enumerate(in_batches(changed, _BATCH)):
             on_progress(Progress(stage="reading", done=number * _BATCH, total=len(changed)))

@@ -398,7 +398,8 @@ class Searcher:
         while True:
             near = [(found, score) for found, score in near_to(wanted) if score >= floor]
             texts = self._texts_of(near, allowed, required, banned)
-            if len(texts) >= depth or len(near) < wanted:
+            # Those that tie with the last one are ordered by path, and none of them is left out.
+            if len(near) < wanted or (len(texts) >= depth and near[-1][1] < texts[depth - 1][1]):
                 notes += self._vectors.lacking
                 return texts[:depth]
             wanted *= 4

@@ -551,8 +551,12 @@ class Commit:
         self._fulltext_feed.trust()
 
     def want_fulltext(self) -> None:
-        """Build the full-text index again on `finish`; asked for before anything is put."""
+        """Build the full-text index again on `finish`."""
         self._fulltext_feed.rebuild()
+
+    def leave_out_deleted(self) -> int:
+        """Let deleted texts count in keyword scores no longer; how many did."""
+        return self._fulltext_feed.leave_out_deleted()
 
     def _put_stats(self) -> None:
         known = self._catalog.folders() if self._stats else {}

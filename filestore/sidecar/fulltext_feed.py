@@ -28,9 +28,12 @@ from filestore.fulltext import (
 from filestore.sidecar import fulltext_file
 from filestore.sidecar.fulltext_file import own_stamp
 
-EXACT_UP_TO: Final = 500
-"""An index of so few documents is written whole when one of them goes. What is deleted counts in
-the scores until its segment is merged away, and answers shall not depend on a store's past."""
+EXACT_TEXTS: Final = 10_000
+EXACT_BYTES: Final = 10_000_000
+"""An index of no more is written whole when a text of it goes, which takes a second at most. What
+is deleted counts in the scores until then, and answers shall not depend on a store's past."""
+MOST_DELETED: Final = 0.01
+"""A larger one is written whole when this share of its texts was deleted."""
 
 
 def entries(identifier: int, path: ChunkPath, chunk: Chunk) -> Iterator[Entry]:
@@ -120,11 +123,10 @@ class FulltextFeed:
             or check_files(places.fulltext, stamp, hashes=False)
         )
         self._stamp: Stamp | None = None if useless else stamp
+        self._deleted = self._stamp.deleted if self._stamp else 0
         self._writer: Writer | None = None
         self._whole = False
         self._is_checked = False
-        if self._is_behind and self._is_small:
-            self._stamp = None
 
     @property
     def seen_generation(self) -> int:
@@ -138,20 +140,27 @@ class FulltextFeed:
 
     def delete(self, ids: list[int]) -> None:
         """Take out documents; unknown ids are passed over."""
-        if not ids:
+        if not ids or self._whole:
             return
-        if not self._is_small:
-            self._open().delete(ids)
-        elif not self._whole:
-            # Written at the end, from what the catalog then has of files.
+        self._deleted += len(ids)
+        if self._counts_too_many:
             self.rebuild()
-            self._whole = True
+        else:
+            self._open().delete(ids)
 
     def rebuild(self) -> None:
-        """Use nothing of the index that is there."""
+        """Use nothing of the index that is there; it is written from what the catalog has."""
         self.abandon()
         self._stamp = None
-        self._whole = False
+        self._deleted = 0
+        self._whole = True
+
+    def leave_out_deleted(self) -> int:
+        """Write the index whole where deleted texts count in its scores; how many do."""
+        deleted = self._deleted
+        if deleted:
+            self.rebuild()
+        return deleted
 
     def trust(self) -> None:
         """Take the files of the index for what their stamp says: somebody just read them all."""
@@ -159,16 +168,19 @@ class FulltextFeed:
 
     def catch_up(self) -> None:
         """Replay what an index behind its catalog lacks; nothing where it is not behind."""
-        if self._stamp is None or self._is_behind:
+        if self._stamp is None or self._stamp.generation != self._base:
+            self._open()
+        if self._counts_too_many:
+            self.rebuild()
             self._open()
 
     @property
-    def _is_behind(self) -> bool:
-        return self._stamp is not None and self._stamp.generation != self._base
-
-    @property
-    def _is_small(self) -> bool:
-        return 0 < self._catalog.text_count() <= EXACT_UP_TO
+    def _counts_too_many(self) -> bool:
+        """Whether deleted texts count in the scores that are to count no longer."""
+        # Of those of this commit the catalog does not know yet.
+        texts = self._catalog.text_count() - self._deleted
+        is_small = texts <= EXACT_TEXTS and self._catalog.content_bytes() <= EXACT_BYTES
+        return self._deleted > (0 if is_small else texts * MOST_DELETED)
 
     def _open(self) -> Writer:
         if self._writer is None:
@@ -179,6 +191,7 @@ class FulltextFeed:
             except (FulltextDamaged, FulltextMissing):
                 # Sizes were right and hashes are not: nothing of it is used.
                 self._stamp = None
+                self._deleted = 0
                 self._writer = Writer.open(self._folder, rebuild=True)
             since = self.seen_generation
             if since != self._base:
@@ -188,6 +201,7 @@ class FulltextFeed:
                     # Adding again what a crash hid behind an old stamp must not double it.
                     again = queries.texts_of_files(self._catalog, added)
                     self._writer.delete(deleted + again)
+                    self._deleted += len(deleted)
                 self._writer.add(self._kept_entries(added))
         return self._writer
 

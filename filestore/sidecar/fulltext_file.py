@@ -26,6 +26,15 @@ def own_stamp(places: Places, catalog: Catalog) -> Stamp | None:
     return stamp
 
 
+def deleted_texts(places: Places, catalog: Catalog) -> int:
+    """How many texts that are gone the scores of the index still count."""
+    try:
+        stamp = own_stamp(places, catalog)
+    except FulltextUnreadable:
+        return 0
+    return stamp.deleted if stamp else 0
+
+
 def copy(places: Places, stamp: Stamp, copied: Places) -> None:
     """Have the index of a stamp in another sidecar, too; files that never change are shared.
 

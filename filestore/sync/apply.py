@@ -38,6 +38,8 @@ class SyncReport(JsonObject):
     embedded: int
     reused: int
     mass_missing: bool = False
+    uncounted: int = 0
+    """Deleted texts that keyword scores counted, and count no longer."""
     problem: FilestoreError | None = None
     """Why texts were left without embedding, where they were to be embedded."""
 
@@ -55,6 +57,7 @@ def sync(
     *,
     clock: FileSystemClock,
     forget_missing: bool,
+    full: bool,
     on_progress: OnProgress,
 ) -> SyncReport:
     """Bring the sidecar up to date with the files, in the commit that is open.
@@ -64,11 +67,13 @@ def sync(
         commit: Entered by the caller; finished here unless nothing is to be written.
         clock: The file system's.
         forget_missing: Whether a mass of missing files is meant to be gone.
+        full: Whether what deleted texts left behind goes, too.
         on_progress: Called with the number of files done.
     """
     steps = plan(
         snapshot, embedder=commit.embedder, embeds=commit.embeds, forget_missing=forget_missing
     )
+    steps = replace(steps, is_full=full)
     return apply(snapshot, commit, steps, clock=clock, on_progress=on_progress)
 
 
@@ -96,6 +101,8 @@ def apply(
     work.written = commit.has_taken_over
     for finding in steps.leftovers:
         work.collect(finding)
+    uncounted = commit.leave_out_deleted() if steps.is_full else 0
+    work.written = work.written or uncounted > 0
     work.repair_parts(steps.parts)
     work.follow(steps.drift)
     work.index(steps.drift, accepts)
@@ -130,6 +137,7 @@ def apply(
         embedded=done.embedded if done else 0,
         reused=done.reused if done else 0,
         mass_missing=steps.drift.mass_missing,
+        uncounted=uncounted,
         problem=commit.problem,
     )
 

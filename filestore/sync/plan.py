@@ -54,6 +54,8 @@ class SyncPlan:
     """Whether a mass of missing files is back, or was forgotten."""
     is_whole: bool = False
     """Whether it is about all of the store: then originals and conflicts are looked at, too."""
+    is_full: bool = False
+    """Whether what deleted texts left in the full-text index goes, too."""
 
 
 def plan(

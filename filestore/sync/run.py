@@ -89,6 +89,7 @@ def _follow(
                 commit,
                 clock=parts.clock(),
                 forget_missing=wanted.forget_missing,
+                full=wanted.first is not None,
                 on_progress=on_progress,
             )
         return replace(

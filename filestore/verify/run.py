@@ -13,7 +13,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, as_told, is_clean, worst_first
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
-from filestore.sidecar import vector_file
+from filestore.sidecar import fulltext_file, vector_file
 from filestore.sidecar.losses import walk_watched
 from filestore.sidecar.seen_files import SeenFiles
 from filestore.sidecar.session import Parts
@@ -53,6 +53,8 @@ class Status(JsonObject):
     """The same of the model beside; None where none is tried."""
     not_checked: tuple[str, ...] = ()
     """Which originals were not looked at, and what has them looked at."""
+    deleted_texts: int = 0
+    """Texts that are gone and that keyword scores still count."""
     watched: Watched | None = None
     """How a server, which watches the tree, came to this; None for all others."""
 
@@ -80,7 +82,7 @@ class Status(JsonObject):
 
 def status(parts: Parts) -> Status:
     """Drift by stat, reading only files whose stat differs or cannot be relied on."""
-    generation, files, index, watched = 0, 0, None, None
+    generation, files, index, watched, deleted_texts = 0, 0, None, None, 0
     not_checked: list[str] = []
     try:
         catalog = parts.catalog()
@@ -96,6 +98,7 @@ def status(parts: Parts) -> Status:
             found, not_checked = report.findings, report.not_checked
             generation, files = catalog.generation, catalog.file_count()
             index = vector_file.describe(catalog)
+            deleted_texts = fulltext_file.deleted_texts(parts.places, catalog)
     except (CatalogMissingError, CatalogDamagedError) as error:
         found = list(_without_catalog(parts, error, "fast", verify.ALL, ignore).findings)
     return Status(
@@ -104,6 +107,7 @@ def status(parts: Parts) -> Status:
         files=files,
         index=index,
         not_checked=tuple(not_checked),
+        deleted_texts=deleted_texts,
         watched=watched,
         embedder=_embedder(parts.settings.embedder, parts.model),
         beside=_embedder(parts.settings.beside.embedder, parts.beside)

@@ -23,6 +23,7 @@ import measure
 EDITS = 10
 RENAMES = 100
 ALLOWED_S = 0.200
+DELETION_S = 1.0
 
 
 def main() -> None:
@@ -33,6 +34,7 @@ def main() -> None:
         paths = sorted(str(path) for path in Path(root, "chunked").rglob("*.md"))
         rows = _edit_rows(root, [chance.sample(paths, EDITS) for _ in range(options.runs)])
         rows += _read_rows(root, chance.sample(paths, EDITS))
+        rows += _deletion_rows(root, chance.sample(paths, options.runs))
         rows += _rename_rows(root, chance.sample(paths, min(RENAMES, len(paths) // 2)))
     print(measure.table(f"Sync of {options.files:,} files, median of {options.runs}", rows))
 
@@ -117,6 +119,21 @@ def _read_rows(root: str, paths: list[str]) -> list[measure.Row]:
     with _edited(root, paths, "Edited under trace."):
         opened = measure.chunk_files_opened(measure.filestore("sync"), root)
     return [measure.counted(f"chunk files read after {EDITS} edits", opened, EDITS)]
+
+
+def _deletion_rows(root: str, paths: list[str]) -> list[measure.Row]:
+    """The index of a small store is then written whole."""
+    synced: list[measure.Run] = []
+    status: list[measure.Run] = []
+    for path in paths:
+        data = Path(path).read_bytes()
+        os.unlink(path)
+        status.append(measure.run(measure.filestore("status"), folder=root, expected=(1,)))
+        synced.append(measure.run(measure.filestore("sync"), folder=root))
+        Path(path).write_bytes(data)
+        measure.run(measure.filestore("sync"), folder=root)
+    times = measure.median_s(synced), "`status`", measure.median_s(status)
+    return [measure.over("`sync` after 1 deletion", *times, DELETION_S)]
 
 
 def _rename_rows(root: str, paths: list[str]) -> list[measure.Row]:
