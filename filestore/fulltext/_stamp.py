@@ -144,7 +144,7 @@ def parse_stamp(data: bytes) -> Stamp | None:
     try:
         record = orjson.loads(data)
         files = tuple((name, size, digest) for name, size, digest in record["files"])
-        numbers = [record["generation"], record["documents"], record["deleted"]]
+        numbers = [record["generation"], record["documents"], record.get("deleted", 0)]
         if not all(type(number) is int for number in numbers + [size for _, size, _ in files]):
             return None
         names = (record["analysis"], record["catalog"])
