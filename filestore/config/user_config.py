@@ -181,6 +181,12 @@ def seal(configuration: str, data: bytes, *, make: bool = False) -> str | None:
     return None if secret is None else blake2b(data, key=secret, digest_size=32).hexdigest()
 
 
+def is_sealed(configuration: str, data: bytes, mark: str | None) -> bool:
+    """Whether a keyed hash of some data is this user's."""
+    expected = seal(configuration, data)
+    return expected is not None and mark == expected
+
+
 def can_seal(configuration: str) -> bool:
     """Whether there is a secret, or a place for one."""
     folder = os.path.join(configuration, os.path.dirname(SECRET)) if configuration else ""

@@ -471,6 +471,15 @@ CODES: Final[dict[str, Code]] = {
         unopened=True,
         shown_by="verify",
     ),
+    "fulltext-foreign": Code(
+        severity="I",
+        repair="not opened, because it was made elsewhere, or by an earlier filestore; the next"
+        " sync rebuilds it",
+        about="fulltext",
+        safe=True,
+        step="rebuild-fulltext",
+        unopened=True,
+    ),
     "fulltext-behind": Code(
         severity="W",
         repair="add the changes it lacks",

@@ -3,7 +3,7 @@
 It holds the index of titles and texts under the catalog's file ids, and no text. A text that
 changes gets a new id, so a document never changes and ids the catalog has forgotten do no harm: the
 caller drops them from the hits. Its one rule: nothing is parsed before its size and hash matched
-the stamp. Importing this package loads no tantivy.
+the stamp, and only what this user wrote. Importing this package loads no tantivy.
 """
 
 from typing import TYPE_CHECKING, Any

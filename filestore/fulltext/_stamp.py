@@ -7,7 +7,8 @@ between them: a reader sees one commit or the other, whole. No tantivy here.
 import errno
 import os
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 import orjson
@@ -15,7 +16,6 @@ import orjson
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import has_plain_names
 from filestore.fs import disk, part
-from filestore.fulltext import _folder
 
 ANALYSIS: Final = "filestore-1"
 """The analysis chain: an index made by another one is rebuilt, because its words differ."""
@@ -124,6 +124,12 @@ class Stamp:
     files: tuple[tuple[str, int, str], ...]
     """Name below the folder, size in bytes, xxh3_128 in hexadecimal; sorted by name."""
     analysis: str = ANALYSIS
+    seal: str = ""
+    """The keyed hash of its writer, of `claims`; "" where they had no secret."""
+
+    def claims(self) -> bytes:
+        """All that it says of an index: what is sealed."""
+        return serialize_stamp(replace(self, seal=""))
 
     def part(self) -> str:
         """The name of the folder that holds the files of this commit."""
@@ -132,6 +138,10 @@ class Stamp:
     def names(self) -> tuple[str, ...]:
         """The names of the files in that folder."""
         return tuple(name.partition("/")[2] for name, _, _ in self.files)
+
+
+Seal = Callable[[Stamp], Stamp]
+"""Marks a stamp as its writer's."""
 
 
 def serialize_stamp(stamp: Stamp) -> bytes:
@@ -147,7 +157,8 @@ def parse_stamp(data: bytes) -> Stamp | None:
         numbers = [record["generation"], record["documents"], record.get("deleted", 0)]
         if not all(type(number) is int for number in numbers + [size for _, size, _ in files]):
             return None
-        names = (record["analysis"], record["catalog"])
+        seal = record.get("seal", "")
+        names = (record["analysis"], record["catalog"], seal)
         if not files or not all(isinstance(name, str) for name in names) or not _inside(files):
             return None
         generation, documents, deleted = numbers
@@ -158,6 +169,7 @@ def parse_stamp(data: bytes) -> Stamp | None:
             deleted=deleted,
             files=files,
             analysis=record["analysis"],
+            seal=seal,
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
@@ -172,7 +184,10 @@ def _inside(files: tuple[tuple[str, int, str], ...]) -> bool:
 
 
 def read_stamp(folder: str) -> Stamp | None:
-    """The stamp of an index folder, None where it is missing or unreadable."""
+    """The stamp of an index folder, None where it is missing or unreadable.
+
+    It may be a stranger's: whoever has tantivy parse what it names asks first whose seal it has.
+    """
     try:
         with part.own_folder(folder) as handle:
             part.check(STAMP_NAME, "shared", folder=handle)
@@ -239,23 +254,37 @@ def _check_file(path: str, size_bytes: int, digest: str) -> str:
 def require_files(folder: str, stamp: Stamp) -> None:
     """Check every byte before anything is parsed.
 
+    Args:
+        folder: The index folder.
+        stamp: Of this user: tantivy panics, or goes on for ever, in files that are made for that.
+
     Raises:
         FulltextMissing: The index was made by another analysis, or is no longer there.
-        FulltextDamaged: A file is missing or differs from the stamp.
+        FulltextDamaged: A file is missing or differs from the stamp, or is none of its own.
     """
     if stamp.analysis != ANALYSIS:
         raise FulltextMissing(folder, f"analysis {stamp.analysis}, expected {ANALYSIS}")
-    part = os.path.join(folder, stamp.part())
-    if not os.path.lexists(part):
+    path = os.path.join(folder, stamp.part())
+    if not os.path.lexists(path):
         raise FulltextMissing(folder, f"{stamp.part()} is gone")
     if problems := check_files(folder, stamp, hashes=True):
         raise FulltextDamaged(folder, "; ".join(problems))
     try:
-        problem = next(_folder.problems(part, stamp.names(), stamp.documents), "")
+        problem = _strange(path)
     except OSError as error:
         raise _unreadable(folder, error) from error
     if problem:
         raise FulltextDamaged(folder, problem)
+
+
+def _strange(path: str) -> str:
+    """What a stranger put into the folder of a commit; tantivy opens its locks by their names."""
+    try:
+        part.check(path, "folder")
+    except part.NotAFileError:
+        return "it is no folder of its own"
+    found = (one.name for one in os.scandir(path) if not one.is_file(follow_symlinks=False))
+    return next((f"{name!r} is no regular file" for name in found), "")
 
 
 def describe_files(

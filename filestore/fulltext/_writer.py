@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Self
 
+import orjson
+
 from filestore.fs import disk, part
 from filestore.fs.hard_link import link_or_copy
 from filestore.fulltext._analysis import (
@@ -27,8 +29,8 @@ from filestore.fulltext._analysis import (
     language_of,
     prepare,
 )
-from filestore.fulltext._folder import MANAGED, deleted_documents, managed
 from filestore.fulltext._stamp import (
+    Seal,
     Stamp,
     WritingGuard,
     describe_files,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     import tantivy
 
 _PART_PREFIX: Final = "part-"
+_MANAGED: Final = ".managed.json"
 _BULK: Final = {"heap_size": 128_000_000, "num_threads": 2}
 _SMALL: Final = {"heap_size": 32_000_000, "num_threads": 1}
 """One thread leaves one segment behind, and few changes are not worth a second."""
@@ -77,13 +80,13 @@ class Writer:
             self._writer: tantivy.IndexWriter | None = self._open_tantivy()
 
     @classmethod
-    def open(cls, folder: str, *, rebuild: bool = False, checked: Stamp | None = None) -> Self:
+    def open(cls, folder: str, previous: Stamp | None = None, *, checked: bool = False) -> Self:
         """Open the index to change it, or to build it anew.
 
         Args:
             folder: The index folder; it is made where there is none.
-            rebuild: Start empty. A folder without a stamp starts empty in any case.
-            checked: A stamp that the files were held against under the caller's lock: they are not
+            previous: The stamp of this user's whose index is changed; None starts empty.
+            checked: Whether the files were held against it under the caller's lock: they are not
                 read for it once more.
 
         Raises:
@@ -94,8 +97,7 @@ class Writer:
         with part.own_folder(folder, make=True, replace=True) as handle:
             current = read_stamp(folder)
             _drop_leftovers(handle, keep=current.part() if current else "")
-            previous = None if rebuild else current
-            if previous is not None and previous != checked:
+            if previous is not None and not checked:
                 require_files(folder, previous)
             os.mkdir(name, 0o700, dir_fd=handle)
         try:
@@ -152,12 +154,15 @@ class Writer:
                 batch_query = tantivy.Query.term_set_query(schema, "id", batch)
                 writer.delete_documents_by_query(batch_query)
 
-    def commit(self, generation: int, catalog: str) -> Stamp:
+    def commit(
+        self, generation: int, catalog: str, *, seal: Seal = lambda unsealed: unsealed
+    ) -> Stamp:
         """Make the changes durable and switch readers to them; the writer is then closed.
 
         Args:
             generation: The generation of the catalog that the index now reflects.
             catalog: The identity of the catalog whose file ids these are.
+            seal: Marks the stamp as this user's.
 
         Returns:
             The stamp that was written.
@@ -179,7 +184,7 @@ class Writer:
             generation=generation,
             catalog=catalog,
             documents=documents,
-            deleted=deleted_documents(os.path.join(self._folder, self._part)),
+            deleted=_deleted(os.path.join(self._folder, self._part, "meta.json")),
             files=describe_files(
                 self._folder,
                 self._part,
@@ -191,6 +196,7 @@ class Writer:
                 },
             ),
         )
+        stamp = seal(stamp)
         disk.sync_path(os.path.join(self._folder, self._part))
         write_stamp(self._folder, stamp)
         self._part = ""
@@ -243,14 +249,21 @@ class Writer:
         document.add_pre_tokenized_text("stem", self._stems[language].pre_tokenize(text))
 
 
+def _deleted(meta: str) -> int:
+    """How many documents are deleted and still in one of the segments of a commit."""
+    segments = orjson.loads(disk.read_path(meta))["segments"]
+    deletes = (segment["deletes"] for segment in segments)
+    return sum(one["num_deleted_docs"] for one in deletes if one)
+
+
 def _link_files(folder: str, previous: Stamp, new: str) -> None:
     for name, _, _ in previous.files:
         source = os.path.join(folder, name)
         target = os.path.join(folder, new, os.path.basename(name))
-        if os.path.basename(name) == MANAGED:
+        if os.path.basename(name) == _MANAGED:
             # Made anew: what it lists tantivy deletes.
             with open(target, "wb") as file:
-                file.write(managed(previous.names()))
+                file.write(orjson.dumps([one for one in previous.names() if one != _MANAGED]))
         elif name.endswith(".json"):
             shutil.copyfile(source, target)
         else:

@@ -34,6 +34,7 @@ from filestore.fulltext import (
     Query,
     Reader,
     Respelling,
+    Stamp,
     Syntax,
     parse_query,
     respelled,
@@ -533,26 +534,33 @@ class Searcher:
         return None
 
     def _open_stamped(self, notes: list[str]) -> Reader | None:
-        stamp = fulltext_file.own_stamp(self._places, self._catalog)
-        if stamp is None:
+        if fulltext_file.found_stamp(self._places, self._catalog) is None:
             notes.append("there is no full-text index: run 'filestore sync'")
             return None
+        stamp = fulltext_file.own_stamp(self._places, self._catalog)
         self._on_reader = ()
         try:
-            if stamp.generation < self.generation:
+            if stamp is None or stamp.generation < self.generation:
                 # No file of it, or no room for a copy: it is opened as it is, and that is said.
                 with contextlib.suppress(OSError):
                     self._reader = open_caught_up(self._places, self._catalog, stamp)
-            if self._reader is None and stamp.generation != self.generation:
-                way = "behind" if stamp.generation < self.generation else "ahead"
-                self._on_reader = (f"the full-text index is {way}: run 'filestore sync'",)
+            if self._reader is None and (found := self._told_of(stamp)):
+                self._on_reader = (f"the full-text index is {found}: run 'filestore sync'",)
                 notes += self._on_reader
-            if self._reader is None:
+            if self._reader is None and stamp is not None:
                 self._reader = Reader.open(self._places.fulltext, stamp)
         except FulltextDamaged as error:
             notes.append(f"{error.message}: run 'filestore sync'")
             return None
         return self._reader
+
+    def _told_of(self, stamp: Stamp | None) -> str:
+        """What is to be said of an index that could not be brought up to date; "" for nothing."""
+        if stamp is None:
+            return "not opened, because it was made elsewhere"
+        if stamp.generation == self.generation:
+            return ""
+        return "behind" if stamp.generation < self.generation else "ahead"
 
     def _fuse(self, query: Query, rankings: Mapping[str, Retrieved]) -> list[Ranked]:
         """Texts with their fused score and the part each ranking had in it, best first."""

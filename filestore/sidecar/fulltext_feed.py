@@ -8,11 +8,13 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from filestore.catalog import Catalog, in_batches, queries, text_id
 from filestore.chunks import chunk_file, kept, questions_file
 from filestore.chunks.chunk_file import Chunk
+from filestore.config import user_config
 from filestore.config.layout import Places
 from filestore.core.paths import ChunkPath
 from filestore.fulltext import (
@@ -72,10 +74,10 @@ def stem_of(path: ChunkPath) -> str:
 
 
 MOST_REPLAYED: Final = 5_000
-"""A reader replays no more files than this: the next sync does."""
+"""A reader replays no more files than this where the next sync does."""
 
 
-def open_caught_up(places: Places, catalog: Catalog, stamp: Stamp) -> Reader | None:
+def open_caught_up(places: Places, catalog: Catalog, stamp: Stamp | None) -> Reader | None:
     """An index that a crash left behind its catalog, with what it lacks; changes nothing.
 
     It is replayed in a copy, which is removed as soon as it is open.
@@ -83,23 +85,27 @@ def open_caught_up(places: Places, catalog: Catalog, stamp: Stamp) -> Reader | N
     Args:
         places: Where the store lies.
         catalog: Inside a snapshot.
-        stamp: Of the index.
+        stamp: Of the index; None where it is another user's, and nothing of it is used.
 
     Returns:
-        None where too much is lacking.
+        None where too much is lacking, and a sync can mend that.
 
     Raises:
         FulltextDamaged: A file of it differs from the stamp.
         OSError: A file of it is gone, or there is no room for a copy.
     """
-    lacking = catalog.full_text_changes(stamp.generation, catalog.generation)
-    if sum(map(len, lacking)) > MOST_REPLAYED:
+    since = -1 if stamp is None else stamp.generation
+    lacking = catalog.full_text_changes(since, catalog.generation)
+    can_sync = os.access(places.sidecar, os.W_OK) and user_config.can_seal(places.configuration)
+    if can_sync and sum(map(len, lacking)) > MOST_REPLAYED:
         return None
     with tempfile.TemporaryDirectory(prefix="filestore-") as folder:
-        copy = replace(places, sidecar=folder)
-        fulltext_file.copy(places, stamp, copy)
-        if problems := check_files(copy.fulltext, stamp, hashes=True):
-            raise FulltextDamaged(places.fulltext, "; ".join(problems))
+        # Its seal is made with a secret of its own: there may be no place for the user's.
+        copy = replace(places, sidecar=folder, configuration=folder)
+        if stamp is not None:
+            fulltext_file.copy(places, stamp, copy)
+            if problems := check_files(copy.fulltext, stamp, hashes=True):
+                raise FulltextDamaged(places.fulltext, "; ".join(problems))
         feed = FulltextFeed(copy, catalog)
         feed.trust()
         feed.catch_up()
@@ -113,6 +119,7 @@ class FulltextFeed:
 
     def __init__(self, places: Places, catalog: Catalog) -> None:
         self._folder = places.fulltext
+        self._seal = partial(fulltext_file.sealed, places)
         self._catalog = catalog
         self._base = catalog.generation
         stamp = own_stamp(places, catalog)
@@ -185,14 +192,12 @@ class FulltextFeed:
     def _open(self) -> Writer:
         if self._writer is None:
             try:
-                checked = self._stamp if self._is_checked else None
-                rebuild = self._stamp is None
-                self._writer = Writer.open(self._folder, rebuild=rebuild, checked=checked)
+                self._writer = Writer.open(self._folder, self._stamp, checked=self._is_checked)
             except (FulltextDamaged, FulltextMissing):
                 # Sizes were right and hashes are not: nothing of it is used.
                 self._stamp = None
                 self._deleted = 0
-                self._writer = Writer.open(self._folder, rebuild=True)
+                self._writer = Writer.open(self._folder)
             since = self.seen_generation
             if since != self._base:
                 until = self._base + 1 if self._whole else self._base
@@ -216,11 +221,11 @@ class FulltextFeed:
     def commit(self, generation: int) -> None:
         """Make the index reflect a generation of the catalog that was just committed."""
         if self._writer is not None:
-            self._writer.commit(generation, self._catalog.identity)
+            self._writer.commit(generation, self._catalog.identity, seal=self._seal)
             self._writer.close()
             self._writer = None
         elif self._stamp is not None and self._stamp.generation == self._base:
-            write_stamp(self._folder, replace(self._stamp, generation=generation))
+            write_stamp(self._folder, self._seal(replace(self._stamp, generation=generation)))
 
     def abandon(self) -> None:
         """Forget what was taken; the index stays as it was."""

@@ -2,8 +2,10 @@
 
 import os
 import shutil
+from dataclasses import replace
 
 from filestore.catalog import Catalog
+from filestore.config import user_config
 from filestore.config.layout import FULLTEXT, Places
 from filestore.core.findings import Finding
 from filestore.fs.hard_link import link_or_copy
@@ -18,12 +20,28 @@ from filestore.fulltext import (
 )
 
 
-def own_stamp(places: Places, catalog: Catalog) -> Stamp | None:
-    """The stamp of an index of this catalog and of our analysis; None for any other."""
+def found_stamp(places: Places, catalog: Catalog) -> Stamp | None:
+    """The stamp of an index of this catalog and of our analysis, whoever wrote it."""
     stamp = read_stamp(places.fulltext)
     if stamp is None or stamp.analysis != ANALYSIS or stamp.catalog != catalog.identity:
         return None
     return stamp
+
+
+def own_stamp(places: Places, catalog: Catalog) -> Stamp | None:
+    """The same, of an index that this user wrote: tantivy parses no other."""
+    stamp = found_stamp(places, catalog)
+    return stamp if stamp is not None and _is_ours(places, stamp) else None
+
+
+def _is_ours(places: Places, stamp: Stamp) -> bool:
+    return user_config.is_sealed(places.configuration, stamp.claims(), stamp.seal)
+
+
+def sealed(places: Places, stamp: Stamp) -> Stamp:
+    """A stamp with this user's keyed hash, where there is a place for the secret behind it."""
+    mark = user_config.seal(places.configuration, stamp.claims(), make=True)
+    return replace(stamp, seal=mark or "")
 
 
 def deleted_texts(places: Places, catalog: Catalog) -> int:
@@ -48,7 +66,7 @@ def copy(places: Places, stamp: Stamp, copied: Places) -> None:
             shutil.copyfile(source, target)
         else:
             link_or_copy(source, target)
-    write_stamp(copied.fulltext, stamp)
+    write_stamp(copied.fulltext, sealed(copied, stamp))
 
 
 def _is_garbled(places: Places) -> bool:
@@ -67,7 +85,7 @@ def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]
 
 
 def _findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]:
-    path, stamp = places.part(FULLTEXT), own_stamp(places, catalog)
+    path, stamp = places.part(FULLTEXT), found_stamp(places, catalog)
     if stamp is None:
         if _is_garbled(places):
             detail = f"{STAMP_NAME} is there and cannot be read as a stamp"
@@ -77,6 +95,9 @@ def _findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding
         return [Finding(code="fulltext-missing", path=path, detail="no usable stamp")]
     if problems := check_files(places.fulltext, stamp, hashes=hashes):
         return [Finding(code="fulltext-damaged", path=path, detail="; ".join(problems[:3]))]
+    if not _is_ours(places, stamp) and user_config.can_seal(places.configuration):
+        detail = "its stamp does not carry this user's keyed hash"
+        return [Finding(code="fulltext-foreign", path=path, detail=detail)]
     if stamp.generation != catalog.generation:
         detail = (
             f"it reflects generation {stamp.generation}, the catalog is at {catalog.generation}"

@@ -371,9 +371,8 @@ def _vectors_of(
 
 def is_ours(places: Places, catalog: Catalog, named: IndexFile) -> bool:
     """Whether this user wrote the file; FAISS trusts what it parses, so it gets no other."""
-    seal = catalog.meta(_SEAL)
-    expected = user_config.seal(places.configuration, _sealed(catalog, named))
-    return expected is not None and seal == expected
+    data, mark = _sealed(catalog, named), catalog.meta(_SEAL)
+    return user_config.is_sealed(places.configuration, data, mark)
 
 
 def _sealed(catalog: Catalog, named: IndexFile) -> bytes:

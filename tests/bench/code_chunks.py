@@ -223,7 +223,7 @@ def _row(name: str, way: str, tally: Tally) -> str:
 
 def _by_keyword(tally: Tally) -> float:
     with tempfile.TemporaryDirectory() as folder:
-        with Writer.open(folder, rebuild=True) as writer:
+        with Writer.open(folder) as writer:
             both = zip(tally.titles, tally.documents, strict=True)
             writer.add(Entry(id=n, title=title, text=text) for n, (title, text) in enumerate(both))
             stamp = writer.commit(1, "bench")

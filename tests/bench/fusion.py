@@ -127,7 +127,7 @@ def _groups(asked: QuestionSet, ranking: Sequence[str]) -> list[int]:
 def _keyword_rankings(asked: QuestionSet) -> Iterator[tuple[Retrieved, float]]:
     """What keywords find, and how much of each question they know."""
     with tempfile.TemporaryDirectory() as folder:
-        with Writer.open(folder, rebuild=True) as writer:
+        with Writer.open(folder) as writer:
             writer.add(Entry(id=n, title="", text=text) for n, text in enumerate(asked.documents))
             stamp = writer.commit(1, "bench")
         with Reader.open(folder, stamp) as reader:

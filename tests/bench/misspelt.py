@@ -44,7 +44,7 @@ def _rows(data: Path, language: str) -> list[measure.Row]:
     chosen = random.Random(SEED)
     wrong = [(misspelt(question, chosen), answer) for question, answer in questions]
     with tempfile.TemporaryDirectory() as folder:
-        with Writer.open(folder, rebuild=True) as writer:
+        with Writer.open(folder) as writer:
             texts = enumerate(paragraphs)
             writer.add(Entry(id=place, title="", text=text) for place, text in texts)
             stamp = writer.commit(1, "bench")

@@ -130,7 +130,7 @@ def _asking(name: str, documents: tuple[str, ...], asked: Sequence[tuple[int, st
 
 def _row(asked: QuestionSet) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        with Writer.open(folder, rebuild=True) as writer:
+        with Writer.open(folder) as writer:
             writer.add(Entry(id=n, title="", text=text) for n, text in enumerate(asked.documents))
             stamp = writer.commit(1, "bench")
         with Reader.open(folder, stamp) as reader:

@@ -88,7 +88,7 @@ def _by_keyword(asked: QuestionSet, made: Made) -> Iterator[tuple[Retrieved, flo
         "\n\n".join(parts) for parts in zip(asked.documents, map("\n\n".join, made), strict=True)
     )
     with tempfile.TemporaryDirectory() as folder:
-        with Writer.open(folder, rebuild=True) as writer:
+        with Writer.open(folder) as writer:
             writer.add(Entry(id=place, title="", text=text) for place, text in enumerate(texts))
             stamp = writer.commit(1, "bench")
         with Reader.open(folder, stamp) as reader:

@@ -11,9 +11,15 @@ were damaged. Nothing may crash, hang, or raise what is no error of ours.
     python tests/system/sidecar_mutations.py --count 200000   the long run
     python tests/system/sidecar_mutations.py --only 4711      one of them, told in full
     python tests/system/sidecar_mutations.py --in-place       of a store that is a folder of notes
+    python tests/system/sidecar_mutations.py --fitted         as a stranger would: hashes agree
 
 In place nothing of the folder may change, its stamps neither, and a cache of documents is damaged
 as well: half of the time with the catalog gone, so that everything is read from it.
+
+Fitted damage is that of files which native libraries parse, with each size and hash made to agree:
+the stamp of the full-text index, and what the catalog has of the FAISS file. Only the user's seal
+cannot be made. A plain `sync`, which is the remedy that is told, must then mend it, and where the
+stamp still reads, answers are those of the untouched store before.
 """
 
 import argparse
@@ -29,6 +35,7 @@ import resource
 import select
 import shutil
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
@@ -41,13 +48,16 @@ from typing import Any, Final
 
 from snapshots import Seen, snapshot
 
+from filestore.catalog import _remembered
+from filestore.core.hashing import content_hash
+
 SEED: Final = 4
 COUNT: Final = 20_000
 HANG_S: Final = 20.0
 """A child that takes longer hangs: it needs a tenth of a second."""
 MEMORY_BYTES: Final = 3 << 30
 """What a child may map beyond what its parent has."""
-OUTCOMES: Final = ("detected", "harmless", "crashed", "hung", "traceback", "wrong")
+OUTCOMES: Final = ("detected", "harmless", "crashed", "hung", "noisy", "traceback", "wrong")
 SOUND: Final = frozenset({"detected", "harmless"})
 _HEADERS: Final = (
     ("catalog.sqlite", 100),
@@ -80,6 +90,8 @@ class Mutation:
     place: float
     """Where in the file, 0 to 1, or for header bytes the byte itself."""
     seed: int
+    fitted: bool = False
+    """Whether every hash that a stranger can make agrees with what was damaged."""
 
 
 @dataclass(slots=True)
@@ -173,8 +185,6 @@ class Laboratory:
         Nothing that was indexed changes: BM25 counts a deleted document until its segment is
         merged, and the scores of a full-text index that is built again would differ.
         """
-        import sqlite3
-
         from filestore.store import Store
 
         readers = []
@@ -269,6 +279,23 @@ def _document(topic: str, number: int, *, sections: int) -> str:
 # The mutations
 
 
+def fitted_mutations(*, count: int, seed: int) -> list[Mutation]:
+    """So many damages whose hashes agree."""
+    chance = random.Random(seed)
+    return [
+        Mutation(
+            number=number,
+            kind=chance.choice(_FITTED_KINDS),
+            target=chance.choice(_FITTED_TARGETS),
+            logged=False,
+            place=chance.random(),
+            seed=chance.randrange(1 << 32),
+            fitted=True,
+        )
+        for number in range(count)
+    ]
+
+
 def mutations(laboratory: Laboratory, *, count: int, seed: int) -> list[Mutation]:
     """So many damages: bytes of the headers first, random ones after.
 
@@ -296,6 +323,13 @@ def mutations(laboratory: Laboratory, *, count: int, seed: int) -> list[Mutation
             )
         )
     return chosen
+
+
+def chosen_of(laboratory: Laboratory, *, count: int, seed: int, fitted: bool) -> list[Mutation]:
+    """The mutations of a run."""
+    if fitted:
+        return fitted_mutations(count=count, seed=seed)
+    return mutations(laboratory, count=count, seed=seed)
 
 
 def _header_bytes(files: dict[str, bytes]) -> Iterator[tuple[str, int, int, bool]]:
@@ -340,10 +374,27 @@ _TARGETS: Final = (
     "fulltext/",
 )
 _MORE_IN_PLACE: Final = ("documents.sqlite", "documents.sqlite", "documents.sqlite")
+_FITTED_KINDS: Final = (
+    *("flip", "bytes", "ones", "ones", "zero", "truncate", "extend", "swap", "old", "other"),
+)
+_STAMPS: Final[dict[str, tuple[Any, ...]]] = {
+    "generation": (0, 1, 1 << 62, -1),
+    "documents": (0, 1, 1 << 40),
+    "analysis": ("", "another"),
+    "seal": ("", "00" * 32, "\u00e9"),
+    "files": ([], [("part-0/../../../catalog.sqlite", 1, "00")]),
+}
+"""What a stranger writes into a stamp."""
+_FITTED_TARGETS: Final = (
+    *(".fast", ".fieldnorm", ".idx", ".pos", ".store", ".term"),
+    *("meta.json", ".managed.json", "stamp.json", "vectors-"),
+)
 
 
 def _fits(name: str, part: str) -> bool:
-    return name == part or name.endswith(f"/{part}") or (name.startswith(part) and part[-1] in "-/")
+    if name == part or name.endswith(f"/{part}") or (part[0] == "." and name.endswith(part)):
+        return True
+    return name.startswith(part) and part[-1] in "-/"
 
 
 def _damage(
@@ -358,16 +409,57 @@ def _damage(
         # Without a log its database is meant.
         fitting = [mutation.target.removesuffix("-wal")]
     name = fitting[-1 if mutation.kind == "header" else chance.randrange(len(fitting))]
-    data = _damaged(mutation, chance, name, files, contents)
+    # What a stamp says is changed as it is fitted.
+    is_kept = mutation.fitted and name.endswith("/stamp.json")
+    data = files[name] if is_kept else _damaged(mutation, chance, name, files, contents)
     if data is None:
         del files[name]
     else:
         files[name] = data
+    if mutation.fitted:
+        _fit(name, files, chance)
     if name == "documents.sqlite" and mutation.seed % 2:
         # What is kept of documents is read only where the catalog has nothing of them.
         for lost in ("catalog.sqlite", "catalog.sqlite-wal"):
             files.pop(lost, None)
     return name
+
+
+def _fit(name: str, files: dict[str, bytes], chance: random.Random) -> None:
+    """Have every size and hash agree with the files, as a stranger can."""
+    if name.startswith("vectors-"):
+        _fit_catalog(name, files)
+        return
+    below, path = "fulltext/", "fulltext/stamp.json"
+    stamp = json.loads(files[path])
+    part = stamp["files"][0][0].partition("/")[0]
+    stamp["files"] = [
+        (one.removeprefix(below), len(data), content_hash(data).hex())
+        for one, data in sorted(files.items())
+        if one.startswith(f"{below}{part}/") and not one.endswith(".lock")
+    ]
+    if name == path:
+        key, values = chance.choice(sorted(_STAMPS.items()))
+        stamp[key] = chance.choice(values)
+    files[path] = json.dumps(stamp).encode()
+
+
+def _fit_catalog(name: str, files: dict[str, bytes]) -> None:
+    """Have the catalog agree with the FAISS file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "catalog.sqlite")
+        Path(path).write_bytes(files["catalog.sqlite"])
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            said = {
+                "index_name": name,
+                "index_size": len(files[name]),
+                "index_hash": content_hash(files[name]).hex(),
+            }
+            for key, value in said.items():
+                connection.execute("UPDATE meta SET value = ? WHERE key = ?", (value, key))
+            made = _remembered.checksum(connection)
+            connection.execute("UPDATE meta SET value = ? WHERE key = 'checksum'", (made,))
+        files["catalog.sqlite"] = Path(path).read_bytes()
 
 
 def _damaged(
@@ -393,9 +485,10 @@ def _damaged(
             data[min(at // page * page + chance.randrange(24), len(data) - 1)] = chance.randrange(
                 256
             )
-        case "zero":
-            length = chance.choice((1, 16, 512, 4_096, 16_384))
-            data[at : at + length] = bytes(len(data[at : at + length]))
+        case "zero" | "ones":
+            length = chance.choice((1, 8, 16, 512, 4_096, 16_384))
+            bit = b"\xff" if mutation.kind == "ones" else b"\0"
+            data[at : at + length] = bit * len(data[at : at + length])
         case "truncate":
             del data[at:]
         case "extend":
@@ -487,14 +580,14 @@ def _attempt(work: Callable[[], Any]) -> tuple[Any, str]:
         return None, f"{type(error).__name__}: {error.message}"
 
 
-def examine(root: str, configuration: str) -> dict[str, Any]:
+def examine(root: str, configuration: str, *, full: bool = True) -> dict[str, Any]:
     """Look at a damaged store, repair it, and look again."""
     from filestore.store import Store
 
     found, refused = _attempt(lambda: codes_found(root, configuration))
     said, unsaid = _attempt(lambda: answers(root, configuration))
     with Store(root, configuration=configuration) as store:
-        report, unrepaired = _attempt(lambda: store.sync(full=True))
+        report, unrepaired = _attempt(lambda: store.sync(full=full))
     if newer := _called_newer(unrepaired):
         # A version number that was hit is refused; the sentence says what to do, which is done.
         with Store(root, configuration=configuration) as store:
@@ -535,9 +628,10 @@ def _told(
 def in_child(work: Callable[[], Any], *, limited: bool = True) -> tuple[str, Any]:
     """What some work in a forked child gives, or how the child ended otherwise."""
     reader, writer = os.pipe()
+    said = os.memfd_create("said")
     child = os.fork()
     if child == 0:
-        _run_child(work, reader, writer, limited=limited)
+        _run_child(work, reader, writer, said, limited=limited)
     os.close(writer)
     blocks: list[bytes] = []
     deadline = time.monotonic() + HANG_S
@@ -554,21 +648,24 @@ def in_child(work: Callable[[], Any], *, limited: bool = True) -> tuple[str, Any
     finally:
         os.close(reader)
         _, status = os.waitpid(child, 0)
+        noise = os.pread(said, 1 << 16, 0)
+        os.close(said)
     code = os.waitstatus_to_exitcode(status)
     if code != 0 or not blocks:
         return "crashed", code
     kind, value = json.loads(b"".join(blocks))
-    return kind, value
+    return ("noisy", noise.decode(errors="replace")) if b"panicked" in noise else (kind, value)
 
 
-def _run_child(work: Callable[[], Any], reader: int, writer: int, *, limited: bool) -> None:
+def _run_child(
+    work: Callable[[], Any], reader: int, writer: int, said: int, *, limited: bool
+) -> None:
     code = 70
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.close(reader)
-        quiet = os.open(os.devnull, os.O_WRONLY)
         if limited:
-            os.dup2(quiet, 2)
+            os.dup2(said, 2)
             mapped = _mapped_bytes()
             resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY_BYTES, mapped + MEMORY_BYTES))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -619,17 +716,18 @@ class Judge:
         examine(str(laboratory.root), laboratory.configuration)
         return sorted(sys.modules)
 
-    def _look(self, *, limited: bool = True) -> tuple[str, Any]:
+    def _look(self, *, limited: bool = True, full: bool = True) -> tuple[str, Any]:
         laboratory = self._laboratory
         return in_child(
-            lambda: examine(str(laboratory.root), laboratory.configuration), limited=limited
+            lambda: examine(str(laboratory.root), laboratory.configuration, full=full),
+            limited=limited,
         )
 
     def try_one(self, mutation: Mutation) -> Judged:
         """Damage, look, repair, look again."""
         name = self._laboratory.lay_out(mutation, logged=mutation.logged)
         group = _group(name)
-        ended, value = self._look()
+        ended, value = self._look(full=not mutation.fitted)
         if ended != "done":
             return Judged(outcome=ended, group=group, story=value)
         story = {key: told for key, told in value.items() if key not in ("said", "again")}
@@ -639,6 +737,8 @@ class Judge:
             raise RuntimeError(f"{mutation}: {judged.story}")
         mended = value["again"] == self._said and value["after"] == self._clean
         may_embed = group in ("several", "embeddings.sqlite", "embeddings.sqlite-wal")
+        if mutation.fitted and mutation.target != "stamp.json" and value["said"] != self._said:
+            return judged
         if value["unrepaired"] or not mended or (value["embedded"] and not may_embed):
             return judged
         if value["found"] != self._clean or value["errors"]:
@@ -698,6 +798,7 @@ def work_through(
     count: int,
     seed: int,
     in_place: bool,
+    fitted: bool,
     share: tuple[int, int],
     tell: Callable[[Mutation, Judged], None],
 ) -> None:
@@ -706,7 +807,7 @@ def work_through(
     with laboratory(in_place=in_place) as made:
         judge = Judge(made)
         number, of = share
-        chosen = mutations(made, count=count, seed=seed)[number::of]
+        chosen = chosen_of(made, count=count, seed=seed, fitted=fitted)[number::of]
         # In any order, so that a run that is cut short has tried something of everything.
         random.Random(seed).shuffle(chosen)
         started_by = os.getppid()
@@ -717,11 +818,13 @@ def work_through(
             tell(mutation, judge.try_one(mutation))
 
 
-def _worker(count: int, seed: int, in_place: bool, share: tuple[int, int], results: Any) -> None:
+def _worker(
+    count: int, seed: int, in_place: bool, fitted: bool, share: tuple[int, int], results: Any
+) -> None:
     # Ended by its parent, a worker still takes its store away.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        work_through(count, seed, in_place, share, lambda *told: results.put(told))
+        work_through(count, seed, in_place, fitted, share, lambda *told: results.put(told))
         results.put(None)
     except SystemExit:
         pass
@@ -734,6 +837,7 @@ def run(
     count: int,
     seed: int,
     in_place: bool,
+    fitted: bool,
     workers: int,
     on_judged: Callable[[Mutation, Judged], None],
 ) -> dict[str, Tally]:
@@ -742,7 +846,9 @@ def run(
     results: Any = context.SimpleQueue()
     shares = [(number, workers) for number in range(workers)]
     processes = [
-        context.Process(target=_worker, args=(count, seed, in_place, share, results), daemon=True)
+        context.Process(
+            target=_worker, args=(count, seed, in_place, fitted, share, results), daemon=True
+        )
         for share in shares
     ]
     for process in processes:
@@ -819,12 +925,12 @@ class Reporter:
             print(f"{self._done:,} of {self._count:,}, {rate:.0f}/s", file=sys.stderr, flush=True)
 
 
-def only(number: int, *, count: int, seed: int, in_place: bool) -> None:
+def only(number: int, *, count: int, seed: int, in_place: bool, fitted: bool) -> None:
     """Try one mutation and tell all of it."""
     warm_up()
     with laboratory(in_place=in_place) as made:
         judge = Judge(made)
-        mutation = mutations(made, count=count, seed=seed)[number]
+        mutation = chosen_of(made, count=count, seed=seed, fitted=fitted)[number]
         judged = judge.try_one(mutation)
         print(mutation, judged.group, judged.outcome)
         print(judged.story)
@@ -838,11 +944,18 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", type=int, metavar="NUMBER", help="try one, and tell all of it")
     parser.add_argument("--in-place", action="store_true", help="the sidecar of a folder of notes")
+    parser.add_argument("--fitted", action="store_true", help="every hash but the user's agrees")
     parser.add_argument("--shown", type=int, default=10, help="failures told in full")
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     if options.only is not None:
-        only(options.only, count=options.count, seed=options.seed, in_place=options.in_place)
+        only(
+            options.only,
+            count=options.count,
+            seed=options.seed,
+            in_place=options.in_place,
+            fitted=options.fitted,
+        )
         return 0
     # However it is cut short, the table of what was tried is printed.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -852,6 +965,7 @@ def main() -> int:
         count=options.count,
         seed=options.seed,
         in_place=options.in_place,
+        fitted=options.fitted,
         workers=options.workers,
         on_judged=Reporter(options.count, shown=options.shown),
     )

@@ -13,7 +13,9 @@ PROGRAM = Path(__file__).with_name("sidecar_mutations.py")
 
 
 @pytest.mark.parametrize("count", [24, pytest.param(400, marks=pytest.mark.long)])
-@pytest.mark.parametrize("more", [(), ("--in-place",)], ids=["tree", "in-place"])
+@pytest.mark.parametrize(
+    "more", [(), ("--in-place",), ("--fitted",)], ids=["tree", "in-place", "fitted"]
+)
 def test_damage_is_found_or_harmless_and_mended(
     tmp_path: Path, count: int, more: tuple[str, ...]
 ) -> None:

@@ -44,7 +44,7 @@ TEXTS = {
 
 
 def build(folder, entries, *, generation=1, rebuild=True):
-    with Writer.open(folder, rebuild=rebuild) as writer:
+    with Writer.open(folder, None if rebuild else read_stamp(folder)) as writer:
         writer.add(entries)
         return writer.commit(generation, "a catalog")
 
@@ -246,7 +246,7 @@ def test_adding_and_deleting_is_seen_after_reopening(tmp_path):
     """A commit changes what is found, and its stamp tells generation, last id and documents."""
     folder = str(tmp_path / "fulltext")
     first = build(folder, texts(TEXTS))
-    with Writer.open(folder) as writer:
+    with Writer.open(folder, read_stamp(folder)) as writer:
         writer.delete([2, 999])
         writer.add([Entry(id=50, title="", text="A purple fox.")])
         second = writer.commit(2, "a catalog")
@@ -264,7 +264,7 @@ def test_replaying_a_commit_changes_nothing(tmp_path):
     folder = str(tmp_path)
     build(folder, texts(TEXTS))
     for generation in range(2, 14):
-        with Writer.open(folder) as writer:
+        with Writer.open(folder, read_stamp(folder)) as writer:
             writer.delete(TEXTS)
             writer.add(texts(TEXTS))
             stamp = writer.commit(generation, "a catalog")
@@ -278,7 +278,7 @@ def test_abandoned_writer_leaves_the_previous_state(tmp_path):
     stamp = build(folder, texts(TEXTS))
     before = sorted(os.listdir(folder))
     for rebuild in (False, True):
-        with Writer.open(folder, rebuild=rebuild) as writer:
+        with Writer.open(folder, None if rebuild else stamp) as writer:
             writer.delete([2])
             writer.add([Entry(id=60, title="", text="fox")])
     assert sorted(os.listdir(folder)) == before
@@ -325,8 +325,7 @@ def test_a_commit_stopped_while_it_waits_for_merges_closes(tmp_path):
             self._real.wait_merging_threads()
             raise KeyboardInterrupt
 
-    build(str(tmp_path), texts({1: "one"}))
-    writer = Writer.open(str(tmp_path))
+    writer = Writer.open(str(tmp_path), build(str(tmp_path), texts({1: "one"})))
     writer.add(texts({2: "two"}))
     writer._writer = Stopped(writer._writer)
     with pytest.raises(KeyboardInterrupt), writer:
@@ -368,7 +367,7 @@ def test_every_flipped_byte_is_noticed(tmp_path):
             with pytest.raises(FulltextDamaged):
                 Reader.open(folder, stamp)
             with pytest.raises(FulltextDamaged):
-                Writer.open(folder)
+                Writer.open(folder, stamp)
         put(path, sound)
     assert search(folder, "jumping") == [2]
 

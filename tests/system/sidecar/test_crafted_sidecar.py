@@ -175,6 +175,7 @@ class Laboratory:
         )
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr, done.stderr
+        assert "panicked" not in done.stderr, done.stderr
         codes: list[int] = json.loads(done.stdout.splitlines()[-1])
         return codes
 
@@ -658,6 +659,14 @@ class Fulltext:
         made = {**self._stamp, "files": files, **changed}
         (self.folder / "stamp.json").write_text(json.dumps(made))
 
+    def overwrite(self, suffix: str, data: bytes) -> None:
+        """Put bytes over the middle of a file."""
+        path = next(path for path in self.part.iterdir() if path.name.endswith(suffix))
+        whole = bytearray(path.read_bytes())
+        middle = len(whole) // 2
+        whole[middle : middle + len(data)] = data
+        self.replace(suffix, lambda path: path.write_bytes(whole))
+
     def replace(self, suffix: str, make: Callable[[Path], object]) -> None:
         """Put something else in the place of a file, of the size that the stamp names."""
         path = next(path for path in self.part.iterdir() if path.name.endswith(suffix))
@@ -702,6 +711,7 @@ INDEXES: dict[str, Callable[[Fulltext], object]] = {
         schema=[{"name": "exact", "type": "u64", "options": {"indexed": True}}]
     ),
     "settings of another kind": lambda it: it.settings(segments=7, schema="x"),
+    "numbers without end": lambda it: it.overwrite(".fast", b"\xff" * 8),
     "cut postings": lambda it: it.replace(".idx", lambda path: path.write_bytes(b"")),
     "random terms": lambda it: it.replace(".term", lambda path: path.write_bytes(b"\xff" * 900)),
     "random lengths": lambda it: it.replace(".fieldnorm", lambda path: path.write_bytes(b"x" * 99)),

@@ -32,12 +32,17 @@ def earlier(
 
 
 def test_it_answers_as_it_is(earlier: Any) -> None:
-    """Nothing drifted, nothing is damaged, and both rankings find what was indexed."""
+    """Nothing drifted, nothing is damaged, and both rankings find what was indexed.
+
+    Its full-text index carries no seal yet: nothing of it is opened, its words are indexed again.
+    """
     status = earlier.json("status")
-    assert (status["clean"], status["drift"]) == (True, {})
+    drift = {"fulltext-foreign": [".sidecar/fulltext"]}
+    assert (status["clean"], status["drift"]) == (True, drift)
     checked = earlier.json("verify", "--level", "full")
     assert [(one["code"], one["path"]) for one in checked["findings"]] == [
-        ("hand-edited", "chunked/bread.html/chunk1.md")
+        ("hand-edited", "chunked/bread.html/chunk1.md"),
+        ("fulltext-foreign", ".sidecar/fulltext"),
     ]
     hits = earlier.json("search", "steam in an iron pot", "--mode", "hybrid")["hits"]
     assert (hits[0]["path"], hits[0]["freshness"]) == ("chunked/bread.html/chunk1.md", "fresh")
@@ -46,9 +51,11 @@ def test_it_answers_as_it_is(earlier: Any) -> None:
 
 
 def test_nothing_is_embedded_again(earlier: Any) -> None:
-    """Sync has nothing to do, and after an edit embeds that one text."""
+    """Sync writes the full-text index once, and after an edit embeds that one text."""
     report = earlier.sync()
-    assert (report["applied"], report["remaining"], report["embedded"]) == ([], [], 0)
+    assert [one["code"] for one in report["applied"]] == ["fulltext-foreign"]
+    assert (report["remaining"], report["embedded"]) == ([], 0)
+    assert earlier.sync()["applied"] == []
     with open(earlier.chunked / "tea.md" / "chunk1.md", "a") as file:
         file.write("\nWhite tea takes five minutes.\n")
     assert earlier.sync()["embedded"] == 1
@@ -92,7 +99,7 @@ def test_another_user_trusts_no_index_file_of_it(
     hits = earlier.json("search", "steam in an iron pot", "--mode", "vector")["hits"]
     assert hits[0]["path"] == "chunked/bread.html/chunk1.md"
     report = earlier.sync()
-    assert [one["code"] for one in report["applied"]] == ["index-foreign"]
+    assert [one["code"] for one in report["applied"]] == ["index-foreign", "fulltext-foreign"]
     assert report["embedded"] == 0
     earlier.assert_settled()
 

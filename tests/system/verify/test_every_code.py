@@ -17,12 +17,15 @@ from typing import Any, Final
 import pytest
 
 from filestore import Store
+from filestore.config.layout import Places
 from filestore.config.settings import Backend
 from filestore.core.codes import CODES
 from filestore.embed._database import row_checksum, seed_of
 from filestore.fs.disk import TEMPORARY_PREFIX
 from filestore.fs.lock import writer_lock
+from filestore.fulltext import Stamp
 from filestore.repair.request import level_for
+from filestore.sidecar import fulltext_file
 from tests.system.embedding_server import EmbeddingServer, vectors
 from tests.system.snapshots import snapshot
 
@@ -94,6 +97,11 @@ class Scene:
         self.workspace("init", "--embedder", "openai:small", "--endpoint", server.endpoint)
         self.fill()
         return server
+
+    def seal(self, stamp: Stamp) -> Stamp:
+        """The stamp of a full-text index as this user writes it."""
+        places = Places(root="", sidecar="", configuration=os.environ["XDG_CONFIG_HOME"])
+        return fulltext_file.sealed(places, stamp)
 
     def set_embedder(self, name: str) -> None:
         """Name another model in the settings."""
@@ -439,6 +447,11 @@ def index_of_another_user(scene: Scene) -> str:
     return scene.shown(faiss_file(scene))
 
 
+def fulltext_of_another_user(scene: Scene) -> str:
+    index_of_another_user(scene)
+    return ".sidecar/fulltext"
+
+
 def sent_outside(scene: Scene) -> Path:
     """Have the vectors searched in a file that is not the store's own."""
     path: Path = scene.folder.parent / "elsewhere.jsonl"
@@ -517,12 +530,12 @@ def fulltext_of_other_words(scene: Scene) -> str:
     assert stamp is not None
     rows = scene.in_catalog("SELECT id FROM files WHERE state = '' ORDER BY path")
     texts = ["Nothing of what it says.", "Words of the note b.md. b.md", "Words of the note c.md."]
-    writer = Writer.open(folder, rebuild=True)
+    writer = Writer.open(folder)
     writer.add(
         Entry(id=identifier, title=f"{name}.md", text=text)
         for (identifier,), name, text in zip(rows, "abc", texts, strict=True)
     )
-    writer.commit(stamp.generation, stamp.catalog)
+    writer.commit(stamp.generation, stamp.catalog, seal=scene.seal)
     return scene.shown(scene.note())
 
 
@@ -621,6 +634,7 @@ SIDECAR: Final[dict[str, Case]] = {
     ),
     "fulltext-missing": Case(produce=no_fulltext, says=("no usable stamp",)),
     "fulltext-damaged": Case(produce=short_fulltext, says=("bytes where", "were written")),
+    "fulltext-foreign": Case(produce=fulltext_of_another_user, says=("keyed hash",)),
     "fulltext-behind": Case(produce=fulltext_behind, says=("generation 1", "at 2")),
     "fulltext-mismatch": Case(
         produce=fulltext_of_other_words,

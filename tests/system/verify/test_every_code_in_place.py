@@ -205,12 +205,12 @@ def fulltext_of_other_words(scene: Scene) -> str:
     stamp = read_stamp(folder)
     assert stamp is not None
     rows = scene.in_catalog("SELECT id FROM files WHERE state = '' ORDER BY path")
-    writer = Writer.open(folder, rebuild=True)
+    writer = Writer.open(folder)
     writer.add(
         Entry(id=text_id(identifier, 0), title="", text=f"Nothing of {number}.")
         for number, (identifier,) in enumerate(rows)
     )
-    writer.commit(stamp.generation, stamp.catalog)
+    writer.commit(stamp.generation, stamp.catalog, seal=scene.seal)
     return "a.md"
 
 

@@ -21,7 +21,8 @@ SEVERITIES = {
     "source-untracked summary-stale link-dangling embeddings-damaged index-missing index-behind "
     "index-lost "
     "fulltext-missing fulltext-behind model-missing chunker-changed beside-behind",
-    "I": "litter leftovers duplicate hand-edited index-foreign git-operation locked "
+    "I": "litter leftovers duplicate hand-edited index-foreign fulltext-foreign "
+    "git-operation locked "
     "beside-unusable",
 }
 SAFE = (
@@ -29,7 +30,7 @@ SAFE = (
     "embeddings-damaged index-missing index-damaged index-behind index-foreign index-lost "
     "vector-missing "
     "vector-orphan vector-invalid vector-mismatch map-mismatch fulltext-missing fulltext-damaged "
-    "fulltext-behind fulltext-mismatch metric-mismatch left-out beside-behind"
+    "fulltext-behind fulltext-foreign fulltext-mismatch metric-mismatch left-out beside-behind"
 )
 FINDINGS = st.lists(
     st.builds(Finding, code=st.sampled_from(sorted(CODES)), path=st.sampled_from("abc")),
