@@ -133,7 +133,7 @@ def _ask_git(folder: str, *words: str) -> str:
     try:
         done = ask_where(folder, *words)
     except NoAnswerError as error:
-        raise NoRepositoryError(error.message, remedy="install git") from error
+        raise NoRepositoryError(error.message, remedy=error.remedy) from error
     if done.status != 0:
         said = done.said or "it says nothing"
         raise NoRepositoryError(

@@ -9,6 +9,7 @@ belong is asked of the repository itself, by `rev-parse`, which starts nothing.
 import contextlib
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 import threading
@@ -18,8 +19,16 @@ from itertools import islice
 from typing import IO, Final
 
 from filestore.core.errors import FilestoreError
+from filestore.fs.part import NotAFileError
 from filestore.fs.programs import safe_variables, start_program
-from filestore.git.state import read_start, state_folder, work_tree
+from filestore.git.state import (
+    POINTER_BYTES,
+    common_folder,
+    read_start,
+    require_files,
+    state_folder,
+    work_tree,
+)
 
 TIMEOUT_S: Final = 30.0
 MOST_BYTES: Final = 256 * 1024 * 1024
@@ -46,7 +55,6 @@ _EXTENSIONS: Final = {
     rb"(?im)^[^#;\n]*\brefstorage\s*=\s*\"?reftable": "refStorage = reftable",
 }
 """The two settings without which a repository cannot be read; a wrong one only makes git fail."""
-_POINTER_BYTES: Final = 4096
 _CONFIG_BYTES: Final = 1 << 20
 _PIECE: Final = 1 << 20
 _AT_ONCE: Final = 64
@@ -103,6 +111,7 @@ def ask_where(folder: str, *words: str) -> Answer:
     Raises:
         NoAnswerError: There is no git, or it takes too long.
     """
+    _require_places(_state_of(folder)[1], settings=True)
     return _answer(["git", "rev-parse", *words], folder, environment())
 
 
@@ -130,6 +139,7 @@ class Blobs:
         """
         with contextlib.ExitStack() as stack:
             variables = stack.enter_context(_apart(folder, ""))
+            self._folder = folder
             command = ["git", "--no-pager", "cat-file", "--batch"]
             self._process = stack.enter_context(_started(command, folder, variables))
             self._closing = stack.pop_all()
@@ -178,7 +188,7 @@ class Blobs:
         """The answers to some questions, as many as are worth holding; none where git gives up."""
         found: list[tuple[int, bytes] | None] = []
         held = 0
-        with _patience(self._process), contextlib.suppress(BrokenPipeError):
+        with _patience(self._process) as late, contextlib.suppress(BrokenPipeError):
             assert self._process.stdin is not None
             self._process.stdin.write(asked)
             self._process.stdin.flush()
@@ -188,13 +198,15 @@ class Blobs:
                     break
                 held += len(answer[1])
                 found.append(answer if answer[0] >= 0 else None)
+        if late.is_set():
+            raise _took_too_long(["git", "cat-file"], self._folder)
         return found
 
     def _answer(self, limit: int) -> tuple[int, bytes] | None:
         """Size and bytes of one answer, the size being negative where there is no such blob."""
         answers = self._process.stdout
         assert answers is not None
-        line = answers.readline(_POINTER_BYTES)
+        line = answers.readline(POINTER_BYTES)
         words = line.split()
         if line.endswith((b" missing\n", b" ambiguous\n")):
             return -1, b""
@@ -222,10 +234,10 @@ _SETTINGLESS: Final = {
 @contextlib.contextmanager
 def _apart(folder: str, index: str) -> Iterator[dict[str, str]]:
     """The variables with which git reads a repository and none of its settings."""
-    tree = work_tree(os.path.realpath(folder))
-    state = None if tree is None else state_folder(tree)
+    tree, state = _state_of(folder)
     if tree is None or state is None:
         raise NoAnswerError(f"{folder} lies in no git work tree", remedy="git init")
+    _require_places(state)
     with contextlib.ExitStack() as stack:
         try:
             place = stack.enter_context(tempfile.TemporaryDirectory(prefix="filestore-git-"))
@@ -239,16 +251,31 @@ def _apart(folder: str, index: str) -> Iterator[dict[str, str]]:
                 "GIT_DIR": place,
                 "GIT_WORK_TREE": tree,
                 "GIT_OBJECT_DIRECTORY": os.path.join(common, "objects"),
-                "GIT_INDEX_FILE": index or _regular(os.path.join(state, "index")),
+                "GIT_INDEX_FILE": index or os.path.join(state, "index"),
             }
         )
 
 
+def _state_of(folder: str) -> tuple[str | None, str | None]:
+    """The work tree around a folder, and where git keeps its state; None without git."""
+    tree = work_tree(os.path.realpath(folder))
+    return tree, None if tree is None else state_folder(tree)
+
+
+def _require_places(state: str | None, *, settings: bool = False, objects: bool = False) -> None:
+    """Raise what git would wait for, by its name, before it is started."""
+    if state is None:
+        return
+    try:
+        require_files(state, settings=settings, objects=objects)
+    except NotAFileError as error:
+        remedy = f"{error.remedy}, or clone the repository again"
+        raise NoAnswerError(error.message, remedy=remedy) from error
+
+
 def _furnish(place: str, state: str) -> str:
     """Make a folder one that git takes for a repository; returns where its objects are."""
-    # A linked work tree shares all but its HEAD and its index.
-    shared = read_start(os.path.join(state, "commondir"), _POINTER_BYTES).strip()
-    common = os.path.realpath(os.path.join(state, os.fsdecode(shared)))
+    common = common_folder(state)
     config = read_start(os.path.join(common, "config"), _CONFIG_BYTES)
     needed = [line for pattern, line in _EXTENSIONS.items() if re.search(pattern, config)]
     head = _head(state)
@@ -256,10 +283,6 @@ def _furnish(place: str, state: str) -> str:
         file.write(("\n\t".join([f"{_CONFIG}[extensions]", *needed]) + "\n").encode())
     with open(os.path.join(place, "HEAD"), "wb") as file:
         file.write(head + b"\n")
-    named = os.path.join(common, os.fsdecode(head.removeprefix(b"ref: ")))
-    if os.path.lexists(named) and not os.path.isfile(named):
-        # A named pipe, say: git would wait for it.
-        raise ValueError("HEAD names no reference")
     for name in _LINKED:
         found = os.path.join(state if name in _OF_ITS_OWN else common, name)
         if os.path.isdir(found) or os.path.isfile(found):
@@ -274,18 +297,11 @@ def _head(state: str) -> bytes:
     path = os.path.join(state, "HEAD")
     # Old repositories have a link in its place.
     is_link = os.path.islink(path) and os.readlink(path).startswith("refs/")
-    if is_link:
-        head = b"ref: " + os.fsencode(os.readlink(path))
-    else:
-        head = read_start(path, _POINTER_BYTES)
+    linked = b"ref: " + os.fsencode(os.readlink(path)) if is_link else b""
+    head = linked or read_start(path, POINTER_BYTES)
     if not _HEAD.fullmatch(head.strip()) or b".." in head:
         raise ValueError("HEAD names no commit")
     return head.strip()
-
-
-def _regular(path: str) -> str:
-    """A path that git may open: it would wait for a named pipe."""
-    return path if os.path.isfile(path) or not os.path.lexists(path) else os.devnull
 
 
 def _answer(
@@ -307,10 +323,22 @@ def _answer(
             raise NoAnswerError(f"{_named(command)} answers with more than {MOST_BYTES:,} bytes")
         status = process.wait()
         if late.is_set():
-            raise NoAnswerError(f"{_named(command)} took longer than {TIMEOUT_S:g} s")
+            raise _took_too_long(command, folder)
         said.seek(0)
         words = said.read(_PIECE).decode("utf-8", "surrogateescape").strip()
         return Answer(status=status, output=output, said=words)
+
+
+def _took_too_long(command: Sequence[str], folder: str) -> NoAnswerError:
+    """What to say of git that was ended; what it waited for is named where that can be seen."""
+    try:
+        _require_places(_state_of(folder)[1], settings=True, objects=True)
+    except NoAnswerError as error:
+        return error
+    return NoAnswerError(
+        f"{_named(command)} took longer than {TIMEOUT_S:g} s in {folder}",
+        remedy=f"'git -C {shlex.quote(folder)} fsck' shows what keeps it waiting",
+    )
 
 
 def _named(command: Sequence[str]) -> str:

@@ -65,13 +65,13 @@ def resolve(folder: str, revision: str) -> Commit:
 
     Raises:
         NoRevisionError: There is none of that name here.
-        NoAnswerError: There is no git, or no repository.
+        NoAnswerError: There is no git, or no repository, or the commit is lost.
     """
-    name = ""
+    found, name = "", ""
     # Git would read a name with a NUL or a line end as something else.
     if revision.strip() and revision.isprintable():
-        name = _parsed(folder, revision)
-    if name:
+        found = _parsed(folder, revision)
+    if found:
         # A name may end in a text that is searched for, so this stands for itself.
         name = _parsed(folder, f"{name}^{{commit}}")
     if not name:
@@ -81,6 +81,8 @@ def resolve(folder: str, revision: str) -> Commit:
                 f"no commit {named} in this clone, which has only the newest ones",
                 remedy="git fetch --unshallow",
             )
+        if found and process.ask(folder, "cat-file", "-e", found).status != 0:
+            raise process.NoAnswerError(f"git cannot read what {named} names", remedy="git fsck")
         if not _parsed(folder, "HEAD"):
             raise NoRevisionError("nothing is committed yet", remedy="git commit")
         raise NoRevisionError(f"no commit {named} in this repository", remedy="git log --oneline")

@@ -21,7 +21,6 @@ from filestore.git import revisions
 from filestore.git.lineage import lineage, relative_to_top, renamed_to
 from filestore.git.process import NoAnswerError
 from filestore.git.repository import git_work_tree
-from filestore.git.revisions import NoRevisionError
 from filestore.past.events import Log, LogEntry, OnEntry, pass_over
 from filestore.past.file_log import FileLog, merged
 from filestore.past.query_log import MOST, SHALLOW, log_of_query
@@ -114,10 +113,7 @@ def _top(home: Parts) -> str:
     top = git_work_tree(os.path.realpath(home.places.root))
     if top is None:
         raise NoAnswerError(f"{home.places.root} lies in no git work tree", remedy="git init")
-    try:
-        revisions.resolve(top, "HEAD")
-    except NoRevisionError as error:
-        raise NoRevisionError("nothing is committed yet", remedy="git commit") from error
+    revisions.resolve(top, "HEAD")
     return top
 
 

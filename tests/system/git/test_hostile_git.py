@@ -7,6 +7,7 @@ import os
 import random
 import re
 import shutil
+import socket
 import stat
 import subprocess
 import time
@@ -19,7 +20,7 @@ import pytest
 from filestore.chunks.layout import TREE
 from filestore.config.layout import Places
 from filestore.core.paths import CHUNKS
-from filestore.git import process
+from filestore.git import process, state
 from filestore.git.hooks import NoRepositoryError, SharedHooksError, repository, status
 from filestore.git.repository import (
     blob,
@@ -191,6 +192,67 @@ def test_a_broken_repository_stops_nothing(
     assert b"secretword" not in b"".join(files_below(hostile.workspace.store).values())
 
 
+def bound(path: Path) -> None:
+    """A socket; its whole path may be too long for one."""
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(path.name)
+
+
+NO_FILES: Final[dict[str, Callable[[Path], object]]] = {
+    "a named pipe": os.mkfifo,
+    "a socket": bound,
+    "a character device": lambda path: path.symlink_to("/dev/zero"),
+}
+BELOW: Final = ("objects", *(f"{name}/one/x" for name in state.SHARED_FOLDERS if name != "objects"))
+PLACES: Final = (*state.FILES, *state.SHARED_FILES, *state.SETTINGS_FILES, *BELOW)
+
+
+@pytest.mark.parametrize(
+    ("found", "linked"), [*((found, False) for found in NO_FILES), ("a named pipe", True)]
+)
+def test_what_git_would_wait_for_is_named_before(
+    workspace: Any, monkeypatch: pytest.MonkeyPatch, found: str, linked: bool
+) -> None:
+    """Whatever place of git is no file: the path is said with a remedy, and nothing is waited for.
+
+    Only where the settings are asked for does it matter what they are.
+    """
+    monkeypatch.setattr(process, "TIMEOUT_S", 10 * WAIT_S)
+    workspace.write("note.md", "# Note\n\nWords of basalt.\n")
+    workspace("add", "note.md")
+    workspace.git("add", "--all")
+    workspace.git("commit", "-qm", "first")
+    top = workspace.folder
+    if linked:
+        top = workspace.folder.parent / "linked"
+        workspace.git("worktree", "add", "-q", "-b", "linked", str(top))
+        shutil.copytree(workspace.sidecar, top / "file_index" / ".sidecar")
+    own = Path(state.state_folder(str(top)) or "")
+    for place in PLACES:
+        is_shared = place in (*state.SHARED_FILES, *BELOW)
+        path = (Path(state.common_folder(str(own))) if is_shared else own) / place
+        kept = path.with_name("kept")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(path):
+            path.rename(kept)
+        monkeypatch.chdir(path.parent)
+        NO_FILES[found](path)
+        asked = [("git", "status"), ("git", "install")]
+        if place not in state.SETTINGS_FILES:
+            asked += [("log", "basalt"), ("search", "--at", "HEAD", "basalt")]
+        for words in asked:
+            said = workspace(*words, cwd=top / "file_index", code=3).stderr
+            kind = "folder" if place == "objects" else "file"
+            expected = f"{path} is {found}, not a {kind}\n  try: remove {path}, or clone"
+            assert expected in said, (words, said)
+        for words in (("status",), ("sync",), ("search", "basalt")):
+            done = workspace(*words, cwd=top / "file_index", code=None)
+            assert done.code in (0, 1), (place, words, done)
+        path.unlink()
+        if os.path.lexists(kept):
+            kept.rename(path)
+
+
 def test_git_that_never_ends_is_ended(hostile: HostileGit, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object that is a named pipe keeps git waiting, and us no longer than we wait for git."""
     monkeypatch.setattr(process, "TIMEOUT_S", 0.2)
@@ -200,6 +262,10 @@ def test_git_that_never_ends_is_ended(hostile: HostileGit, monkeypatch: pytest.M
     os.mkfifo(path)
     assert named_blob(str(hostile.workspace.store), name) is None
     hostile.workspace("repair", "--write-files", "--plan", code=None)
+    told = pytest.raises(process.NoAnswerError, match="is a named pipe")
+    with process.Blobs(str(hostile.workspace.store)) as blobs, told as error:
+        blobs.read(name, 100)
+    assert str(path) in error.value.message
 
 
 def test_an_answer_that_is_too_large_is_none(
