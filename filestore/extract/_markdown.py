@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from filestore.chunking._blocks import markdown_parser
 from filestore.extract._text import decode, encoding_metadata
 from filestore.extract.base import (
     FRONTMATTER_ERROR,
@@ -32,6 +33,7 @@ _MAX_EVENTS: Final = 10_000
 _TITLE_WINDOW: Final = 65_536  # characters; a title further down names a part, not the document
 _TITLE_LIMIT: Final = 500
 _MAX_NESTING: Final = 20
+_LINE_ENDS: Final = re.compile(r"\r\n?")
 
 _DOTTED: Final = re.compile(r"(?:[^\s=.]{1,100}\s*\.\s*){20}")
 """Keys such as a.b.c without end, which cost the TOML reader quadratic time."""
@@ -152,11 +154,11 @@ def first_title(body: str) -> str:
     """The first heading of level 1, as plain text on one line; empty without one."""
     if "#" not in body[:_TITLE_WINDOW] and "=" not in body[:_TITLE_WINDOW]:
         return ""
-    from markdown_it import MarkdownIt
-
-    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
-    parser.core.ruler.enableOnly(["normalize", "block"])  # the rest is read where it is a heading
-    tokens = parser.parse(body[:_TITLE_WINDOW])
+    parser = markdown_parser(_MAX_NESTING)
+    tokens: list[Token] = []
+    # Blocks alone: the rest is read where it is a heading.
+    text = _LINE_ENDS.sub("\n", body[:_TITLE_WINDOW])
+    parser.block.parse(text, parser, {}, tokens)
     for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.tag == "h1":
             title = plain_text(inline.content)
@@ -167,11 +169,7 @@ def first_title(body: str) -> str:
 
 def plain_text(inline: str) -> str:
     """The words of a line of Markdown, without its markup."""
-    from markdown_it import MarkdownIt
-
-    tokens = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).parseInline(
-        inline[:_TITLE_LIMIT]
-    )
+    tokens = markdown_parser(_MAX_NESTING).parseInline(inline[:_TITLE_LIMIT])
     return " ".join("".join(_words(tokens)).split())
 
 
