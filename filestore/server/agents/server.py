@@ -35,7 +35,6 @@ Context: TypeAlias = ServerRequestContext[Any]
 LARGEST_REQUEST: Final = 4 * 1024 * 1024
 """Bytes."""
 _READS_NO_MORE: Final = (BrokenPipeError, anyio.BrokenResourceError, anyio.ClosedResourceError)
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _INSTRUCTIONS: Final = """\
 Knowledge kept as Markdown files. Search first; show a hit's path to read it whole. A hit that is \
 not fresh says so: edited, its text changed since it was indexed; gone, its file is; outdated, its \
@@ -162,19 +161,13 @@ class HttpDoor:
     Each request stands for itself: no session is kept, so nothing is left of a client that went.
     """
 
-    def __init__(self, stores: Stores, *, hosts: Sequence[str] | None = _LOOPBACK) -> None:
-        """Make the routes; nothing runs yet.
-
-        Args:
-            stores: What is served.
-            hosts: The names under which it is reached, with any port: others are refused, and
-                pages of others in a browser. None where whoever stands before it has checked that.
-        """
+    def __init__(self, stores: Stores) -> None:
+        """Make the routes of some stores; nothing runs yet, and who may ask is judged outside."""
         self._manager = StreamableHTTPSessionManager(
             app=make_server(stores),
             stateless=True,
             json_response=True,
-            security_settings=_security(hosts),
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
             max_request_body_size=LARGEST_REQUEST,
         )
 
@@ -187,11 +180,3 @@ class HttpDoor:
         """While requests are answered: within the lifespan of the application, once."""
         async with self._manager.run():
             yield
-
-
-def _security(hosts: Sequence[str] | None) -> TransportSecuritySettings:
-    if hosts is None:
-        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    named = [name for host in hosts for name in (host, f"{host}:*")]
-    origins = [f"{scheme}://{name}" for name in named for scheme in ("http", "https")]
-    return TransportSecuritySettings(allowed_hosts=named, allowed_origins=origins)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def doors(stores: "Stores", collections: "Collections | None") -> Sequence[Door]:
     """All of them; the gate of the application stands before each."""
-    agents = HttpDoor(stores, hosts=None)
+    agents = HttpDoor(stores)
     return [
         Door(routes=page_routes()),
         Door(routes=agents.routes(), open=agents.running),

@@ -7,8 +7,8 @@ token is in no address, no log and no error.
 
 import hmac
 import ipaddress
+import re
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
@@ -19,14 +19,15 @@ from filestore.server.refusals import body_of
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+MOST_PORT: Final = 65_535
 SHORTEST_TOKEN: Final = 16
 """Characters; a shorter one can be guessed."""
 _OPEN: Final = ("/", "/health", "/docs", "/openapi.json")
 """What holds nothing of a store."""
 _OPEN_BELOW: Final = "/page/"
 _LOCAL: Final = "localhost"
-_NO_HOST: Final = frozenset(b"@/\\?#")
-"""Stand in addresses beside a host; one that has them is read in several ways."""
+_HOST: Final = re.compile(rb"(?:\[([0-9A-Fa-f:.]+)\]|([0-9A-Za-z.]+))(?::([0-9]{1,5}))?")
+"""An address of version 6, or a name or another address; and a port. Nothing besides."""
 
 
 class Gate:
@@ -91,11 +92,14 @@ def _told(status: int, error: FilestoreError, path: str) -> Response:
 
 def is_of_this_machine(host: bytes) -> bool:
     """Whether a Host header names the loopback device, with any port."""
+    found = _HOST.fullmatch(host)
+    if found is None or int(found[3] or 0) > MOST_PORT:
+        return False
+    version_6, name = (one.decode("ascii") if one else "" for one in found.group(1, 2))
     try:
-        if set(host) & _NO_HOST:
-            return False
-        name = urlsplit(f"//{host.decode('ascii')}").hostname or ""
-        return name == _LOCAL or ipaddress.ip_address(name).is_loopback
+        if version_6:
+            return ipaddress.IPv6Address(version_6).is_loopback
+        return name.lower() == _LOCAL or ipaddress.IPv4Address(name).is_loopback
     except ValueError:
         return False
 

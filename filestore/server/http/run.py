@@ -22,7 +22,7 @@ from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.fs import private_file
 from filestore.server.http import limits
 from filestore.server.http.app import Parts, make_app
-from filestore.server.http.gate import SHORTEST_TOKEN
+from filestore.server.http.gate import MOST_PORT, SHORTEST_TOKEN
 
 TOKEN_FILE: Final = os.path.join("filestore", "server-token")
 """Below the folder of the user's settings."""
@@ -32,7 +32,6 @@ _BACKLOG: Final = 128
 _NO_SIGNS: Final = {chr(code) for code in (*range(33), 127)}
 _M_ARENA_MAX: Final = -8
 _ARENAS: Final = 2
-_MOST_PORT: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +115,8 @@ def listening(address: Address) -> socket.socket:
     Raises:
         FilestoreError: It cannot be used.
     """
-    if not 0 <= address.port <= _MOST_PORT:
-        raise _unusable(address, ValueError(f"a port is a number from 0 to {_MOST_PORT}"))
+    if not 0 <= address.port <= MOST_PORT:
+        raise _unusable(address, ValueError(f"a port is a number from 0 to {MOST_PORT}"))
     try:
         family, _, _, _, place = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

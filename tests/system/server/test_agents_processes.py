@@ -240,9 +240,9 @@ def test_where_no_store_is_it_says_so(tmp_path: Path) -> None:
 
 
 @contextmanager
-def over_http(stores: Stores, **settings: Any) -> Iterator[str]:
+def over_http(stores: Stores) -> Iterator[str]:
     """The address of a real server on loopback."""
-    door = HttpDoor(stores, **settings)
+    door = HttpDoor(stores)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> Any:
@@ -276,28 +276,6 @@ def test_the_same_over_http(stores: Stores, mode: str) -> None:
         answers = asyncio.run(everyone(address))
     found = [one.structured_content["hits"][0]["path"] for one in answers]
     assert found == ["chunked/notes/rent.md", "chunked/notes/gas.md"] * 4
-
-
-@pytest.mark.parametrize(
-    ("headers", "hosts", "status"),
-    [
-        ({}, True, 200),
-        ({"Host": "evil.example"}, True, 421),
-        ({"Origin": "https://evil.example"}, True, 403),
-        ({"Host": "evil.example"}, False, 200),
-        ({"Content-Type": "text/plain"}, False, 400),
-    ],
-)
-def test_pages_of_others_are_refused(
-    stores: Stores, headers: dict[str, str], hosts: bool, status: int
-) -> None:
-    """By itself; behind a guard that is the guard's task."""
-    import httpx
-
-    said = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    with over_http(stores, **({} if hosts else {"hosts": None})) as address:
-        done = httpx.post(address, content=HELLO, headers=said | headers)
-        assert done.status_code == status
 
 
 def test_two_servers_serve_one_store(place: Path) -> None:

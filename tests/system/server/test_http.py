@@ -77,16 +77,18 @@ def test_only_who_knows_the_token_learns_anything(place: Path, tmp_path: Path) -
             good | {"Host": ""},
             good | {"Host": "evil.example@127.0.0.1"},
             good | {"Host": "127.0.0.1/.evil.example"},
+            good | {"Host": "[::1]evil"},
             good | {"Origin": "http://evil.example"},
             good | {"Origin": "null"},
             good | {"Origin": f"http://127.0.0.1:{server.port + 1}"},
         ]
         with httpx.Client(base_url=server.url, trust_env=False) as client:
             for headers in [*bad, *wrong_place]:
-                found = client.post("/search", json={"query": "rent"}, headers=headers)
-                assert found.status_code in (401, 403, 421), headers
-                assert "rent is paid" not in found.text
-                assert server.token not in found.text
+                for path in ("/search", "/mcp"):
+                    found = client.post(path, json={"query": "rent"}, headers=headers)
+                    assert found.status_code in (401, 403, 421), headers
+                    assert "rent is paid" not in found.text
+                    assert server.token not in found.text
             assert client.post(f"/search?token={server.token}", json={}).status_code == 401
             own = {"Origin": server.url.rstrip("/")}
             assert client.post("/search", json={"query": "rent"}, headers=good | own).is_success

@@ -1,0 +1,75 @@
+"""Which hosts and origins are this machine's own."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filestore.server.http.gate import Gate, is_of_this_machine
+
+OWN = ["localhost", "LocalHost", "127.0.0.1", "127.9.8.7", "[::1]", "[0:0:0:0:0:0:0:1]"]
+PORTS = ["", ":0", ":80", ":65535"]
+AROUND = ["x", ".", "..", ".x.example", "%00", "%2e", "%1", "@", "/", "\\", "#", "?", " ", "\t"]
+AROUND += [":", ":x", ":80:80", ":65536", ":100000", ":-1", ":٣", "[", "]", ",127.0.0.1", "é"]  # noqa: RUF001
+OTHERS = ["", "[]", "::1", "[::1%lo]", "[::1%25lo]", "[127.0.0.1]", "[localhost]", "[v1.x]"]
+OTHERS += ["[::2]", "0.0.0.0", "127.1", "2130706433", "0x7f.0.0.1", "0177.0.0.1", "1270.0.1"]
+
+
+@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("host", OWN)
+def test_own_names_are_known_and_nothing_that_holds_them(host: str, port: str) -> None:
+    """With any port; whatever stands before or behind makes it another name."""
+    assert is_of_this_machine(f"{host}{port}".encode())
+    for more in AROUND:
+        for wrong in (f"{host}{port}{more}", f"{more}{host}{port}", f"{host}{more}{port}"):
+            assert not is_of_this_machine(wrong.encode()), wrong
+
+
+@pytest.mark.parametrize("host", OTHERS)
+def test_what_only_looks_like_them_is_another(host: str) -> None:
+    """Zones, short and strange ways to write an address, brackets where none belong."""
+    assert not is_of_this_machine(host.encode())
+    assert not is_of_this_machine(f"{host}:80".encode())
+
+
+@given(st.binary(max_size=30))
+def test_any_bytes_are_judged(host: bytes) -> None:
+    """Without an error."""
+    assert is_of_this_machine(host) in (True, False)
+
+
+def status_of(*headers: tuple[bytes, bytes], is_local: bool = True) -> int:
+    """What a guarded application answers; 200 where it is asked at all."""
+    said: list[int] = []
+
+    async def answered(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            said.append(message["status"])
+
+    scope = {"type": "http", "method": "POST", "path": "/search", "headers": list(headers)}
+    asyncio.run(Gate(answered, token=None, is_local=is_local)(scope, receive, send))
+    return said[0]
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_an_origin_is_the_host_that_was_asked(is_local: bool) -> None:
+    """Letter for letter but for case, each of them, on one host that is named once."""
+    host, own = (b"host", b"localhost:8000"), (b"origin", b"http://LOCALHOST:8000")
+    assert status_of(host, is_local=is_local) == 200
+    assert status_of(host, own, is_local=is_local) == 200
+    assert status_of(host, host, is_local=is_local) == 421
+    assert status_of(is_local=is_local) == 421
+    wrong = [b"", b"null", b"localhost:8000", b"file://localhost:8000", b"http://localhost"]
+    wrong += [b"http://" + one + b"localhost:8000" for one in (b"x@", b"x.", b"/", b"%")]
+    wrong += [b"http://localhost:8000" + one for one in (b"/", b".", b"0", b":80", b"@x", b" ")]
+    for origin in wrong:
+        assert status_of(host, (b"origin", origin), is_local=is_local) == 403, origin
+        assert status_of(host, own, (b"origin", origin), is_local=is_local) == 403, origin
