@@ -1,12 +1,10 @@
 """Show what drifted between files and index, as fast as git status."""
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from filestore.cli import _context, _diagnostics, _output
-
-if TYPE_CHECKING:
-    from filestore.verify.run import Watched
 
 EXAMPLE = "filestore status --json"
 
@@ -18,7 +16,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> int:
     """Print the drift; exit code 1 where there is any."""
     with _context.open_store(options) as store:
-        status = store.status()
+        # A server's command says what its own process would: how a server knows, HTTP tells.
+        status = replace(store.status(), watched=None)
     if options.json:
         _output.write_json(status.to_dict())
     else:
@@ -30,14 +29,5 @@ def run(options: Any) -> int:
         if status.deleted_texts:
             texts = _output.count(status.deleted_texts, "deleted text")
             _diagnostics.say(f"keyword scores still count {texts}: run 'filestore sync --full'")
-        if status.watched is not None:
-            _diagnostics.say(_how(status.watched))
         _output.next_command(status.findings)
     return 0 if status.clean else 1
-
-
-def _how(watched: "Watched") -> str:
-    """What a server says of the way in which it came to its answer."""
-    if watched.used:
-        return "answered by the server, which watches the tree"
-    return f"the server walked the whole tree: {watched.reason}"

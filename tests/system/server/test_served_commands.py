@@ -148,17 +148,27 @@ def test_commands_say_the_same_with_a_server_and_without(
 
 
 @pytest.mark.usefixtures("server")
-def test_status_says_besides_how_the_server_knows(
+def test_every_command_of_an_edited_store_says_the_same(
     run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On standard error, and under a key of its own."""
+    """On both streams, as words and as JSON, whether the tree is as indexed or not."""
+    chunk = next((place / "chunked" / "glossary.md").glob("*.md"))
+    calls = {
+        "search": ["search", "words"],
+        "similar": ["similar", "source/rename_report.py"],
+        "about": ["about"],
+        "status": ["status"],
+        "show": ["show", str(chunk.relative_to(place))],
+        "links": ["links", str(chunk.relative_to(place))],
+        "ls": ["ls"],
+    }
+    assert set(calls) == _served.ASKED
     for _ in range(2):
-        with_server, without = run("status", cwd=place), run("status", cwd=place, env=OFF)
-        assert (with_server.code, with_server.stdout) == (without.code, without.stdout)
-        parsed, alone = (run("status", "--json", cwd=place, env=env).json for env in ({}, OFF))
-        assert parsed | {"watched": None} == alone | {"watched": None}
-        next((place / "chunked" / "glossary.md").glob("*.md")).write_text("Other words.\n")
-    assert is_answered(["status"], place, monkeypatch)
+        for words in calls.values():
+            for asked in (words, [*words, "--json"]):
+                assert is_answered(asked, place, monkeypatch)
+                assert run(*asked, cwd=place) == run(*asked, cwd=place, env=OFF), asked
+        chunk.write_text("Other words.\n")
 
 
 @pytest.mark.usefixtures("server")
