@@ -6,6 +6,9 @@ who edits a file each second and has the store synced; each for ``--runs`` secon
 is the time within which 95 of 100 are answered beside the writer with the median of fifty alone:
 what one gets who asks alone says how much of it is waiting for a processor. Memory is that of the
 server after the first quarter of the time with the writer, and at the end.
+
+Then a folder of 300 notes is served in place, and each operation that reads is asked ``SHOWS``
+times (fewer where ``--runs`` is small): memory after the first twentieth, and at the end.
 """
 
 import asyncio
@@ -19,6 +22,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 import measure
+from in_place import make_notes
 from served import TOKEN, Server, serving
 from stores import TextMaker
 
@@ -27,6 +31,10 @@ ALLOWED = 3.0
 GROWTH = 1.1
 WORDS = 4
 WRITE_EVERY_S = 1.0
+NOTES = 300
+SHOWS = 20_000
+SHOWS_A_RUN = 400
+READING = ("show", "document", "links", "similar", "search", "about", "status", "mcp")
 
 
 @dataclass
@@ -53,6 +61,13 @@ def main() -> None:
         root = measure.indexed_store(options.work, options.files, options.folders)
         with serving(root, "--write") as server:
             rows = asyncio.run(_rows(server, root, float(options.runs)))
+        notes = os.path.join(options.work, "notes")
+        make_notes(notes, NOTES, 3)
+        measure.run(measure.filestore("init", "--in-place", "--embedder", "builtin", notes))
+        times = min(SHOWS, SHOWS_A_RUN * options.runs)
+        for operation in READING:
+            with serving(notes) as server:
+                rows.append(asyncio.run(_grown(server, notes, operation, times)))
     load = f"load {os.getloadavg()[0]:.1f}"
     title = f"A server of {options.files:,} chunks, {options.runs} s each, {load}"
     print(measure.table(title, rows))
@@ -93,6 +108,34 @@ async def _rows(server: Server, root: str, seconds: float) -> list[measure.Row]:
             met=after <= GROWTH * before,
         ),
     ]
+
+
+async def _grown(server: Server, notes: str, operation: str, times: int) -> measure.Row:
+    """The memory of a server after many requests of one kind, all over one connection."""
+    paths = sorted(glob.glob("**/*.md", root_dir=notes, recursive=True))
+    before = 0
+    async with _connection(server) as connection:
+        for number in range(times):
+            given: dict[str, object] = {"path": paths[number % len(paths)]}
+            if operation in ("search", "about"):
+                given = {"query" if operation == "search" else "asked": f"note {number}"}
+            elif operation == "status":
+                given = {}
+            elif operation == "mcp":
+                asked = {"name": "show", "arguments": given}
+                given = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": asked}
+            status, _ = await connection.post(f"/{operation}", given)
+            assert status == 200, (operation, status)
+            before = server.memory_bytes if number == times // 20 else before
+    after = server.memory_bytes
+    return measure.Row(
+        figure=f"memory after {times:,} times {operation}",
+        ours=f"{after / measure.MIB:.0f} MB",
+        yardstick=f"after {times // 20:,} {before / measure.MIB:.0f} MB",
+        compared=f"× {after / before:.2f}",
+        goal=f"≤ × {GROWTH:g}",
+        met=after <= GROWTH * before,
+    )
 
 
 async def _memory(server: Server, after_s: float) -> int:
@@ -149,6 +192,7 @@ class Connection:
         body = json.dumps(given).encode()
         head = (
             f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+            "Accept: application/json, text/event-stream\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         self.writer.write(head.encode() + body)
