@@ -30,7 +30,7 @@ _MOST_CONNECTIONS: Final = 64
 _REQUEST_S: Final = 2.0
 _ANSWER_S: Final = 10.0
 """So long a command may take to read its answer."""
-_BEAT_S: Final = 0.1
+_BEAT_S: Final = 0.05
 _LOOK_S: Final = 2.0
 """So often it is seen to that the sockets are still there, or have become free."""
 

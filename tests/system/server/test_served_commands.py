@@ -372,15 +372,36 @@ def test_answers_follow_what_others_do_to_the_store(run: Run, place: Path) -> No
     assert "quetzal" in compare().stdout
 
 
-def test_a_server_that_stops_or_dies_costs_no_word(run: Run, place: Path) -> None:
+def test_a_server_that_stops_or_dies_costs_no_word(
+    run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Stopped: after a moment the command runs by itself. Killed: at once; its socket is left."""
     without = run(*SEARCH, cwd=place, env=OFF)
+
+    def waited_s(words: Sequence[str]) -> float:
+        began_s = time.monotonic()
+        assert reply(words, place, monkeypatch) is None
+        return time.monotonic() - began_s
+
     with (
         contextlib.suppress(AssertionError),
         serving(Path(os.environ["XDG_CONFIG_HOME"]), place) as one,
     ):
         one.process.send_signal(signal.SIGSTOP)
         assert run(*SEARCH, cwd=place) == without
+        # The shortest of some, since a busy machine has its own moments. It reads no answer, takes
+        # no more of a question, and at last no more connections.
+        for words in (SEARCH, ["search", *["word" * 1000] * 200]):
+            assert min(waited_s(words) for _ in range(5)) <= 0.3
+        held = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                held.append(socket.socket(socket.AF_UNIX))
+                held[-1].setblocking(False)
+                held[-1].connect(str(place / ".sidecar" / wire.NAME))
+        assert min(waited_s(SEARCH) for _ in range(5)) <= 0.3
+        for connection in held:
+            connection.close()
         one.process.kill()
         one.process.wait()
     assert (place / ".sidecar" / wire.NAME).is_socket()
