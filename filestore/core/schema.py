@@ -65,7 +65,7 @@ SHAPES: Final[dict[str, str]] = {
     " undo:text|null",
     "Installation": "program:text file:text key:text name:text server:{any} written:flag"
     " replaced:flag before?:any",
-    "Note": "path:text" + _EMBEDDED + " not_embedded?=problem:Problem undo:text|null",
+    "Note": "path:text alike:[text]" + _EMBEDDED + " not_embedded?=problem:Problem undo:text|null",
     "RemovedChunks": "paths:[text] undo:text|null",
     "Understood": "words:[text] phrases:[text] prefixes:[text] required:[text] excluded:[text]"
     " text:text",

@@ -7,22 +7,26 @@ exactly once.
 """
 
 import os
+import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from filestore.catalog import CatalogPages
+from filestore.chunking._blocks import markdown_blocks
 from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.config.layout import RECORD_NAME, folded_path
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.hashing import content_hash, origin_hash
-from filestore.core.paths import CHUNKS, ChunkPath, StorePath, folder_of, inside
+from filestore.core.paths import CHUNKS, TOP, ChunkPath, StorePath, folder_of, inside
 from filestore.core.progress import ignore
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
 from filestore.core.schema import text as json_text
+from filestore.extract._markdown import read_frontmatter
 from filestore.fs import disk
 from filestore.fs.transaction import collect_staged
 from filestore.git.repository import refuse_during_operation
@@ -35,7 +39,6 @@ from filestore.sync.apply import put_settled
 
 if TYPE_CHECKING:
     from filestore.fs.scan import TreeRules
-    from filestore.ingest.put import NewChunk
     from filestore.sidecar.commit import Commit
     from filestore.sidecar.snapshot import StoreSnapshot
 
@@ -43,6 +46,10 @@ FOLDER: Final = "notes"
 """Where a note lies that is to lie nowhere else, but in the flat layout."""
 _WRITTEN_BY: Final = ("add_note ", "edit_note ", "put ")
 """How the changes begin that programs made."""
+_KEY: Final = re.compile(rb"^[^\s#][^\n]*:", re.M)
+"""Without one, what stands between two lines of hyphens is text."""
+_MOST_ALIKE: Final = 3
+_MOST_LOOKED_AT: Final = 100_000
 _LONGEST: Final = 80
 """Characters of a name."""
 _LONGEST_BYTES: Final = 200
@@ -61,6 +68,8 @@ class Note(JsonObject):
     path: StorePath
     embedded: int = 0
     reused: int = 0
+    alike: tuple[StorePath, ...] = ()
+    """Others of nearly the same name or title, of a new note; a few."""
     problem: FilestoreError | None = None
     """Why its text was left without embedding; keywords find it."""
     undo: str | None = None
@@ -76,22 +85,84 @@ class Edit:
     new: str = ""
 
 
-def new_note(written: str, title: str, metadata: Mapping[str, Any] | None) -> "NewChunk":
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewNote:
+    """A text as it is to be written; `head` and `body` are all of it."""
+
+    head: str
+    """Its own frontmatter, fences and all; "" for none."""
+    body: str
+    """With its title as the first heading."""
+    name: str
+    """Of the file that is wanted, without `.md`."""
+    metadata: Mapping[str, Any]
+    """Keys for the frontmatter, beside its own."""
+
+
+def new_note(written: str, title: str, metadata: Mapping[str, Any] | None) -> NewNote:
     """A text under a name that is made of its title, or of its first words.
 
     Raises:
-        UsageError: It is empty, or no UTF-8.
+        UsageError: It is empty, no UTF-8, or its frontmatter cannot be read.
     """
-    (checked,) = put.new_chunks(written, None, metadata)
+    (checked,) = put.new_chunks(written.removeprefix("\ufeff"), None, metadata)
+    head, body, own = _own_frontmatter(checked.text)
     heading = " ".join(title.split())
-    has_heading = not heading or written.lstrip().startswith("#")
-    body = written if has_heading else f"# {heading}\n\n{written}"
-    first = next(line for line in written.splitlines() if line.strip())
-    return put.NewChunk(
-        text=body if body.endswith("\n") else f"{body}\n",
-        name=_stem(heading) or _stem(first) or "note",
-        metadata=checked.metadata,
+    newline = "\r\n" if "\r\n" in checked.text else "\n"
+    if heading and heading != own.get("title") and not _has_title(body, heading):
+        above = newline if head else ""
+        body = f"{above}# {heading}{newline * 2}" + body.lstrip("\r\n")
+    if not body.strip():
+        raise UsageError("the note is empty below its frontmatter: nothing could find it")
+    first = next(line for line in body.splitlines() if line.strip())
+    return NewNote(
+        head=head,
+        body=body if body.endswith("\n") else f"{body}{newline}",
+        name=_stem(heading or str(own.get("title", ""))) or _stem(first) or "note",
+        metadata=checked.metadata if head else {**own, **checked.metadata},
     )
+
+
+def _own_frontmatter(text: str) -> tuple[str, str, Mapping[str, Any]]:
+    """The frontmatter of a text as it stands there, its body, and the values.
+
+    TOML and JSON are no frontmatter of chunk files: there is no head then, only values.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
+    data = text.encode()
+    try:
+        parts = frontmatter.split(data)
+    except frontmatter.MalformedFrontmatter:
+        return "", text, {}
+    if parts.block_line and (_KEY.search(parts.block) or not parts.block.strip()):
+        try:
+            own = frontmatter.parse_block(parts.block, parts.block_line)
+        except frontmatter.MalformedFrontmatter as error:
+            raise UsageError(
+                f"the note has a {error.message}",
+                remedy="write it as 'key: value' lines between two lines '---', or leave it out",
+            ) from error
+        return parts.head.decode(), parts.body.decode(), own
+    lines = text.replace("\r\n", "\n")
+    values, start = read_frontmatter(lines)
+    return ("", lines[start:], values) if start else ("", text, {})
+
+
+def _has_title(body: str, heading: str) -> bool:
+    """Whether a text begins with a heading of the first level, or has this one."""
+    blocks = markdown_blocks(body)
+    return any(
+        one.kind == "heading" and one.level == 1 and (not number or one.title == heading)
+        for number, one in enumerate(blocks)
+    )
+
+
+def _letters(name: str) -> str:
+    """The letters and digits of a name, whatever case, accents and signs it is written with."""
+    plain = unicodedata.normalize("NFKD", name.casefold())
+    return "".join(filter(str.isalnum, plain))
 
 
 def _stem(title: str) -> str:
@@ -112,11 +183,11 @@ class NoteWriter:
     open_commit: "Callable[[], Commit]"
     clock: disk.FileSystemClock
 
-    def add(self, note: "NewChunk", wanted: str | None) -> Note:
+    def add(self, note: NewNote, wanted: str | None) -> Note:
         """Write a new note, and index it.
 
         Args:
-            note: Its text, the name that is wanted, and keys for its frontmatter.
+            note: As `new_note` makes it.
             wanted: The folder in which it is to lie: in the tree one name, in place a path of
                 folders; the flat layout has none.
 
@@ -128,9 +199,13 @@ class NoteWriter:
         """
         places = self.snapshot.places
         folder = self._folder(wanted)
+        alike = self._alike(note.name)
         if not places.is_in_place:
             taken = self._free_name(ChunkPath(folder), note.name)
-            renamed = put.NewChunk(text=note.text, name=taken, metadata=note.metadata)
+            own, _ = frontmatter.parse(note.head.encode())
+            renamed = put.NewChunk(
+                text=note.body.lstrip("\r\n"), name=taken, metadata={**own, **note.metadata}
+            )
             done = put.put(
                 self.snapshot,
                 self.open_commit,
@@ -141,15 +216,31 @@ class NoteWriter:
                 on_progress=ignore,
             )
             numbers = {"embedded": done.embedded, "reused": done.reused}
-            return Note(path=done.paths[0], undo=done.undo, problem=done.problem, **numbers)
+            written = Note(path=done.paths[0], undo=done.undo, problem=done.problem, **numbers)
+            return replace(written, alike=alike)
         inner = ChunkPath(folder.rstrip("/"))
         path = inside(inner, f"{self._free_name(inner, note.name)}.md")
         self._require_document(path)
         try:
-            data = frontmatter.serialize(dict(note.metadata), note.text.encode())
+            data = frontmatter.with_keys(f"{note.head}{note.body}".encode(), note.metadata)
         except ValueError as error:
             raise UsageError(f"the metadata cannot be written: {error}") from error
-        return self._written(path, data, None, "add_note")
+        return replace(self._written(path, data, None, "add_note"), alike=alike)
+
+    def _alike(self, name: str) -> tuple[StorePath, ...]:
+        """The files whose name or title has the same letters and digits in the same order."""
+        wanted = _letters(name)
+        if not wanted:
+            return ()
+        catalog = CatalogPages(self.snapshot.catalog)
+        said = [file for file, title in catalog.names_said() if _letters(title) == wanted]
+        named = (
+            path
+            for path in catalog.paths_below(TOP, _MOST_LOOKED_AT)
+            if _letters(os.path.splitext(os.path.basename(path))[0]) == wanted
+        )
+        paths = dict.fromkeys([*named, *self.snapshot.catalog.indexed_paths(said).values()])
+        return tuple(map(self.snapshot.places.tree.store_path, list(paths)[:_MOST_ALIKE]))
 
     def _folder(self, wanted: str | None) -> str:
         """The folder of a new note; "" where it lies in the folder of the tree itself."""
@@ -198,12 +289,23 @@ class NoteWriter:
                 f"a person wrote or edited {shown}: it is not replaced as a whole",
                 remedy="read it again, and replace a passage of it",
             )
+        if not edit.old and not places.is_in_place:
+            head, edit = self._with_own_keys(head, edit)
         after = _replaced(before, edit, shown)
         if not after.strip():
             raise UsageError(f"{shown} would be empty: nothing could find it")
         if len(after) > MAX_CHUNK_BYTES:
             raise UsageError(f"{shown} would have more than {MAX_CHUNK_BYTES:,} bytes")
         return self._written(path, self._joined(path, data, head, after), data, "edit_note")
+
+    def _with_own_keys(self, head: bytes, edit: Edit) -> tuple[bytes, Edit]:
+        """The frontmatter of a chunk file with the keys that a whole new text has above it."""
+        _, text, own = _own_frontmatter(edit.new.removeprefix("\ufeff"))
+        put.check_keys(own)
+        try:
+            return frontmatter.with_keys(head, own), Edit(new=text.lstrip("\r\n"))
+        except ValueError as error:
+            raise UsageError(f"the frontmatter cannot be written: {error}") from error
 
     def _joined(self, path: ChunkPath, data: bytes, head: bytes, text: str) -> bytes:
         """A file with another text; what no person wrote stays so."""

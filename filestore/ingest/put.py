@@ -298,12 +298,7 @@ def _bytes(chunk: NewChunk, there: Observation | None) -> bytes:
     Raises:
         UsageError: A key is ours, or the file would be larger than one may be.
     """
-    ours = sorted(set(chunk_file.OUR_KEYS).intersection(chunk.metadata))
-    if ours:
-        raise UsageError(
-            f"metadata cannot have {', '.join(ours)}: the store's own keys in a chunk file",
-            remedy="call it otherwise, as `document_source`, or put it one level deeper",
-        )
+    check_keys(chunk.metadata)
     before = there.chunk if there is not None else None
     try:
         data = chunk_file.generate(
@@ -327,6 +322,20 @@ def _bytes(chunk: NewChunk, there: Observation | None) -> bytes:
             remedy="cut it, or add it as a document, which is cut into chunks",
         )
     return data
+
+
+def check_keys(metadata: Mapping[str, Any]) -> None:
+    """Refuse metadata with keys that mean something in a chunk file.
+
+    Raises:
+        UsageError: It has some.
+    """
+    ours = sorted(set(chunk_file.OUR_KEYS).intersection(metadata))
+    if ours:
+        raise UsageError(
+            f"metadata cannot have {', '.join(ours)}: the store's own keys in a chunk file",
+            remedy="call it otherwise, as `document_source`, or put it one level deeper",
+        )
 
 
 def _held(there: Mapping[ChunkPath, Observation], path: ChunkPath) -> bytes | None:

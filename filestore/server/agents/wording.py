@@ -125,6 +125,8 @@ def _sync(answer: Answer) -> Iterator[str]:
 
 def _note(answer: Answer) -> Iterator[str]:
     yield f"wrote {answer['path']}"
+    if alike := answer["alike"]:
+        yield f"Note: nearly the same name: {', '.join(alike)}"
     if problem := answer.get("not_embedded"):
         yield f"not embedded: {problem['error']}"
 

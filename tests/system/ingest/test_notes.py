@@ -270,3 +270,92 @@ def test_any_title_gives_a_file_that_is_found(store: Store, title: str, text: st
     assert store.status().drift.get("untracked", ()) == ()
     store.undo(note.undo)
     assert truth(store) == before
+
+
+FRONTMATTER = {
+    "yaml": "---\nstatus: open # a remark\nnumbers: [1, 2]\n---\n",
+    "yaml, CR LF": "---\r\nstatus: open\r\nnumbers: [1, 2]\r\n---\r\n",
+    "yaml behind a mark": "\ufeff---\nstatus: open\nnumbers: [1, 2]\n---\n",
+    "toml": '+++\nstatus = "open"\nnumbers = [1, 2]\n+++\n',
+    "json": '{\n"status": "open", "numbers": [1, 2]\n}\n',
+}
+
+
+@pytest.mark.parametrize("text", FRONTMATTER.values(), ids=FRONTMATTER)
+def test_a_note_keeps_its_own_frontmatter(store: Store, text: str) -> None:
+    """Its keys are the file's, beside those given with it; the title stands below, once."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    for number, title in enumerate(("", f"# Boiler 1{newline * 2}"), start=0):
+        note = store.add_note(
+            f"{text}{newline}{title}The boiler leaks.{newline}",
+            title=f"Boiler {number}",
+            metadata={"who": "me", "status": "mended"} if number else {"who": "me"},
+        )
+        written = truth(store)[note.path].decode()
+        assert written.startswith("---")
+        assert written.count(f"# Boiler {number}") == 1
+        shown = store.show(note.path)
+        assert shown.metadata["who"] == "me"
+        assert shown.metadata["status"] == ("mended" if number else "open")
+        assert shown.metadata["numbers"] == [1, 2]
+        assert "status" not in shown.body.partition("Boiler")[2]
+    if store.places.is_in_place and text.startswith("---"):
+        assert text.splitlines(keepends=True)[2] in written
+    found = store.search("boiler leaks", where={"status": "open"})
+    assert [one.path.partition(":")[0].endswith("Boiler 0.md") for one in found] == [True]
+    assert store.status().clean
+
+
+TITLED = [
+    ("#hashtag comes first\n", 1),
+    ("```\n# a comment\n```\n", 1),
+    ("---\n\nbelow a rule\n", 1),
+    ("---\nprose between\n---\nrules\n", 1),
+    ("## Part\n\nWords.\n", 1),
+    ("# Boiler\n\nWords.\n", 0),
+    ("Another title\n====\n\nWords.\n", 0),
+    ("An introduction.\n\n# Boiler\n\nWords.\n", 0),
+    ("---\ntitle: Boiler\n---\nWords.\n", 0),
+]
+"""Texts, and how many headings they need."""
+
+
+def test_a_title_is_added_where_there_is_none(store: Store) -> None:
+    """What only looks like a heading is none."""
+    for text, headings in TITLED:
+        note = store.add_note(text, title="Boiler")
+        written = truth(store)[note.path].decode()
+        assert written.count("# Boiler") - text.count("# Boiler") == headings, text
+
+
+def test_a_frontmatter_that_cannot_be_read_is_refused(store: Store) -> None:
+    """With the line; in a chunk file as well keys that mean something there."""
+    before = truth(store)
+    with pytest.raises(FilestoreError, match="frontmatter, line 3"):
+        store.add_note("---\ntags: [a\n---\nWords.\n", title="Boiler")
+    with pytest.raises(FilestoreError, match="empty below"):
+        store.add_note("---\ntags: [a]\n---\n")
+    assert truth(store) == before
+    if not store.places.is_in_place:
+        note = store.add_note("Words.\n", title="Boiler", metadata={"who": "me"})
+        for text in ("---\norder: a\n---\nx\n", "---\ntags: [a\n---\nx\n"):
+            with pytest.raises(FilestoreError, match=r"order|frontmatter"):
+                store.edit_note(note.path, new=text)
+        store.edit_note(note.path, new="---\nstatus: open\n---\n\nOther words.\n")
+        shown = store.show(note.path)
+        assert (shown.metadata, shown.body) == ({"who": "me", "status": "open"}, "Other words.\n")
+
+
+def test_a_note_of_a_name_that_is_nearly_there_tells_of_it(store: Store) -> None:
+    """Whatever case, signs and accents it is written with, and wherever it lies; not itself."""
+    first = store.add_note(TEXT, title="Café plan 2")
+    assert first.alike == ()
+    assert store.add_note(TEXT, title="cafe-PLAN-2").alike == (first.path,)
+    assert store.add_note(TEXT, title="Café plan 3").alike == ()
+    assert store.add_note(TEXT, title="!?").alike == ()
+    if store.settings.layout != "flat":
+        assert first.path in store.add_note(TEXT, title="Cafe plan 2", folder="other").alike
+    if store.places.is_in_place:
+        Path(store.root, "z.md").write_text("# Boiler room\n\nWords.\n")
+        store.sync()
+        assert store.add_note(TEXT, title="boiler-room").alike == ("z.md",)
