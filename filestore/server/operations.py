@@ -58,7 +58,7 @@ class Operation:
         }
 
     def checked(self, given: Any) -> Values:
-        """What a client gives, with what it left out.
+        """What a client gives, as it is meant, with what it left out.
 
         Raises:
             UsageError: It does not fit.
@@ -69,6 +69,9 @@ class Operation:
             orjson.dumps(given)
         except TypeError as error:
             raise UsageError(f"{self.name}: not valid UTF-8, or no JSON") from error
+        if isinstance(given, dict):
+            given = {name: self._meant(name, value) for name, value in given.items()}
+            given = {name: value for name, value in given.items() if value is not _LEFT_OUT}
         problem = next(iter(Draft202012Validator(self.schema).iter_errors(given)), None)
         if problem is not None:
             where = ".".join(map(str, problem.absolute_path))
@@ -81,12 +84,24 @@ class Operation:
             for name, schema in self.parameters.items()
             if name not in given and "default" in schema
         }
-        return {**left_out, **{name: self._value(name, value) for name, value in given.items()}}
+        return {**left_out, **given}
 
-    def _value(self, name: str, value: Any) -> Any:
+    def _meant(self, name: str, value: Any) -> Any:
+        """A value as the schema has it: programs write null, and numbers and lists as texts."""
+        schema = self.parameters.get(name, {})
+        kind = schema.get("type")
+        if name not in self.required and None not in schema.get("enum", ()):
+            is_nothing = value is None or (value in ("", "null") and kind not in ("string", None))
+            if is_nothing and schema:
+                return _LEFT_OUT
+        if kind == "array" and not isinstance(value, list):
+            found = _parsed(value, _KINDS[kind])
+            return found if isinstance(found, list) and _fits(found, schema) else [value]
+        if kind in _KINDS:
+            value = _parsed(value, _KINDS[kind])
         # JSON knows one kind of number: 10.0 is a whole one.
-        is_whole = self.parameters[name].get("type") == "integer"
-        return int(value) if is_whole and value is not None else value
+        is_whole = kind == "integer" and isinstance(value, float) and value.is_integer()
+        return int(value) if is_whole else value
 
     async def ask(self, store: "ServedStore", given: Any) -> dict[str, Any]:
         """Check what a client gives, and answer it.
@@ -103,6 +118,33 @@ class Operation:
         if self.writes:
             store.tell(self.name, answer)
         return answer
+
+
+_LEFT_OUT: Final = object()
+_KINDS: Final[Mapping[str, tuple[type, ...]]] = {
+    "integer": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+}
+"""What JSON in a text may stand for."""
+
+
+def _parsed(value: Any, kinds: tuple[type, ...]) -> Any:
+    """What a text holds as JSON, where that is of some kinds; else the value itself."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found = orjson.loads(value if value not in ("True", "False") else value.lower())
+    except orjson.JSONDecodeError:
+        return value
+    return found if type(found) in kinds else value
+
+
+def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    from jsonschema import Draft202012Validator
+
+    return bool(Draft202012Validator(schema).is_valid(value))
 
 
 _MOST: Final = {"maxItems": "values", "maxProperties": "keys", "maxLength": "characters"}

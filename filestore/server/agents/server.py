@@ -6,7 +6,7 @@ error for all but the protocol, also for what libraries print and for child proc
 
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, TypeAlias
 

@@ -85,14 +85,6 @@ def _from_query(request: Request, operation: Operation) -> Values:
     given: dict[str, Any] = {}
     for name in request.query_params:
         values = request.query_params.getlist(name)
-        kind = operation.parameters.get(name, {}).get("type")
-        if kind == "array":
-            given[name] = values
-        elif kind in ("integer", "boolean", "object"):
-            try:
-                given[name] = orjson.loads(values[-1])
-            except orjson.JSONDecodeError as error:
-                raise UsageError(f"{name}: expected {kind}, found {values[-1][:80]!r}") from error
-        else:
-            given[name] = values[-1]
+        is_list = operation.parameters.get(name, {}).get("type") == "array"
+        given[name] = values if is_list and len(values) > 1 else values[-1]
     return given

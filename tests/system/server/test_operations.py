@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +60,56 @@ def test_answers_fit_their_shapes(stores: Stores, place: Path, name: str) -> Non
     Draft202012Validator(schema).validate(ask(stores, name, **given.get(name, {})))
 
 
+ASKED = {**OPERATIONS, **{one.name: one for one in NOTES}}
+MEANT: dict[str, list[tuple[Any, Any]]] = {
+    "integer": [("5", 5), ("5.0", 5), (5.0, 5)],
+    "boolean": [("true", True), ("False", False)],
+    "object": [('{"tags": "a"}', {"tags": "a"})],
+    "string": [("5", "5"), ("null", "null"), ('["a"]', '["a"]')],
+}
+"""What programs write for a value of a type, and what they mean."""
+
+
+@pytest.mark.parametrize("name", list(ASKED))
+def test_a_value_is_taken_as_it_is_meant(name: str) -> None:
+    """Nothing for what may be left out; a number, a list, yes and no as text; one for a list."""
+    operation = ASKED[name]
+    needed: Any = {"questions": [{}], "paths": ["a"], "resources": ["a"]}
+    least = {one: needed.get(one, "x") for one in operation.required}
+    plain = operation.checked(least)
+    for parameter, schema in operation.parameters.items():
+        if parameter not in least:
+            expected = {"group": None} if parameter == "group" else {}
+            assert operation.checked(least | {parameter: None}) == plain | expected
+            if schema.get("type") not in ("string", None):
+                assert operation.checked(least | {parameter: ""}) == plain
+        for given, meant in MEANT.get(schema.get("type", ""), ()):
+            assert operation.checked(least | {parameter: given})[parameter] == meant, parameter
+        if schema.get("type") == "array":
+            item = schema["items"].get("enum", ["[2024] a"])[0]
+            pairs: list[tuple[Any, Any]] = [(item, [item]), (json.dumps([item]), [item])]
+            if schema["items"] == {"type": "object"}:
+                pairs = [('[{"query": "a"}]', [{"query": "a"}]), ({"query": "a"}, [{"query": "a"}])]
+            for given, meant in pairs:
+                assert operation.checked(least | {parameter: given})[parameter] == meant, parameter
+    for parameter in least:
+        with pytest.raises(UsageError):
+            operation.checked(least | {parameter: None})
+
+
 @pytest.mark.parametrize(
     "given",
     [
         {},
         {"query": 3},
+        {"query": "a", "k": "five"},
+        {"query": "a", "k": "5.5"},
+        {"query": "a", "k": "true"},
+        {"query": "a", "tree": "5"},
+        {"query": "a", "where": "tags"},
+        {"query": "a", "where": '["a"]'},
+        {"query": "a", "source": '[["a"]]', "kind": "5"},
+        {"query": "a", "unknown": None},
         {"query": "a", "k": 0},
         {"query": "a", "k": True},
         {"query": "a", "k": 10**9},
@@ -111,7 +157,7 @@ def test_whole_numbers_are_those_of_json(stores: Stores) -> None:
     assert ask(stores, "map", most=2.0)["points"]
     whole = ask(stores, "document", path="chunked/notes/rent.md", line=0.0, first=0.0)
     assert whole["first"] == 0
-    for wrong in (1.5, True, "1"):
+    for wrong in (1.5, True, "1.5"):
         with pytest.raises(UsageError):
             ask(stores, "search", query="rent", k=wrong)
 
