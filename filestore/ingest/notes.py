@@ -215,9 +215,14 @@ class NoteWriter:
                 clock=self.clock,
                 on_progress=ignore,
             )
-            numbers = {"embedded": done.embedded, "reused": done.reused}
-            written = Note(path=done.paths[0], undo=done.undo, problem=done.problem, **numbers)
-            return replace(written, alike=alike)
+            return Note(
+                path=done.paths[0],
+                embedded=done.embedded,
+                reused=done.reused,
+                alike=alike,
+                problem=done.problem,
+                undo=done.undo,
+            )
         inner = ChunkPath(folder.rstrip("/"))
         path = inside(inner, f"{self._free_name(inner, note.name)}.md")
         self._require_document(path)
@@ -356,8 +361,13 @@ class NoteWriter:
         with self.open_commit() as commit:
             put_settled(self.snapshot, commit, [path], self.clock, ignore)
             done = commit.finish()
-        numbers = {"embedded": done.embedded, "reused": done.reused}
-        return Note(path=name, undo=undo, problem=done.problem, **numbers)
+        return Note(
+            path=name,
+            embedded=done.embedded,
+            reused=done.reused,
+            problem=done.problem,
+            undo=undo,
+        )
 
     def _free_name(self, folder: ChunkPath, wanted: str) -> str:
         """A name that no file of a folder has, also not in other letters."""

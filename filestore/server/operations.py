@@ -89,9 +89,9 @@ class Operation:
     def _meant(self, name: str, value: Any) -> Any:
         """A value as the schema has it: programs write null, and numbers and lists as texts."""
         schema = self.parameters.get(name, {})
-        kind = schema.get("type")
+        kind = str(schema.get("type", ""))
         if name not in self.required and None not in schema.get("enum", ()):
-            is_nothing = value is None or (value in ("", "null") and kind not in ("string", None))
+            is_nothing = value is None or (value in ("", "null") and kind not in ("string", ""))
             if is_nothing and schema:
                 return _LEFT_OUT
         if kind == "array" and not isinstance(value, list):

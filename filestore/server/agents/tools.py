@@ -21,7 +21,7 @@ from filestore.server.stores import ServedStore, Stores
 
 _LOG: Final = logging.getLogger(__name__)
 _SHARED: Final = ("search", "show", "similar", "about", "status", "sync")
-_ALL: Final[Mapping[str, Operation]] = {
+OFFERED: Final[Mapping[str, Operation]] = {
     **{name: OPERATIONS[name] for name in _SHARED},
     **{operation.name: operation for operation in NOTES},
 }
@@ -38,7 +38,7 @@ def offered(stores: Stores) -> list[types.Tool]:
 
 def _operations(stores: Stores) -> Iterator[Operation]:
     may_write = any(store.access.writes for store in stores)
-    return (one for one in _ALL.values() if may_write or not one.writes)
+    return (one for one in OFFERED.values() if may_write or not one.writes)
 
 
 def _tool(operation: Operation, names: list[str]) -> types.Tool:
@@ -129,7 +129,7 @@ def _named(stores: Stores, name: str) -> Operation:
     found = {one.name: one for one in _operations(stores)}
     if name in found:
         return found[name]
-    if name in _ALL:
+    if name in OFFERED:
         raise UsageError(f"{name} changes the store", remedy="start the server with --write")
     raise UsageError("there is no such tool", remedy=f"call one of: {', '.join(found)}")
 

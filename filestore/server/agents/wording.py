@@ -1,20 +1,42 @@
 """Answers as short texts for agents, which pay for every word; the whole is the JSON beside them.
 
-One rule: what is not fresh says so where it is named. Pure.
+What is not fresh says so where it is named. One rule: what a store holds cannot pass for our words.
+A line of ours is one line whatever stands in it, each line of a passage begins with ``> ``, the
+text of a file stands between two fences that are not in it, and a name with blanks in it is quoted.
+Pure.
 """
 
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
+
+import orjson
 
 from filestore.core.safe_text import safe_text
 
 Answer = Mapping[str, Any]
 
+
+class Passage(str):
+    """Words of the store, shown in lines that are marked as such."""
+
+    __slots__ = ()
+
+
+class Whole(Passage):
+    """The text of a file, shown as it is, between fences: an edit names passages of it."""
+
+    __slots__ = ()
+
+
 _MOST_PATHS: Final = 20
 """So many files of one code are named; the rest is counted."""
 _MOST_TEXT: Final = 50_000
 """Characters of one text; the JSON has all of it."""
+_FENCE: Final = "```"
+_PLAIN_NAME: Final = re.compile(r"[^\s\"'`()\[\]<>,:]+(?::[^\s\"'`()\[\]<>,:]+)*")
+"""A name that ends where the next word of ours begins."""
 
 
 def text_of(name: str, answer: Answer, root: str) -> str:
@@ -25,32 +47,61 @@ def text_of(name: str, answer: Answer, root: str) -> str:
         answer: As `--json` has it.
         root: Of the store.
     """
-    lines = [*_WORDED[name](answer)]
+    pieces = [*_WORDED[name](answer)]
     if undo := answer.get("undo"):
         # Whoever undoes it may sit in another store.
-        lines.append(f"a person undoes it by: filestore --store {shlex.quote(root)} undo {undo}")
-    whole = safe_text("\n".join(lines).replace("\r\n", "\n"))
-    return whole if len(whole) <= _MOST_TEXT else f"{whole[:_MOST_TEXT]}\n… (cut)"
+        pieces.append(f"a person undoes it by: filestore --store {shlex.quote(root)} undo {undo}")
+    return "\n".join(_written(pieces))
+
+
+def _written(pieces: Iterable[str]) -> Iterator[str]:
+    """Pieces as lines: ours one each, those of the store marked, and not too many of them."""
+    left = _MOST_TEXT
+    for piece in pieces:
+        if left <= 0:
+            yield "… (cut)"
+            return
+        shown = piece[:left]
+        left -= len(shown)
+        if not isinstance(piece, Passage):
+            yield safe_text(shown, keep_newlines=False)
+            continue
+        text = safe_text(shown.replace("\r\n", "\n"))
+        if isinstance(piece, Whole):
+            longest = max(map(len, re.findall("`+", text)), default=0)
+            fence = "`" * max(len(_FENCE), longest + 1)
+            yield f"{fence}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{fence}"
+        else:
+            yield "\n".join(f"> {line}" for line in text.split("\n"))
+        if len(shown) < len(piece):
+            yield "… (cut)"
+            return
 
 
 def text_of_error(error: Answer) -> str:
     """What was not done, why, and what helps."""
-    said = [error["error"], error["detail"], error["remedy"] and f"Try: {error['remedy']}"]
-    return safe_text("\n".join(filter(None, said)))
+    said = [error["error"], Passage(error["detail"] or ""), error["remedy"]]
+    said[2] = said[2] and f"Try: {' '.join(said[2].split())}"
+    return "\n".join(_written(filter(None, said)))
+
+
+def _named(name: str) -> str:
+    """A path or a name, so that it is seen where it ends."""
+    return name if _PLAIN_NAME.fullmatch(name) else orjson.dumps(name).decode()
 
 
 def _search(answer: Answer) -> Iterator[str]:
     for number, hit in enumerate(answer["hits"], start=1):
         yield _head(number, hit, _origin(hit), hit["section"])
-        yield hit["excerpt"]
+        yield Passage(hit["excerpt"])
     yield from _closing(answer)
 
 
 def _similar(answer: Answer) -> Iterator[str]:
     for number, hit in enumerate(answer["hits"], start=1):
         source = hit["source"] if hit["source"] != hit["path"] else None
-        yield _head(number, hit, f" ({source})" if source else "", hit["headings"])
-        yield _brief(hit["text"])
+        yield _head(number, hit, f" ({_named(source)})" if source else "", hit["headings"])
+        yield Passage(_brief(hit["text"]))
     yield from _closing(answer)
 
 
@@ -65,11 +116,12 @@ def _show(answer: Answer) -> Iterator[str]:
     about = [] if record["indexed"] else ["not indexed"]
     about += [record["freshness"]] if record.get("freshness", "fresh") != "fresh" else []
     source = record.get("source")
-    about += [f"from {source}"] if source and source != answer["path"] else []
-    yield f"{answer['path']} [{', '.join(about)}]" if about else answer["path"]
+    about += [f"from {_named(source)}"] if source and source != answer["path"] else []
+    path = _named(answer["path"])
+    yield f"{path} [{', '.join(about)}]" if about else path
     keys = answer["frontmatter"]
     yield from (f"{key}: {_listed(keys[key], sign)}" for key, sign in _SHOWN if key in keys)
-    yield answer["body"]
+    yield Whole(answer["body"])
 
 
 _SHOWN: Final = (("title", ", "), ("tags", ", "), ("headings", " > "), ("pages", ", "))
@@ -81,20 +133,22 @@ def _listed(value: Any, sign: str) -> str:
 
 def _about(answer: Answer) -> Iterator[str]:
     counts = [counted(answer["resources"], "document"), counted(answer["chunks"], "chunk")]
-    yield f"{answer['name'] or 'the store'}: {', '.join(counts)}"
+    yield f"{', '.join(counts)} in {_named(answer['name']) if answer['name'] else 'the store'}"
     yield from _nodes(answer["nodes"], "")
     if not answer["nodes"]:
-        yield from (f"{'  ' * one['depth']}{one['title']}" for one in answer["outline"])
+        yield from (f"{'  ' * one['depth']}- {one['title']}" for one in answer["outline"])
     for one in answer["documents"]:
-        yield f"- {one['title']} ({one['resource']})" if one["title"] else f"- {one['resource']}"
+        name = _named(one["resource"])
+        yield f"- {one['title']} ({name})" if one["title"] else f"- {name}"
     yield from (f"Note: {note}" for note in answer["notes"])
 
 
 def _nodes(nodes: Iterable[Answer], indent: str) -> Iterator[str]:
     for node in nodes:
-        yield f"{indent}{node['title'] or node['path']}{_fresh(node)} ({node['path']})"
+        path = _named(node["path"])
+        yield f"{indent}- {node['title'] or path}{_fresh(node)} ({path})"
         if node["text"]:
-            yield f"{indent}{_brief(node['text'])}"
+            yield Passage(_brief(node["text"]))
         yield from _nodes(node["below"], indent + "  ")
 
 
@@ -104,7 +158,8 @@ def _status(answer: Answer) -> Iterator[str]:
     yield counts
     for code, paths in answer["drift"].items():
         more = len(paths) - _MOST_PATHS
-        yield f"{code}: {', '.join(paths[:_MOST_PATHS])}{f' and {more} more' if more > 0 else ''}"
+        named = ", ".join(map(_named, paths[:_MOST_PATHS]))
+        yield f"{code}: {named}{f' and {more} more' if more > 0 else ''}"
     if answer["drift"]:
         yield "sync updates the index; until then edited files say so where they are found"
     if problem := answer["embedder"]["problem"]:
@@ -118,15 +173,15 @@ def _sync(answer: Answer) -> Iterator[str]:
     elif not left:
         yield "nothing to do: the index is up to date"
     for finding in left[:_MOST_PATHS]:
-        yield f"left: {finding['code']} {finding['path']} {finding['detail']}"
+        yield f"left: {finding['code']} {_named(finding['path'])} {finding['detail']}"
     if len(left) > _MOST_PATHS:
         yield f"and {len(left) - _MOST_PATHS} more"
 
 
 def _note(answer: Answer) -> Iterator[str]:
-    yield f"wrote {answer['path']}"
+    yield f"wrote {_named(answer['path'])}"
     if alike := answer["alike"]:
-        yield f"Note: nearly the same name: {', '.join(alike)}"
+        yield f"Note: nearly the same name: {', '.join(map(_named, alike))}"
     if problem := answer.get("not_embedded"):
         yield f"not embedded: {problem['error']}"
 
@@ -145,8 +200,8 @@ def _head(number: int, hit: Answer, origin: str, section: Iterable[str]) -> str:
 
 def _place(hit: Answer) -> str:
     """The path of a hit with the line in that file."""
-    path, line = hit["path"], hit.get("line")
-    if not line or hit.get("document", path) != path:
+    path, line = _named(hit["path"]), hit.get("line")
+    if not line or hit.get("document", hit["path"]) != hit["path"]:
         return path
     # In place the line tells which section is meant.
     return f"{path}:{line}" if hit["kind"] == "document" else f"{path} line {line}"
@@ -158,7 +213,7 @@ def _origin(hit: Answer) -> str:
     if hit["document"] == hit["path"]:
         return f" p. {page}" if page and not line else ""
     lines = f":{line}-{end}" if line and end != line else f":{line}" if line else ""
-    return f" ({hit['document']}{lines}{f' p. {page}' if page and not line else ''})"
+    return f" ({_named(hit['document'])}{lines}{f' p. {page}' if page and not line else ''})"
 
 
 def _fresh(one: Answer) -> str:
