@@ -8,12 +8,13 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Final, TypeAlias, cast
 
 import anyio
 import anyio.to_thread
 import mcp_types as types
-from anyio.abc import ObjectReceiveStream
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
@@ -27,14 +28,13 @@ from filestore._version import __version__
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import safe_text
 from filestore.server.agents import resources, tools
+from filestore.server.agents.messages import LARGEST_REQUEST, Judged, refusals
 from filestore.server.agents.wording import text_of_error
 from filestore.server.refusals import body_of
 from filestore.server.stores import Stores
 
 Context: TypeAlias = ServerRequestContext[Any]
 
-LARGEST_REQUEST: Final = 4 * 1024 * 1024
-"""Bytes."""
 _READS_NO_MORE: Final = (BrokenPipeError, anyio.BrokenResourceError, anyio.ClosedResourceError)
 _INSTRUCTIONS: Final = """\
 Knowledge kept as Markdown files. Search first; show a hit's path to read it whole. A hit that is \
@@ -117,10 +117,11 @@ def run_stdio(opened: Callable[[], Stores]) -> int:
 
 
 async def _run_stdio(opened: Callable[[], Stores]) -> int:
-    async with stdio_server() as (incoming, outgoing):
+    answers, answered = anyio.create_memory_object_stream[SessionMessage]()
+    asked: Any = _asked(_own_input(), answers)
+    async with stdio_server(stdin=asked) as (incoming, outgoing):
         with opened() as stores:
             server = make_server(stores)
-            answers, answered = anyio.create_memory_object_stream[SessionMessage]()
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_leave_when_told, stores)
                 async with anyio.create_task_group() as passing, answers:
@@ -128,6 +129,36 @@ async def _run_stdio(opened: Callable[[], Stores]) -> int:
                     await server.run(incoming, answers, server.create_initialization_options())
                 tasks.cancel_scope.cancel()
     return 0
+
+
+def _own_input() -> BinaryIO:
+    """Standard input for the protocol alone: whoever else reads it finds it empty."""
+    own, empty = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    # A thread may read it until the process ends.
+    return os.fdopen(own, "rb", closefd=False)
+
+
+async def _asked(lines: BinaryIO, answers: ObjectSendStream[SessionMessage]) -> AsyncIterator[str]:
+    """The messages that come; those that are broken are answered here."""
+    async for line in anyio.wrap_file(lines):
+        refused = refusals(line) if line.strip() else []
+        for said in refused:
+            await answers.send(SessionMessage(cast("Any", _Said(said))))
+        if line.strip() and not refused:
+            yield line.decode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """An answer as it is written, with an id that the SDK would not take."""
+
+    text: str
+
+    def model_dump_json(self, **_: Any) -> str:
+        """What the SDK sends."""
+        return self.text
 
 
 async def _pass_on(
@@ -175,7 +206,7 @@ class HttpDoor:
 
     def routes(self, path: str = "/mcp") -> list[Route]:
         """The one route of the protocol; without a redirect, which not every client follows."""
-        return [Route(path, endpoint=StreamableHTTPASGIApp(self._manager))]
+        return [Route(path, endpoint=Judged(StreamableHTTPASGIApp(self._manager)))]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

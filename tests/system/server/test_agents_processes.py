@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import mcp_types as types
 import pytest
 import uvicorn
 from mcp.client import Client
@@ -123,6 +124,86 @@ def test_nothing_but_the_protocol_is_printed(place: Path) -> None:
     assert server.returncode == 0
     assert b"Traceback" not in err
     assert answers[6]["result"]["structuredContent"]["clean"]
+
+
+BROKEN: list[tuple[bytes, list[Any]]] = [
+    (b'{"jsonrpc": "2.0", "id": 21, "method": "ping", "params": {"a": "\\ud800"}}', [21]),
+    (
+        b'{"jsonrpc": "2.0", "method": "ping", "params": {"id": 1, "b": "\\udfff"}, "id": "x"}',
+        ["x"],
+    ),
+    (b'{"jsonrpc": "2.0", "id": "\xff", "method": "ping"}', [None]),
+    (b'{"jsonrpc": "2.0", "id": 22, "method": "ping", "params": {"a": "\xff"}}', [22]),
+    (b'\xef\xbb\xbf{"jsonrpc": "2.0", "id": 23, "method": "ping"}', [23]),
+    (b'{"jsonrpc": "2.0", "id": 2.5, "method": "ping"}', [2.5]),
+    (b'{"jsonrpc": "2.0", "id": 4.0, "method": "ping"}', [4.0]),
+    (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', [None]),
+    (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', [None]),
+    (b'{"jsonrpc": "2.0", "id": [1], "method": "ping"}', [None]),
+    (b'{"jsonrpc": "2.0", "id": 1e999, "method": "ping"}', [None]),
+    (b'{"jsonrpc": "1.0", "id": 24, "method": "ping"}', [24]),
+    (b'{"id": 25, "method": "ping"}', [25]),
+    (b'{"jsonrpc": "2.0", "id": 26, "method": 5}', [26]),
+    (b'{"jsonrpc": "2.0", "id": 27, "method": "ping", "params": [1]}', [27]),
+    (b'{"jsonrpc": "2.0", "id": 28}', [28]),
+    (b'{"jsonrpc": "2.0", "id": 29, "method": "ping", "params": {"a": ', [29]),
+    (b'{"jsonrpc": "2.0", "id": 30, "method": "ping"} x', [30]),
+    (b'{"jsonrpc": "2.0", "id": 31, "method": "ping", "params": ' + b'{"a":' * 2_000, [31]),
+    (b'[{"jsonrpc": "2.0", "id": 32, "method": "ping"}, {"id": "y"}, {"method": "z"}]', [32, "y"]),
+    (b"[]", [None]),
+    (b"5", [None]),
+    (b'"id": 5', [None]),
+    (b"no JSON", [None]),
+    (b"{}", [None]),
+    (b"\xff\xfe{\x00}\x00", [None]),
+    (b'{"jsonrpc": "2.0", "id": 33, "method": "ping", "params": {"a": "' + b"a" * 4_200_000, [33]),
+    (b'{"jsonrpc": "2.0", "id": 34, "method": "tools/call", "params": {}}', [34]),
+    (b'{"jsonrpc": "2.0", "id": 35, "method": "tools/call", "params": {"name": [1]}}', [35]),
+    (b'{"jsonrpc": "2.0", "id": 36, "method": "ping", "params": {"_meta": 5}}', [36]),
+]
+"""Messages that are broken, and the ids of what is answered."""
+
+
+def known(line: "bytes | str") -> Any:
+    """An answer, which the SDK's reader takes where its id is one."""
+    answer = json.loads(line)
+    if not isinstance(answer["id"], float):
+        types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    return answer
+
+
+def test_whoever_sends_a_broken_message_is_answered(place: Path) -> None:
+    """Under its id where it has one, and so is the next message."""
+    with process(place) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(HELLO + READY + b"\n\r\n")
+        server.stdin.flush()
+        assert known(server.stdout.readline())["id"] == 1
+        for number, (broken, ids) in enumerate(BROKEN, start=1_000):
+            server.stdin.write(broken + b"\n" + message(number, "ping"))
+            server.stdin.flush()
+            answers = [known(server.stdout.readline()) for _ in (*ids, None)]
+            found = {one["id"]: one for one in answers}
+            assert found.keys() == {*ids, number}, broken[:100]
+            assert "result" in found[number]
+            assert all(found[one]["error"]["message"] for one in ids)
+        assert server.communicate() == (b"", b"")
+
+
+def test_a_broken_message_is_answered_over_http(stores: Stores) -> None:
+    """By a status and an error with its id."""
+    import httpx
+
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    with over_http(stores) as address, httpx.Client(headers=headers, trust_env=False) as client:
+        for broken, ids in BROKEN:
+            done = client.post(address, content=broken)
+            answers = done.json() if isinstance(done.json(), list) else [done.json()]
+            assert [one["id"] for one in answers] == ids, broken[:100]
+            assert all(known(json.dumps(one))["error"]["message"] for one in answers)
+            found = client.post(address, content=message(1, "ping"))
+            assert (found.status_code, found.json()["id"]) == (200, 1)
 
 
 NOISY = """
