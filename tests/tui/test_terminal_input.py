@@ -1,8 +1,12 @@
 """What a terminal may send: nothing of it ends the inspector, and keys go on being keys."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.events import Key, Paste
 from textual.screen import ModalScreen
 
 from tests.tui.raw_terminal import Screen
@@ -39,6 +43,41 @@ SENT = {
     "digits of another script": "\x1b[٣;٩u".encode(),
 }
 QUIT = b"q\x11\x03"
+REPLIES = {
+    "a colour": b"\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\",
+    "a colour, ended by a bell": b"\x1b]10;rgb:cdcd/d6d6/f4f4\x07",
+    "a colour of the palette": b"\x1b]4;1;rgb:ffff/0000/0000\x1b\\",
+    "a colour in eight bits": b"\x9d11;rgb:0/0/0\x9c",
+    "a colour in eight bits as UTF-8": "\x9d12;rgb:i/i/i\x9c".encode(),
+    "the title": b"\x1b]lmy title\x1b\\",
+    "a picture": b"\x1b_Gi=7,p=2;ENOENT:isi\x1b\\",
+    "the program": b"\x1bP>|a terminal(300)\x1b\\",
+    "a capability": b"\x1bP1+r544e=69\x1b\\",
+    "a setting": b"\x1bP1$r0m\x1b\\",
+    "a private message": b"\x1b^isi\x1b\\",
+    "a start of string": b"\x1bXisi\x1b\\",
+    "attributes": b"\x1b[?62;1;2;4;6;9;15;16;17;18;21;22;28;29;42;52c",
+    "more attributes": b"\x1b[>41;380;0c\x1b[=1;2;3c",
+    "the theme": b"\x1b[?997;1n",
+    "that it is there": b"\x1b[0n",
+    "flags of its keys": b"\x1b[?31u",
+    "a mode that is not known": b"\x1b[?12;0$y\x1b[4;2$y",
+    "its size": b"\x1b[8;24;80t\x1b[4;600;800t",
+    "a place with its page": b"\x1b[?3;5;1R",
+    "a sequence that nobody knows": b"\x1b[<1;2i\x1b[3'~",
+}
+TYPED = [
+    b"j",
+    b"i",
+    b"\r",
+    b"\x1b[B",
+    b"\x1bOP",
+    "é".encode(),
+    b"]",
+    b"\x1b[3;5~",
+    b"\x1b[97;5u",
+    b" ",
+]
 
 
 @pytest.fixture(scope="module")
@@ -70,24 +109,107 @@ def test_nothing_that_is_sent_ends_it(made, tmp_path):
 
 
 class _Driver:
-    """Takes what a terminal sent."""
+    """Takes what a terminal sent; its time passes as it is told."""
 
     _debug = False
 
-    def __init__(self):
+    def __init__(self, **environment):
         self.taken = []
+        self.now = 0.0
+        self.keyboard = Keyboard(self, environment=environment, clock=lambda: self.now)
 
     def process_message(self, message):
         self.taken.append(message)
+
+    def take(self, *parts, wait_s=0.0):
+        """The keys of what comes in these parts, after each of which some time passes."""
+        self.taken.clear()
+        for part in parts:
+            self.keyboard.feed(part)
+            self.now += wait_s
+            self.keyboard.tick()
+        return [event.key for event in self.taken if isinstance(event, Key)]
+
+
+def _single(sent):
+    return [sent[at : at + 1] for at in range(len(sent))]
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_reply_is_no_key(name):
+    """Whole, twice, in single bytes and slowly: only the keys around it are keys."""
+    reply = REPLIES[name]
+    for parts in ([b"j" + reply + b"k"], [reply, b"jk", reply], [b"j", *_single(reply), b"k"]):
+        assert _Driver().take(*parts) == ["j", "k"], parts
+    # What comes so late behind its escape that this was a key is none all the same.
+    late = _Driver().take(reply[:1], reply[1:], b"jk", wait_s=0.5)
+    assert late in (["j", "k"], ["escape", "j", "k"])
+
+
+@given(
+    pieces=st.lists(st.tuples(st.sampled_from([b"", *REPLIES.values()]), st.sampled_from(TYPED))),
+    cuts=st.sets(st.integers(0, 400)),
+)
+def test_replies_cut_anywhere_leave_the_keys_that_were_pressed(pieces, cuts):
+    """However the bytes are torn, what a person pressed is all that is taken for keys."""
+    sent = b"".join(reply + key for reply, key in pieces)
+    places = [0, *sorted(cut for cut in cuts if cut < len(sent)), len(sent)]
+    parts = [sent[begin:end] for begin, end in pairwise(places)]
+    assert _Driver().take(*parts) == _Driver().take(b"".join(key for _, key in pieces))
+
+
+@given(sent=st.binary(max_size=60), cut=st.integers(0, 60))
+def test_no_bytes_take_the_keys_for_ever(sent, cut):
+    """After any bytes, a key that is pressed a moment later is a key; in a paste, behind Escape."""
+    driver = _Driver()
+    driver.take(sent[:cut], sent[cut:])
+    driver.take(b"", wait_s=3.0)
+    driver.take(b"\x1b", wait_s=3.0)
+    assert driver.take(b"j") == ["j"]
+
+
+@pytest.mark.parametrize("begun", [b"\x1b]11;rgb:", b"\x1bP", b"\x1b_G", b"\x9d1", b"\x1b[?1;"])
+def test_a_reply_that_never_ends_leaves_the_keys_soon(begun):
+    """A control or another sequence ends it at once, else its time, which no key prolongs."""
+    assert _Driver().take(begun, b"\x03", b"j") == ["ctrl+c", "j"]
+    assert _Driver().take(begun, b"\x1b[B", b"j") == ["down", "j"]
+    keys = _Driver().take(begun, *[b"1"] * 40, wait_s=0.1)
+    assert 15 < len(keys) < 25
+    escaped = _Driver()
+    assert escaped.take(begun, b"\x1b", wait_s=1.5) == ["escape"]
+    assert escaped.take(b"j") == ["j"]
+
+
+def test_a_paste_that_never_ends_is_left_by_escape():
+    """Its end was lost: Escape gives what came as pasted, and keys are keys."""
+    driver = _Driver()
+    driver.take(PASTE + b"words", b"j", wait_s=3.0)
+    assert not driver.taken
+    assert driver.take(b"\x1b", wait_s=0.5) == ["escape"]
+    assert [event.text for event in driver.taken if isinstance(event, Paste)] == ["wordsj"]
+    assert driver.take(b"j") == ["j"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "waits_s"),
+    [
+        ({}, 0.1),
+        ({"SSH_CONNECTION": "a b"}, 0.3),
+        ({"SSH_CONNECTION": "a b", "ESCDELAY": "1"}, 0.1),
+    ],
+)
+def test_escape_waits_longer_over_a_network(environment, waits_s):
+    """What belongs to it may come late there; a wish of the person's own holds."""
+    driver = _Driver(**environment)
+    assert not driver.take(b"\x1b", wait_s=waits_s - 0.02)
+    assert driver.take(b"", wait_s=0.04) == ["escape"]
 
 
 @pytest.mark.parametrize("name", SENT)
 def test_what_has_no_meaning_is_left_out(name):
     """No key of it holds what no file takes, and the key behind it is read."""
     driver = _Driver()
-    keyboard = Keyboard(driver)
-    keyboard.feed(SENT[name])
-    keyboard.feed(b"\x1b[B")
+    driver.take(SENT[name], b"\x1b[B")
     for event in driver.taken:
         (getattr(event, "character", None) or "").encode()
     assert driver.taken[-1].key == "down"
@@ -104,7 +226,7 @@ def inspect(made, act):
         )
         app = Inspector(options)
         async with app.run_test(size=(100, 30)) as pilot:
-            while not (app.views and app.view.is_mounted and app.findings.coverage.level):
+            while not (app.is_seen and app.findings.coverage.level):
                 await pilot.pause(0.02)
             await act(app, pilot)
         assert app.reports.failure is None

@@ -1,17 +1,24 @@
 """What a terminal sends, as keys, sizes and the mouse.
 
 Textual reads it in a thread that ends at the first byte that is not UTF-8 and at the first number
-that is not a character; no key works after that. One rule: no input ends the thread; input without
-meaning is dropped.
+that is not a character; no key works after that. What it does not know, such as the late reply to
+the program before, it types as keys. One rule: no input ends the thread; input without meaning is
+dropped.
 """
 
+import contextlib
 import os
+import re
+import select
 import selectors
+import termios
+import time
 from codecs import getincrementaldecoder
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from textual._xterm_parser import XTermParser
+from textual import constants
+from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XTermParser
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key
@@ -26,12 +33,54 @@ _GONE_WITHIN_S: Final = 5.0
 """How long the hang-up thread may take to end the inspector once the terminal is gone."""
 _MOST_CELLS: Final = 65_535
 """A terminal has no more columns or rows."""
+_REMOTE_ESCAPE_S: Final = 0.3
+"""How long the rest of a sequence may take behind its escape, over a network."""
+_WHOLE_S: Final = 2.0
+"""How long a sequence may take to become whole; then it is dropped, and keys are keys again."""
+_ESCAPE: Final = "\x1b"
+_BEGINS: Final = "\x1b\x90\x98\x9b-\x9f"
+"""What begins a sequence; the last ones are an escape and a letter in one."""
+_CONTROL: Final = f"\x00-\x1f\x7f{_BEGINS}"
+_NOT_UTF8: Final = re.compile("(?<![\udc80-\udcff])([\udc90\udc98\udc9b-\udc9f])|[\udc80-\udcff]")
+_STRING: Final = rf"(?:\x1b\](?=[0-9lLI])|\x9d|\x1b[PX^_]|[\x90\x98\x9e\x9f])[^{_CONTROL}]*"
+_WHOLE: Final = re.compile(
+    # A string ends with its terminator, and with whatever else cannot be in it.
+    rf"(?P<reply>{_STRING}(?:\x07|\x1b\\|\x9c|(?=[{_CONTROL}])(?!\x1b\Z))|\x1b\\|\x9c)"
+    r"|(?P<sequence>(?:\x1b\[|\x9b)(?:"
+    r"M[^\x00-\x1f]{3}|M[^\x00-\x1f]{0,2}(?=[\x00-\x1f])"  # the mouse of old
+    r"|\[(?:[ -~]|(?=[^ -~]))|\d+\$"  # keys of the Linux console, and of rxvt
+    r"|(?![M\[])[ -?]*(?:[@-~]|(?=[^ -~])))"
+    r"|\x1bO(?:[ -~]|(?=[^ -~])))"
+    rf"|(?P<key>[^{_BEGINS}]+|\x1b(?=[{_BEGINS}])|\x1b[^{_BEGINS}\[O\]PX^_\\]|\x1b\](?=[^0-9lLI]))",
+    re.DOTALL,
+)
+_OFF: Final = (
+    b"\x1b[?2026l\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
+    b"\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l\x1b[m"
+)
+"""Ends every mode that `LinuxDriver` begins."""
+_BEHIND_ESCAPE: Final = re.compile(r"\[[0-?A-Z]|\][0-9lLI]|[PX^_][!-~]|O[ -~]\Z")
+"""The rest of a sequence that came so late that its escape was taken for a key."""
 
 
 class Parser(XTermParser):
     """Drops input without meaning."""
 
+    _types = True
+    """Whether single characters are keys, and not what is left of an unknown sequence."""
+
+    def take(self, text: str, *, is_sequence: bool = False) -> "list[Message]":
+        """The events of keys, or of one sequence, which is whole: nothing more is awaited."""
+        self._types = not is_sequence
+        events = list(self.feed(text))
+        if self._timeout_time is not None:
+            self._timeout_time = 0.0
+            events += self.tick()
+        return events
+
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> list[Key]:
+        if len(sequence) == 1 and not self._types:
+            return []
         try:
             keys = list(super()._sequence_to_key_events(sequence, alt))
         except (ValueError, OverflowError):
@@ -55,26 +104,101 @@ class Parser(XTermParser):
 class Keyboard:
     """Bytes in, events out."""
 
-    def __init__(self, driver: Driver) -> None:
-        self._decode = getincrementaldecoder("utf-8")("replace").decode
+    def __init__(
+        self,
+        driver: Driver,
+        *,
+        environment: Mapping[str, str] = os.environ,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._decode = getincrementaldecoder("utf-8")("surrogateescape").decode
         self._parser = Parser(driver._debug)
         self._take: Callable[[Any], None] = driver.process_message
+        self._clock = clock
+        is_remote = "SSH_CONNECTION" in environment and "ESCDELAY" not in environment
+        self._escape_s = _REMOTE_ESCAPE_S if is_remote else constants.ESCAPE_DELAY
+        self._rest = ""
+        """The beginning of a sequence that is not whole yet."""
+        self._until = 0.0
+        """When the rest is dropped, and how long an escape waits for one."""
+        self._escaped_until = 0.0
+        """How long what an escape began may still come behind it."""
+        self._is_pasted = False
 
     def feed(self, sent: bytes) -> None:
         """Take what was sent; what is not UTF-8 becomes replacement characters."""
-        text = self._decode(sent)
-        # To the parser an empty text is the end.
-        for event in self._parser.feed(text) if text else ():
+        came = _NOT_UTF8.sub(_as_control, self._decode(sent))
+        if not came:
+            return
+        now = self._clock()
+        if now < self._escaped_until and _BEHIND_ESCAPE.match(came):
+            came = _ESCAPE + came
+        self._escaped_until = 0.0
+        # A person types one character at a time, which prolongs nothing.
+        is_new = len(came) > 1 or self._rest in ("", _ESCAPE)
+        text, at = self._rest + came, 0
+        while whole := _WHOLE.match(text, at):
+            at = whole.end()
+            self._pass_on(whole)
+        self._rest = text[at:]
+        if self._rest == _ESCAPE:
+            self._until = now + self._escape_s
+        elif self._rest and is_new:
+            self._until = now + _WHOLE_S
+            if not self._rest.startswith(("\x1b[", "\x9b")):
+                # Of a string nothing is needed but that it has begun, and may be about to end.
+                self._rest = self._rest[:3] + _ESCAPE * (self._rest[3:].endswith(_ESCAPE))
+
+    def _pass_on(self, whole: "re.Match[str]") -> None:
+        text = f"\x1b[{whole[0][1:]}" if whole[0][0] == "\x9b" else whole[0]
+        if whole["key"] is None and text in (BRACKETED_PASTE_START, BRACKETED_PASTE_END):
+            self._is_pasted = text == BRACKETED_PASTE_START
+        elif whole["reply"] is not None or (self._is_pasted and text[0] == _ESCAPE):
+            return
+        for event in self._parser.take(text, is_sequence=whole["sequence"] is not None):
             self._take(event)
 
     def tick(self) -> None:
-        """Process what is complete now that nothing followed it."""
-        for event in self._parser.tick():
-            self._take(event)
+        """Take an escape for a key, and drop what began, now that nothing followed it."""
+        now = self._clock()
+        if not self._rest or now < self._until:
+            return
+        is_escape, self._rest = self._rest.endswith(_ESCAPE), ""
+        if is_escape:
+            self._escaped_until = now + _WHOLE_S
+            # Whose end was lost, a paste would take every key.
+            self._is_pasted = False
+            for text in (BRACKETED_PASTE_END, _ESCAPE):
+                for event in self._parser.take(text, is_sequence=text != _ESCAPE):
+                    self._take(event)
+
+
+def _as_control(match: "re.Match[str]") -> str:
+    """A byte that is not UTF-8: the beginning of a sequence in eight bits, or no character."""
+    return chr(ord(match[1]) - 0xDC00) if match[1] else "\ufffd"
 
 
 class TerminalDriver(LinuxDriver):
-    """Reads from a terminal."""
+    """Reads from a terminal, and gives it back."""
+
+    @property
+    def is_lent(self) -> bool:
+        """Whether another program has the terminal, such as an editor."""
+        return not self._auto_restart
+
+    def resume_application_mode(self) -> None:
+        """Take the terminal again; what was typed meanwhile was not meant for this screen."""
+        with contextlib.suppress(termios.error):
+            termios.tcflush(self.fileno, termios.TCIFLUSH)
+        super().resume_application_mode()
+
+    def give_back(self) -> None:
+        """Restore the terminal from any thread, where Textual does not come to it."""
+        with contextlib.suppress(OSError, termios.error):
+            if self.attrs_before is not None:
+                termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
+            if select.select([], [self.fileno], [], _EVERY_S)[1]:
+                os.write(self.fileno, _OFF)
 
     def _run_input_thread(self) -> None:
         self.run_input_thread()
