@@ -40,7 +40,9 @@ def start_program(command: Sequence[str], **how: Any) -> "subprocess.Popen[bytes
 
 
 def run_program(command: Sequence[str], **how: Any) -> "subprocess.CompletedProcess[bytes]":
-    """Run a person's program as `subprocess.run` does, in the environment that they had.
+    r"""Run a person's program as `subprocess.run` does, in the environment that they had.
+
+    Until it ends, Ctrl-C and Ctrl-\ are its own, as with git: an editor keeps what is not saved.
 
     Raises:
         FileNotFoundError: There is no such program.
@@ -49,7 +51,27 @@ def run_program(command: Sequence[str], **how: Any) -> "subprocess.CompletedProc
 
     given: dict[str, str | None] = {**os.environ, **_replaced}
     variables = {name: value for name, value in given.items() if value is not None}
-    return subprocess.run(_with_file(command), env=variables, check=False, **how)
+    with _interrupts_left_to_it():
+        return subprocess.run(_with_file(command), env=variables, check=False, **how)
+
+
+@contextlib.contextmanager
+def _interrupts_left_to_it() -> Iterator[None]:
+    """Do nothing at the signals that the keys of a terminal send to every program on it."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    # Not SIG_IGN, which the program would inherit.
+    numbers = (signal.SIGINT, signal.SIGQUIT)
+    before = {number: signal.signal(number, lambda *_: None) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def start_python(

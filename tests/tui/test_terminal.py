@@ -105,6 +105,60 @@ def test_editor_that_fails_is_told(work: Work) -> None:
     assert work.truth() == before
 
 
+PATIENT: Final = """#!/bin/sh
+trap 'echo TAKEN' INT
+trap 'echo THE OTHER' QUIT
+for file; do :; done
+echo EDITING
+until read words; do :; done
+echo "$words" >> "$file"
+"""
+
+
+@pytest.mark.parametrize("is_inspector", [True, False], ids=["inspector", "open"])
+def test_the_keys_of_an_interrupt_are_the_editors(work: Work, is_inspector: bool) -> None:
+    r"""Ctrl-C and Ctrl-\\ in an editor lose no word, and end nothing but what it lets them end."""
+    editor = work.folder / "patient"
+    editor.write_text(PATIENT)
+    editor.chmod(0o755)
+    chunk = work.resource("hills") / "chunk1.md"
+    variables = {"VISUAL": "", "EDITOR": shlex.quote(str(editor))}
+    opening = [installed(), "open", "--chunk", "file_index/chunked/hills.md/chunk1.md"]
+    with (
+        work.inspector("--select", str(chunk), environment=variables)
+        if is_inspector
+        else Terminal(opening, str(work.folder), environment=variables)
+    ) as terminal:
+        if is_inspector:
+            terminal.until("clean", "hills of the order 1,")
+            terminal.type("e")
+        terminal.until("EDITING")
+        terminal.press("C-c", "TAKEN")
+        terminal.press("C-\\", "THE OTHER")
+        terminal.write("a word by hand")
+        terminal.type("Enter")
+        if is_inspector:
+            terminal.until("Verify(1)", "a word by hand")
+            terminal.type("q")
+        assert terminal.ended() == 0
+    assert chunk.read_text().endswith("a word by hand\n")
+
+
+def test_a_signal_waits_for_the_editor(work: Work) -> None:
+    """Who ends the inspector while an editor has the terminal breaks into nobody's words."""
+    variables = {"EDITOR": work.editor("editor")}
+    with work.inspector("--select", "hills.md/chunk1.md", environment=variables) as terminal:
+        terminal.until("clean", "hills of the order 1,")
+        terminal.press("e", "EDITING BY editor")
+        (inspector,) = children(terminal.pid())
+        os.kill(inspector, signal.SIGTERM)
+        terminal.write("a word by hand")
+        terminal.type("Enter")
+        assert terminal.ended() == 128 + signal.SIGTERM
+        assert terminal.has_left()
+    assert (work.resource("hills") / "chunk1.md").read_text().endswith("a word by hand\n")
+
+
 def test_changes_from_outside_keep_the_place(work: Work) -> None:
     """Files that others write, rename and remove are noticed without a key; the cursor stays on
     its row, also when rows above it go."""
