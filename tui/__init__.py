@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from tui.app.frame import Options
 
-HUNG_UP: Final = 129
-"""The exit code after a hang-up: 128 and the number of the signal."""
+SIGNALLED: Final = 128
+"""The exit code after a signal is this and its number; a closed terminal is a hang-up."""
 _COLLECTED_AFTER: Final = (10_000, 100, 100)
 
 
@@ -26,13 +26,18 @@ def run(options: "Options") -> int:
 
     from tui.app.inspector import Inspector
     from tui.workers.crash_reports import when_uncaught
-    from tui.workers.hangup import when_hung_up
+    from tui.workers.hangup import when_ended
 
     inspector = Inspector(options)
     reports = inspector.reports
     when_uncaught(in_thread=inspector.thread_failed, in_destructor=reports.keep_error)
-    # As SIGHUP would end it; the child processes stop as with Ctrl-C.
-    when_hung_up(lambda: os._exit(HUNG_UP))
+
+    def force(number: int, is_gone: bool) -> None:
+        """End at once; the child processes end with their line. An editor is waited for."""
+        if is_gone or inspector.give_terminal_back():
+            os._exit(SIGNALLED + number)
+
+    when_ended(lambda number: inspector.leave(SIGNALLED + number), force)
     # What is loaded now stays, so collections need not visit it. Findings form no cycles, and to
     # visit very many of them takes longer than a key may wait.
     gc.freeze()

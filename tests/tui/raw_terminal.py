@@ -73,7 +73,7 @@ class Screen:
             **(variables or {}),
         }
         self.output = bytearray()
-        self._terminal, theirs = pty.openpty()
+        self.terminal, theirs = pty.openpty()
         self._set_size(*size)
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "filestore", "tui", *options],
@@ -93,7 +93,7 @@ class Screen:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        os.close(self._terminal)
+        os.close(self.terminal)
 
     def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size, and tell who runs on it."""
@@ -103,19 +103,19 @@ class Screen:
 
     def _set_size(self, columns: int, rows: int) -> None:
         size = struct.pack("HHHH", rows, columns, 0, 0)
-        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, size)
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
 
     def send(self, sent: bytes) -> None:
         """Have the terminal send bytes, whatever they are."""
-        os.write(self._terminal, sent)
+        os.write(self.terminal, sent)
 
     def see(self, *, until: str = "", quiet_s: float = QUIET_S) -> str:
         """Read until some words came, and then until nothing comes any more; the words of it."""
         begin, deadline = len(self.output), time.monotonic() + LONGEST_S
         while time.monotonic() < deadline:
-            if select.select([self._terminal], [], [], quiet_s)[0]:
+            if select.select([self.terminal], [], [], quiet_s)[0]:
                 try:
-                    self.output += os.read(self._terminal, 1 << 16)
+                    self.output += os.read(self.terminal, 1 << 16)
                 except OSError:
                     break
             elif until in words_of(self.output[begin:]) or self.process.poll() is not None:
@@ -128,7 +128,7 @@ class Screen:
         """Press keys, one after the other; returns the words that came."""
         seen = ""
         for at, key in enumerate(keys):
-            os.write(self._terminal, KEYS.get(key, key).encode())
+            os.write(self.terminal, KEYS.get(key, key).encode())
             # Too soon after an escape, the next key would be one key with it.
             quiet_s = ESCAPE_S if key == "esc" else QUIET_S
             seen += self.see(until=until if at == len(keys) - 1 else "", quiet_s=quiet_s)
@@ -146,14 +146,14 @@ class Screen:
 
     def paste(self, text: bytes) -> str:
         """Have the terminal paste a text, as it was copied elsewhere."""
-        os.write(self._terminal, b"\x1b[200~" + text + b"\x1b[201~")
+        os.write(self.terminal, b"\x1b[200~" + text + b"\x1b[201~")
         return self.see(quiet_s=SETTLED_S)
 
     def until_it_draws(self) -> None:
         """Read until a first place on the screen was drawn."""
         while not _DRAWN.search(self.output):
-            assert select.select([self._terminal], [], [], LONGEST_S)[0], "nothing is drawn"
-            self.output += os.read(self._terminal, 1 << 16)
+            assert select.select([self.terminal], [], [], LONGEST_S)[0], "nothing is drawn"
+            self.output += os.read(self.terminal, 1 << 16)
 
     def wait_for(self, condition: Callable[[], object]) -> None:
         """Read until something holds, or the inspector has ended."""
@@ -167,14 +167,14 @@ class Screen:
         deadline = time.monotonic() + LONGEST_S
         while self.process.poll() is None:
             assert time.monotonic() < deadline, "the inspector does not end"
-            if select.select([self._terminal], [], [], QUIET_S)[0]:
+            if select.select([self.terminal], [], [], QUIET_S)[0]:
                 with contextlib.suppress(OSError):
-                    self.output += os.read(self._terminal, 1 << 16)
+                    self.output += os.read(self.terminal, 1 << 16)
         return self.process.returncode
 
     def end(self) -> int:
         """Quit; the exit code."""
-        os.write(self._terminal, KEYS["^q"].encode())
+        os.write(self.terminal, KEYS["^q"].encode())
         with contextlib.suppress(AssertionError):
             self.see(until="\x00never")
         return self.process.wait(timeout=LONGEST_S)

@@ -1,15 +1,29 @@
-"""A terminal that goes away takes the inspector along, and all that it started."""
+"""A terminal that goes away takes the inspector along, and a signal gives the terminal back."""
 
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import termios
 import time
 
+import pytest
+
 from filestore import Store
-from tui import HUNG_UP
+from tui import SIGNALLED
+from tui.workers.hangup import ENDING
+
+from .processes import children, is_running
+from .raw_terminal import Screen
+
+MODES = (b"?1049", b"?1000", b"?1003", b"?1006", b"?2004", b"?1004")
+HANGING = """
+import time
+from tui.app import menus
+menus.Menus.do_help = lambda self: time.sleep(1000)
+"""
 
 
 def test_a_closed_terminal_ends_it(tmp_path):
@@ -36,4 +50,37 @@ def test_a_closed_terminal_ends_it(tmp_path):
         if select.select([ours], [], [], 1.0)[0]:
             seen += os.read(ours, 1 << 16)
     os.close(ours)
-    assert process.wait(20) == HUNG_UP
+    assert process.wait(20) == SIGNALLED + signal.SIGHUP
+
+
+@pytest.mark.parametrize("is_hanging", [False, True], ids=["running", "hanging"])
+def test_a_signal_gives_the_terminal_back(tmp_path, is_hanging):
+    """Whichever ends it, and whatever it is doing: all modes are as before, no child is left."""
+    root, configuration = str(tmp_path / "file_index"), str(tmp_path / "configuration")
+    Store.create(root, layout="tree", embedder="builtin", configuration=configuration).close()
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    if is_hanging:
+        (modules / "sitecustomize.py").write_text(HANGING)
+    for number in ENDING[:1] if is_hanging else ENDING:
+        with Screen(str(tmp_path), home=tmp_path, modules=modules) as screen:
+            before = termios.tcgetattr(screen.terminal)
+            screen.see(until="clean")
+            started = children(screen.process.pid)
+            assert started
+            assert termios.tcgetattr(screen.terminal) != before
+            if is_hanging:
+                screen.send(b"?")
+                screen.see()
+            screen.process.send_signal(number)
+            assert screen.ended() == SIGNALLED + number
+            screen.see()
+            assert termios.tcgetattr(screen.terminal) == before
+            for mode in MODES:
+                on, off = b"\x1b[" + mode + b"h", b"\x1b[" + mode + b"l"
+                assert -1 < screen.output.rfind(on) < screen.output.rfind(off), (number, mode)
+            assert screen.output.rfind(b"\x1b[?25l") < screen.output.rfind(b"\x1b[?25h")
+            deadline = time.monotonic() + 20
+            while any(map(is_running, started)):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)

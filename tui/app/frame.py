@@ -313,6 +313,8 @@ class Frame(KeysInOrder):
     def action_do(self, place: Place, name: str) -> None:
         """Run an action, or show why it is unavailable."""
         if self.task_manager is None or not self.views:
+            if name == "quit":
+                self.exit(0)
             return
         if place not in ("everywhere", self.page):
             # The page of this key was left by an earlier key.
@@ -394,6 +396,20 @@ class Frame(KeysInOrder):
         error = context.get("exception")
         if isinstance(error, Exception):
             self.reports.keep_error(error)
+
+    def leave(self, code: int) -> None:
+        """End with an exit code; from any thread, also before there is a screen."""
+        with contextlib.suppress(Exception):
+            self.post(lambda: self.exit(code, return_code=code))
+
+    def give_terminal_back(self) -> bool:
+        """Restore the terminal, from any thread; False while another program has it."""
+        driver = self._driver
+        if isinstance(driver, TerminalDriver):
+            if driver.is_lent:
+                return False
+            driver.give_back()
+        return True
 
     def close_screen(self) -> None:
         """Restore the terminal where the exit itself failed."""
