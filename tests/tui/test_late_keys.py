@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from textual.app import App
-from textual.events import Key
+from textual.events import Key, MouseDown, MouseUp, Paste
 from textual.widgets import Input, OptionList
 
 from filestore import NoStoreError, Store
@@ -26,16 +26,14 @@ def root(tmp_path):
     return root
 
 
-def session(root, act):
-    """Open the inspector and do something with it."""
+def session(root, act, *, at_once=False):
+    """Open the inspector and do something with it, once its first page is there or at once."""
 
     async def run():
         inspector = Inspector(Options(store=root, configuration=root, environment={}))
         async with inspector.run_test(size=(100, 30)) as pilot:
-            for _ in range(200):
-                await pilot.pause(0.02)
-                if inspector.views and inspector.view.is_mounted:
-                    break
+            if not at_once:
+                await until(pilot, lambda: inspector.is_seen)
             await act(inspector, pilot)
 
     asyncio.run(run())
@@ -162,6 +160,73 @@ def test_a_key_behind_one_that_closed_a_question_is_not_lost(root):
         send(inspector, "2/word")
         await until(pilot, lambda: inspector.page == "verify" and inspector.view.is_mounted)
         await until(pilot, lambda: inspector.view._rows.filter.text == "word")
+
+    session(root, act)
+
+
+def press_all(inspector):
+    """Press, paste and click what would do something on any page."""
+    send(inspector, "isU3:missing\ruA")
+    inspector.post_message(Paste("pasted"))
+    for kind in (MouseDown, MouseUp):
+        event = kind(None, 5, 5, 0, 0, 1, False, False, False, screen_x=5, screen_y=5)
+        inspector.post_message(event)
+
+
+def test_what_is_typed_before_the_first_page_is_there_does_nothing(root):
+    """Of a word that was meant for a search, no letter is a key; behind the first page, all are."""
+
+    async def act(inspector, pilot):
+        assert not inspector.is_seen
+        press_all(inspector)
+        await until(pilot, lambda: inspector.is_seen)
+        await pilot.pause(0.3)
+        assert [task.title for task in inspector.task_manager.tasks] in ([], ["status"])
+        assert inspector.page == "browse"
+        assert len(inspector.screen_stack) == 1
+        send(inspector, "smissing")
+        await until(
+            pilot, lambda: inspector.screen.query_one("#browse-query", Input).value == "missing"
+        )
+
+    session(root, act, at_once=True)
+
+
+def test_the_key_that_quits_works_before_there_is_a_page(root):
+    """What hangs while it opens a store can be left."""
+
+    async def act(inspector, pilot):
+        inspector.post_message(Key("ctrl+c", None))
+        await until(pilot, lambda: inspector.return_value == 0)
+
+    session(root, act, at_once=True)
+
+
+def test_keys_that_were_meant_for_a_page_make_no_store(root):
+    """The store goes away while somebody types: the screen that says so takes none of it."""
+
+    async def act(inspector, pilot):
+        inspector.fail(NoStoreError("it is gone"))
+        send(inspector, "xnr")
+        await pilot.pause(0.3)
+        assert isinstance(inspector.screen, StartScreen)
+        await pilot.press("r")
+        await until(pilot, lambda: not isinstance(inspector.screen, StartScreen))
+
+    session(root, act)
+
+
+def test_a_question_is_answered_only_once_it_is_seen(root):
+    """One that comes by itself, as the price of enriching does, takes no y that meant to copy."""
+
+    async def act(inspector, pilot):
+        answers = []
+        inspector.push_screen(ConfirmScreen("Sure?", []), answers.append)
+        send(inspector, "y\r")
+        await pilot.pause(0.6)
+        assert not answers
+        await pilot.press("y")
+        await until(pilot, lambda: answers == [True])
 
     session(root, act)
 

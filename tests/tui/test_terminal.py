@@ -144,6 +144,33 @@ def test_the_keys_of_an_interrupt_are_the_editors(work: Work, is_inspector: bool
     assert chunk.read_text().endswith("a word by hand\n")
 
 
+def test_keys_right_behind_that_of_the_editor_are_not_ours(work: Work) -> None:
+    """They were meant for the editor, which was not there yet: they do nothing when it ends."""
+    variables = {"EDITOR": work.editor("editor")}
+    with work.inspector("--select", "hills.md/chunk1.md", environment=variables) as terminal:
+        terminal.until("clean", "hills of the order 1,")
+        terminal.write("ei3")
+        terminal.until("EDITING BY editor")
+        terminal.write("a word by hand")
+        terminal.press("Enter", "Verify(1)", "a word by hand")
+        terminal.press("w", "Tasks", gone="done     sync")
+        terminal.type("Escape", "q")
+        assert terminal.ended() == 0
+    assert {code for code, _ in work.findings()} == {"modified"}
+
+
+def test_what_is_typed_before_the_first_page_does_nothing(work: Work) -> None:
+    """A word for the search that comes too soon syncs nothing, and what was deleted is known."""
+    (work.resource("lakes") / "chunk2.md").unlink()
+    with work.inspector() as terminal:
+        for _ in range(4):
+            terminal.write("smissing")
+        terminal.until("Verify(1)", "1 error")
+        terminal.type("q")
+        assert terminal.ended() == 0
+    assert {code for code, _ in work.findings()} == {"missing"}
+
+
 def test_a_signal_waits_for_the_editor(work: Work) -> None:
     """Who ends the inspector while an editor has the terminal breaks into nobody's words."""
     variables = {"EDITOR": work.editor("editor")}

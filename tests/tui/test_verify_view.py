@@ -404,7 +404,7 @@ def test_findings_of_an_earlier_verification_are_seen_first(root):
         async def session():
             app = Inspector(Options(store=root, configuration=root + "-c", **options))
             async with app.run_test() as pilot:
-                await until(pilot, lambda: bool(app.views) and app.view.is_mounted)
+                await until(pilot, lambda: app.is_seen)
                 return app.page
 
         return asyncio.run(session())

@@ -74,6 +74,7 @@ class Inspector(Menus):
 
     def on_mount(self) -> None:
         """Open the store, and show the page that was left."""
+        self.drop_keys()
         asyncio.get_running_loop().set_exception_handler(self._keep_lost)
         self.theme = first_theme(self.options.environment, "")
         self.set_interval(1.0, self.draw_head)
@@ -81,6 +82,7 @@ class Inspector(Menus):
 
     def open_store(self) -> None:
         """Find the store and open it, or show why not and what to do."""
+        self.drop_keys()
         try:
             root = find_root(os.getcwd(), self.options.store)
         except FilestoreError as error:
@@ -125,7 +127,7 @@ class Inspector(Menus):
         return cast(Place, self.saved.page) if self.options.findings is None else "verify"
 
     def _opened(self, made_early: Sequence[View], catalog: str) -> None:
-        self.when_ready(self.view, self._until_first.close)
+        self.when_ready(self.view, self._show_first)
         for view in made_early:
             # They were made when the store could not be opened yet.
             view.store_changed()
@@ -139,6 +141,10 @@ class Inspector(Menus):
         self.set_timer(AFTER_FIRST_S, self._look)
         self.set_timer(AFTER_FIRST_S, self._make_ready)
         self.set_timer(AFTER_FIRST_S, partial(self._begin_watching, catalog))
+
+    def _show_first(self) -> None:
+        self._until_first.close()
+        self.take_keys()
 
     def _make_ready(self) -> None:
         """Load the Markdown renderer before the first text needs it."""
@@ -156,6 +162,7 @@ class Inspector(Menus):
         if self.task_manager is not None:
             self.task_manager.end()
         absent = isinstance(error, NoStoreError)
+        self.take_keys()
         self.push_screen(StartScreen(error, absent=absent), partial(self._take_way, error))
 
     def _take_way(self, error: FilestoreError, way: str | None) -> None:
@@ -169,6 +176,7 @@ class Inspector(Menus):
 
     def _make(self, *, example: bool) -> None:
         """Make a store, or a copy of the example, and open it."""
+        self.drop_keys()
 
         def make() -> None:
             try:

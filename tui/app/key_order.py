@@ -2,7 +2,8 @@
 
 Textual hands every key to the widget that has the focus when it comes. Keys that come together, on
 a slow line or a busy machine, would so reach the list that "/" was meant to leave, and the letters
-of a filter would be actions. One rule: what a key opens gets the next key.
+of a filter would be actions. One rule: what a key opens gets the next key; what comes by itself,
+or asks before it writes, gets only keys that were pressed when it was seen.
 """
 
 from collections import deque
@@ -10,10 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from textual.app import App
-from textual.events import Event, Key, Paste
+from textual.events import Event, InputEvent, Key, Paste
 from textual.message import Message
+from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
+
+from tui.widgets.steady import Steady
 
 AT_ONCE: Final = frozenset({"ctrl+c", "ctrl+q"})
 """Keys that wait for none: they end what hangs."""
@@ -46,10 +50,17 @@ class KeysInOrder(App[int]):
         self._awaited: Widget | None = None
         """The page that is being made."""
         self._checking: Timer | None = None
+        self.is_seen = True
+        """Whether there is something that keys and the mouse can be meant for."""
+        self._unseen: Screen[Any] | None = None
+        """The screen that is to be seen before it gets any."""
 
     async def on_event(self, event: Event) -> None:
         """Hold back a key that is new; one that came up to here has been everywhere."""
         is_typed = isinstance(event, Key | Paste)
+        is_seen = self.is_seen and self._unseen not in self.screen_stack[-1:]
+        if not is_seen and isinstance(event, InputEvent | Paste) and not _is_urgent(event):
+            return
         if is_typed and not event.is_forwarded and not _is_urgent(event):
             self._held.append(event)
             await self._hand_on()
@@ -57,6 +68,33 @@ class KeysInOrder(App[int]):
                 self._checking = self.set_timer(_LOST_S, self._check)
         else:
             await super().on_event(event)
+
+    def drop_keys(self) -> None:
+        """Drop what is typed and clicked until `take_keys`: nobody sees what it would act on."""
+        self.is_seen = False
+        self._held.clear()
+
+    def take_keys(self) -> None:
+        """Take keys again, once the screen is drawn."""
+
+        def take() -> None:
+            self.is_seen = True
+
+        self.call_after_refresh(take)
+
+    def push_screen(self, screen: Any, *more: Any, **named: Any) -> Any:
+        """Lay a screen over this one; see `Steady.is_seen_first`."""
+        pushed = super().push_screen(screen, *more, **named)
+        if isinstance(screen, Steady) and screen.is_seen_first:
+            assert isinstance(screen, Screen)
+            self._unseen = screen
+            self._held.clear()
+            screen.call_after_refresh(self._saw, screen)
+        return pushed
+
+    def _saw(self, screen: Screen[Any]) -> None:
+        if self._unseen is screen:
+            self._unseen = None
 
     def hold_keys_for(self, page: Widget) -> None:
         """Hold keys back until `let_keys_go`: they are meant for a page that is not there yet."""

@@ -274,9 +274,12 @@ class Menus(Frame):
         if command.warning:
             self.notify(command.warning, severity="warning")
         self.note(all_quoted(_editing(command.words, path, line)))
+        # What was typed while the editor came up was meant for the editor.
+        self.drop_keys()
         with self.suspend():
             problem = _run(_editing(command.words, os.path.join(self.root, path), line))
         self.refresh(repaint=True, layout=True)
+        self.take_keys()
         if problem:
             self.notify(problem, severity="error")
         self.check([path], self._edited)

@@ -6,7 +6,7 @@ terminal is resized while a screen opens, and always where it has no size: then 
 25 lines and goes on with 24.
 """
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from textual.await_complete import AwaitComplete
 from textual.events import Resize
@@ -20,6 +20,8 @@ MOST: Final = Size(2000, 1000)
 class Steady:
     """Mixed in before the class of a screen; dismissed once, whatever events still arrive."""
 
+    is_seen_first: ClassVar[bool] = False
+    """Whether keys that were pressed before it is seen are not meant for it."""
     is_left = False
     """Whether it was answered: keys right behind the answer are not meant for it."""
 

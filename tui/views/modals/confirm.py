@@ -31,6 +31,7 @@ WIDTH: Final = 56
 class ConfirmScreen(Steady, ModalScreen[bool]):
     """Shows what is about to happen; its result is whether the user confirmed."""
 
+    is_seen_first = True
     DEFAULT_CSS = """
     ConfirmScreen .question { text-style: bold; height: auto; }
     ConfirmScreen TextPane { margin: 1 0; background: $surface; }

@@ -16,6 +16,7 @@ from tui.widgets.text import TextPane
 class StartScreen(Steady, ModalScreen[str]):
     """Returns what to do: "make", "example", "retry" or "quit"."""
 
+    is_seen_first = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("n", "way('make')", "make a store"),
         Binding("x", "way('example')", "open the example"),
