@@ -3,10 +3,11 @@
 Hands over, as `Store` does; `filestore.browse` names it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from filestore.core.progress import OnProgress, ignore
 from filestore.store import Store
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from filestore.core.paths import StorePath
     from filestore.repair.plan import Policy
     from filestore.repair.sides import Sides
+    from filestore.sync.apply import SyncReport
 
 
 class InspectedStore(Store):
@@ -55,6 +57,19 @@ class InspectedStore(Store):
         except FilestoreError as error:
             return f"{error.message}: {error.remedy}" if error.remedy else error.message
         return ""
+
+    def sync_but(
+        self, *, forget: "Collection[StorePath]", on_progress: OnProgress = ignore
+    ) -> "SyncReport":
+        """Sync, but keep the texts of missing files, save of those that are to be forgotten.
+
+        Raises:
+            LockedError: Another writer holds the store.
+            WriteFailedError: The disk refused; the old generation stays.
+        """
+        from filestore.sync.run import Wanted
+
+        return self._sync(Wanted(forget=forget), on_progress)
 
     def about_file(self, path: str) -> "About":
         """Everything known of one file, whatever state it is in; see `file.about`."""

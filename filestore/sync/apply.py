@@ -7,7 +7,7 @@ touches a file, is left and reported; `repair` plans that.
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
@@ -17,7 +17,7 @@ from filestore.chunks.observation import Observation
 from filestore.chunks.observe import look_at, unreadable
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, worst_first
-from filestore.core.paths import ChunkPath, is_made
+from filestore.core.paths import ChunkPath, StorePath, is_made
 from filestore.core.progress import OnProgress, Progress, ignore, part_of
 from filestore.core.schema import JsonObject
 from filestore.fs.disk import FileSystemClock
@@ -58,6 +58,7 @@ def sync(
     clock: FileSystemClock,
     forget_missing: bool,
     full: bool,
+    forget: Collection[StorePath] | None = None,
     on_progress: OnProgress,
 ) -> SyncReport:
     """Bring the sidecar up to date with the files, in the commit that is open.
@@ -68,10 +69,15 @@ def sync(
         clock: The file system's.
         forget_missing: Whether a mass of missing files is meant to be gone.
         full: Whether what deleted texts left behind goes, too.
+        forget: Missing files of which no text is to be kept; None for all.
         on_progress: Called with the number of files done.
     """
     steps = plan(
-        snapshot, embedder=commit.embedder, embeds=commit.embeds, forget_missing=forget_missing
+        snapshot,
+        embedder=commit.embedder,
+        embeds=commit.embeds,
+        forget_missing=forget_missing,
+        forget=forget,
     )
     steps = replace(steps, is_full=full)
     return apply(snapshot, commit, steps, clock=clock, on_progress=on_progress)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from filestore.catalog import AWAITED
 from filestore.config.layout import EMBEDDINGS
 from filestore.core.findings import Finding
+from filestore.core.paths import StorePath
 from filestore.sidecar.commit import lost_vectors
 from filestore.sidecar.snapshot import StoreSnapshot
 from filestore.verify import drift, recorded_state, verify
@@ -64,6 +65,7 @@ def plan(
     embedder: "Embedder | None",
     embeds: bool,
     forget_missing: bool = False,
+    forget: Collection[StorePath] | None = None,
 ) -> SyncPlan:
     """Compare the tree and the derived parts with the catalog.
 
@@ -72,6 +74,7 @@ def plan(
         embedder: The one that the catalog's vectors are from; None where it is not here.
         embeds: Whether texts without embedding are to be embedded.
         forget_missing: Whether a mass of missing files is meant to be gone.
+        forget: Missing files of which no text is to be kept; None for all.
     """
     catalog = snapshot.catalog
     seen = detected(snapshot, forget_missing=forget_missing)
@@ -79,6 +82,12 @@ def plan(
     standing = drift.standing_findings(
         snapshot.places.tree, catalog, {*seen.to_read, *seen.gone, *seen.left_out, *moved}
     )
+    kept: list[Finding] = []
+    if forget is not None and not seen.mass_missing:
+        kept = [one for one in drift.missing_findings(seen) if one.code == "missing"]
+        kept = [one for one in kept if one.path not in forget]
+        chosen = map(snapshot.places.tree.chunk_path, forget)
+        seen = replace(seen, gone=tuple(sorted(set(chosen).intersection(seen.gone))))
     missing = drift.missing_findings(seen)
     return SyncPlan(
         drift=seen,
@@ -86,6 +95,7 @@ def plan(
         leftovers=tuple(one for one in standing if one.code == "leftovers"),
         left=(
             *seen.findings,
+            *kept,
             *(one for one in standing if one.code != "leftovers"),
             *(one for one in missing if not one.safe),
             *drift.excluded_moves(seen),

@@ -6,13 +6,14 @@ back that would be forgotten, and another writer may have made a generation. Of 
 second walk takes 0.1 to 0.4 s, where the verification takes 2.5 s. Writes no truth file.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from filestore.catalog import CatalogDamagedError
 from filestore.config.layout import EMBEDDINGS, Places
 from filestore.core.findings import Finding, as_told, worst_first
+from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.sidecar.recover import condemned, part_finding
@@ -32,6 +33,8 @@ class Wanted:
     """Whether texts without embedding are embedded now."""
     forget_missing: bool = False
     """Whether a mass of missing files is meant to be gone."""
+    forget: Collection[StorePath] | None = None
+    """Missing files of which no text is to be kept; None for all but a mass."""
     first: "Level | None" = None
     """Verify at this level before, and repair what that finds, too."""
     wait_s: float = DEFAULT_WAIT_S
@@ -90,6 +93,7 @@ def _follow(
                 clock=parts.clock(),
                 forget_missing=wanted.forget_missing,
                 full=wanted.first is not None,
+                forget=wanted.forget,
                 on_progress=on_progress,
             )
         return replace(

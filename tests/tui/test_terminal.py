@@ -202,7 +202,11 @@ def test_changes_from_outside_keep_the_place(work: Work) -> None:
         told = "2 errors, 1 warning", "Verify(3)", "lakes of the order 3,"
         # Rows that are being read are a sign meanwhile.
         assert cursor_row(terminal.until(*told, before[1])) == before
-        seen = terminal.press("i", "clean", "17 chunks", gone="Verify(3)")
+        terminal.press("i", "1 file deleted", "hills.md/chunk2.md", "keep them")
+        terminal.press("Enter", "1 error", "1 left for you", gone="Verify(3)")
+        terminal.press("i", "1 file deleted")
+        terminal.type("Down")
+        seen = terminal.press("Enter", "clean", "17 chunks", gone="Verify(1)")
         assert cursor_row(seen)[1] == before[1]
         assert before[1].startswith("chunk3.md ")
         assert "lakes of the order 3," in seen

@@ -129,8 +129,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "your editor is a command of its own; 'filestore sync' indexes what it changed",
         refusal=of.no_editor, footer=60),
     _everywhere("sync", "i", "sync",
-        "sync the index with the files: every repair that writes no file", of.fixed("sync"),
-        refusal=of.busy, footer=50, writes=True),
+        "sync the index with the files: every repair that writes no file; asks before it forgets "
+        "the text of a deleted one",
+        of.fixed("sync"), refusal=of.busy, footer=50, writes=True),
     _everywhere("undo", "u z", "undo", "undo the last change of files",
         lambda now: f"undo {now.can_undo}".rstrip(), refusal=of.busy,
         writes=True, not_in_place="undo"),

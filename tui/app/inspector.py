@@ -443,7 +443,7 @@ class Inspector(Menus):
             "search": lambda: self._on("browse", lambda view: view.search_for(first)),
             "status": self.do_look_again,
             "verify": lambda: self._on("verify", lambda view: view.verify(first or "fast")),
-            "sync": lambda: self._sync(typed),
+            "sync": lambda: self._sync_typed(typed),
             "repair": lambda: self._repair(typed),
             "undo": lambda: self._undo_or_redo(typed),
             "redo": lambda: self._undo_or_redo(typed),
@@ -475,7 +475,7 @@ class Inspector(Menus):
             lambda store: store.listing.path_of_vector(vector), take, group="vector"
         )
 
-    def _sync(self, typed: Typed) -> None:
+    def _sync_typed(self, typed: Typed) -> None:
         if self.read_only:
             self.notify(self.read_only, severity="warning")
         else:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.command import Hit, Hits, Provider
 
@@ -27,6 +27,8 @@ from tui.workers import Handlers, Job, clipboard
 
 if TYPE_CHECKING:
     from filestore import SyncReport
+
+MOST_NAMED: Final = 3
 
 
 class ActionsProvider(Provider):
@@ -295,21 +297,46 @@ class Menus(Frame):
             self.notify("the file has not changed since it was indexed")
 
     def do_sync(self) -> None:
-        """Sync the index."""
-        self.sync(full=False, forget_missing=False)
+        """Sync the index; ask first where that would forget the texts of deleted files."""
+        is_missing = self.findings.by_code().get("missing")
+        gone = [one.path for one in self.findings if one.code == "missing"] if is_missing else []
+        if not gone:
+            # What was deleted since the last look stays known.
+            self._sync("sync", Job(name="sync_but", arguments={"forget": ()}))
+            return
+        choices = [
+            Choice(name="keep", title="keep them in the index", about="to restore or remove later"),
+            Choice(name="forget", title="remove them from it", about="their texts are forgotten"),
+        ]
+        named = f"{count(len(gone), 'file')} deleted: {', '.join(gone[:MOST_NAMED])}"
+        more = f" and {len(gone) - MOST_NAMED:,} more" if len(gone) > MOST_NAMED else ""
+        self.push_screen(ChoiceScreen(f"{named}{more}", choices), partial(self._take_sync, gone))
+
+    def _take_sync(self, gone: Sequence[str], choice: str | None) -> None:
+        if choice == "forget":
+            self._sync("sync", Job(name="sync_but", arguments={"forget": tuple(gone)}))
+        elif choice == "keep":
+            codes = sorted({one.code for one in self.findings if one.safe} - {"missing"})
+            command = f"repair --only {' '.join(codes)}" if codes else ""
+            self._sync(command, Job(name="sync_but", arguments={"forget": ()}))
 
     def sync(self, *, full: bool, forget_missing: bool) -> None:
-        """Sync the index; see `Store.sync`."""
+        """Sync the index as the command does; see `Store.sync`."""
         options = "".join(
             f" --{name}"
             for name, wanted in (("full", full), ("forget-missing", forget_missing))
             if wanted
         )
-        self.note(f"filestore {self.store_option}sync{options}")
+        arguments = {"full": full, "forget_missing": forget_missing}
+        self._sync(f"sync{options}", Job(name="sync", arguments=arguments))
+
+    def _sync(self, command: str, job: Job) -> None:
+        if command:
+            self.note(f"filestore {self.store_option}{command}")
         self.task_manager.work(
-            Job(name="sync", arguments={"full": full, "forget_missing": forget_missing}),
+            job,
             Handlers(then=self._synced, stopped=self.look_again),
-            title=f"sync{options}",
+            title=command or "sync",
             writes=True,
         )
 

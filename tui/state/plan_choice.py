@@ -1,7 +1,7 @@
 """What a plan is asked for, and which of its steps are chosen. Pure.
 
-One rule: a step that writes files is chosen only on request, and one that removes files only by a
-person, step by step.
+One rule: a step that writes files is chosen only on request, and one that removes files, or forgets
+what is kept of a deleted one, only by a person, step by step.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -72,7 +72,7 @@ def begin_with(plan: Plan, findings: Iterable[Finding]) -> set[StepKey]:
     return {
         step.key
         for step in plan.steps
-        if not is_removal(step)
+        if not (is_removal(step) or (step.kind == "forget" and "missing" in step.codes))
         and (plan.allows(step) or any((code, step.path) in wanted for code in step.codes))
     }
 

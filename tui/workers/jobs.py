@@ -61,6 +61,7 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
         **given, on_progress=reporter.progress, on_found=reporter.found
     ),
     "sync": _reporting(InspectedStore.sync),
+    "sync_but": _reporting(InspectedStore.sync_but),
     "plan": _plan,
     "apply": _reporting(InspectedStore.apply),
     "undo": _reporting(InspectedStore.undo),
@@ -76,7 +77,7 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
 - ``plan_enrich(resources, questions, summaries, refresh)``: `EnrichPlan`
 Work:
 - ``status()``: `Status`; ``verify(level)``: `Checked`, reporting findings and progress
-- ``sync(full, forget_missing)``: `SyncReport`
+- ``sync(full, forget_missing)``, ``sync_but(forget)``: `SyncReport`
 - ``plan(policy, findings)``: `Plan`, only of what repairs these findings; None for all
 - ``apply(plan)``: `RepairReport`
 - ``undo(identifier)``, ``redo(identifier)``: `UndoResult` or None
