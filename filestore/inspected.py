@@ -71,12 +71,12 @@ class InspectedStore(Store):
 
         return self._sync(Wanted(forget=forget), on_progress)
 
-    def about_file(self, path: str) -> "About":
+    def about_file(self, path: str, *, indexed_as: str = "") -> "About":
         """Everything known of one file, whatever state it is in; see `file.about`."""
         from filestore.browse import file
 
         with self._reading() as catalog:
-            return file.about(self._parts, catalog, path)
+            return file.about(self._parts, catalog, path, indexed_as=indexed_as)
 
     def named(self, text: str) -> tuple["StorePath", int]:
         """The file that a person names, and of a document in place the line, 0 for none.

@@ -278,20 +278,22 @@ def _record(
     }
 
 
-def about(parts: Parts, catalog: Catalog, path: str) -> About:
+def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") -> About:
     """Everything known of one file, whatever state it is in.
 
     Args:
         parts: The store's.
         catalog: Inside a snapshot.
         path: Relative to the store root, to `chunked/`, or absolute.
+        indexed_as: Its path in the catalog, relative to the store root, where it was moved since.
 
     Raises:
         UnknownPathError: There is no such file below `chunked/`.
     """
-    relative = below_chunked(parts.places, path)
+    place = below_chunked(parts.places, path)
+    relative = parts.places.tree.chunk_path(StorePath(indexed_as)) if indexed_as else place
     row = catalog.files([relative]).get(relative)
-    seen, raw = _seen(parts, relative)
+    seen, raw = _seen(parts, place)
     if parts.places.is_in_place:
         raw = _read_document(parts, catalog, row, seen, raw)
     chunk, text = _parsed(seen), raw[:MOST_RAW_BYTES].decode("utf-8", "replace")

@@ -255,7 +255,7 @@ def test_a_hit_whose_file_changes_is_marked(folder):
 
 
 def test_a_file_that_moved_or_went_is_marked_where_it_was(folder):
-    """What moved says where it is now; neither is opened in an editor, and both are planned for."""
+    """What moved says where it is now, and is read there; both are planned for."""
     garden = folder / "example_index" / "garden"
     (garden / "2026" / "May.md").rename(garden / "June.md")
     (garden / "Beans.md").unlink()
@@ -265,8 +265,7 @@ def test_a_file_that_moved_or_went_is_marked_where_it_was(folder):
         await onlooker.press("equals_sign", words="May.md  W ! moved")
         assert "Beans.md  E x missing" in seen(onlooker.app)
         await onlooker.press("j", "j", words="it is garden/June.md now")
-        await onlooker.press("e")
-        await onlooker.told("garden/2026/May.md is gone: there is nothing to edit")
+        await onlooker.read("sow the beans now")
         await onlooker.press("p", words="update the path of garden/June.md")
 
     look(folder, act, size=(120, 30))

@@ -171,6 +171,23 @@ def test_what_is_typed_before_the_first_page_does_nothing(work: Work) -> None:
     assert {code for code, _ in work.findings()} == {"missing"}
 
 
+def test_a_moved_resource_is_marked_and_opens_where_it_is(work: Work) -> None:
+    """Its row has the drift; what is below it is read, and edited, in its new folder."""
+    before, after = work.resource("hills"), work.chunked / "uplands.md"
+    before.rename(after)
+    with work.inspector(environment={"EDITOR": work.editor("editor")}) as terminal:
+        terminal.until("hills.md", "W7", "moved to", "chunked/uplands.md")
+        terminal.press("l", "chunk1.md  W ! moved")
+        terminal.press("j", "hills of the order 1,", "it is chunked/uplands.md/chunk1.md now")
+        terminal.press("o", "[Raw]", "headings:")
+        terminal.press("e", "EDITING BY editor")
+        terminal.write("a word by hand")
+        terminal.press("Enter", "a word by hand", "edited since it was indexed")
+        terminal.type("q")
+        assert terminal.ended() == 0
+    assert (after / "chunk1.md").read_text().endswith("a word by hand\n")
+
+
 def test_a_signal_waits_for_the_editor(work: Work) -> None:
     """Who ends the inspector while an editor has the terminal breaks into nobody's words."""
     variables = {"EDITOR": work.editor("editor")}

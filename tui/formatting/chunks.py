@@ -428,7 +428,9 @@ def _hashes(about: "About") -> list[Line]:
     return lines
 
 
-def resource_lines(about: "AboutResource", found: Mapping[str, int]) -> list[Line]:
+def resource_lines(
+    about: "AboutResource", found: Mapping[str, int], *, moved_to: str = ""
+) -> list[Line]:
     """What is known of a resource."""
     lines: list[Line] = [
         line(shown_path(about.resource) or "(no resource)", "title"),
@@ -448,10 +450,18 @@ def resource_lines(about: "AboutResource", found: Mapping[str, int]) -> list[Lin
         if found.get(severity):
             parts.append(span(f"{mark} {count(found[severity], word)}  ", role))
     lines.append((span(f"{'drift':<11}", "quiet"), *(tuple(parts) or line("none known", "good"))))
+    if moved_to:
+        lines.append(field("moved to", shown_path(moved_to), "warning"))
     for source, metadata in about.documents:
         lines += [(), line(shown_path(source) or "(no source)", "title")]
         lines += [_entry(key, value) for key, value in metadata.items()]
     return lines
+
+
+def moved_lines(found: Sequence["Finding"], path: str = "") -> list[Line]:
+    """Where a file is now that the catalog has under another path."""
+    moved = (one for one in found if one.code == "moved" and one.path != path)
+    return [line(f"it is {shown_path(one.path)} now", "warning") for one in moved]
 
 
 def error_lines(error: "FilestoreError", found: Sequence["Finding"] = ()) -> list[Line]:
@@ -459,7 +469,7 @@ def error_lines(error: "FilestoreError", found: Sequence["Finding"] = ()) -> lis
     lines = [line(error.message, "error")]
     if error.remedy:
         lines.append((Span("try: ", "quiet"), span(error.remedy)))
-    lines += [line(f"it is {shown_path(one.path)} now") for one in found if one.code == "moved"]
+    lines += moved_lines(found)
     return [*lines, (), *finding_lines(found)] if found else lines
 
 

@@ -75,6 +75,17 @@ class FindingIndex:
         moved = self._moved_from.get(path)
         return (*self.of_path(path), moved) if moved is not None else self.of_path(path)
 
+    def moved_to(self, path: str) -> str:
+        """Where a file is now that the catalog has under this path; "" for there."""
+        moved = self._moved_from.get(path)
+        return moved.path if moved is not None else ""
+
+    def resource_moved_to(self, resource: str) -> str:
+        """The folder in which a file of a resource is now; "" where none was moved."""
+        below = self._tree.store_path(ChunkPath(f"{resource}/"))
+        found = (one.path for old, one in self._moved_from.items() if old.startswith(below))
+        return next(found, "").rpartition("/")[0]
+
     def of_resource(self, resource: str) -> dict[str, int]:
         """How many of E, W and I below the folder of a resource, or about its record.
 
@@ -84,7 +95,7 @@ class FindingIndex:
         counts = {"E": 0, "W": 0, "I": 0, **below}
         # In the flat layout the record is all that has the name of its resource.
         if resource.endswith(".json") or not self._tree.folder:
-            for finding in self.of_path(self._tree.store_path(ChunkPath(resource))):
+            for finding in self.of_row(self._tree.store_path(ChunkPath(resource))):
                 counts[finding.severity] += 1
         return counts
 
@@ -101,12 +112,17 @@ class FindingIndex:
         severity = SEVERITIES[finding.code]
         self.severities[severity] += by
         self.codes[finding.code] = self.codes.get(finding.code, 0) + by
-        folder = finding.path.rpartition("/")[0]
+        # A moved file counts where it is, and once where the catalog has it.
+        places = (finding.path, finding.other) if finding.code == "moved" else (finding.path,)
+        for counts in {id(one): one for path in places for one in self._above_file(path)}.values():
+            counts[severity] += by
+
+    def _above_file(self, path: str) -> tuple[dict[str, int], ...]:
+        folder = path.rpartition("/")[0]
         above = self._above.get(folder)
         if above is None:
             above = self._above[folder] = self._counts_above(folder)
-        for counts in above:
-            counts[severity] += by
+        return above
 
     def _counts_above(self, folder: str) -> tuple[dict[str, int], ...]:
         if not self._tree.holds(f"{folder}/"):

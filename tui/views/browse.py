@@ -111,7 +111,7 @@ class BrowseView(View):
         found = self.host.findings.of_row(path) if path else ()
         return ActionContext(
             place=self.place,
-            path=path,
+            path=self.host.findings.moved_to(path) or path,
             line=self.detail.first_line,
             resource="" if self._is_searching else self._tree.resource or "",
             query=self.search.query_words if self._is_searching else "",

@@ -308,8 +308,11 @@ class Detail(Vertical):
             )
         else:
             section, width, ascii_only = self._way, self._width, self.reader.is_ascii
+            moved_to = self._host.findings.moved_to
             self._host.task_manager.read(
-                lambda store: _prepared(store, target, section, width, ascii_only=ascii_only),
+                lambda store: _prepared(
+                    store, target, moved_to, section, width, ascii_only=ascii_only
+                ),
                 lambda prepared: self._show_file(prepared, target, number),
                 group="preview",
                 failed=self._show_error,
@@ -347,8 +350,11 @@ class Detail(Vertical):
         about = self._about_resource
         if about is not None:
             found = self._host.findings.of_resource(about.resource)
-            is_folder = not self._host.findings.tree.folder
-            lines = (documents.folder_lines if is_folder else texts.resource_lines)(about, found)
+            if not self._host.findings.tree.folder:
+                lines = documents.folder_lines(about, found)
+            else:
+                moved = self._host.findings.resource_moved_to(about.resource)
+                lines = texts.resource_lines(about, found, moved_to=moved if found["W"] else "")
             self.reader.show(lines, key=f"resource {about.resource}")
 
     def _show_error(self, error: FilestoreError) -> None:
@@ -388,7 +394,7 @@ class Detail(Vertical):
         about = self.about
         if about is None:
             return
-        found = self._host.findings.of_path(about.path)
+        found = self._host.findings.of_row(about.path)
         self._head.show(self._head_lines(about, found))
         key = f"{self._way} {about.path} {self.part}"
         if strips is not None:
@@ -425,7 +431,7 @@ class Detail(Vertical):
 
     def _head_lines(self, about: "About", found: "Sequence[Finding]") -> list[Line]:
         place = documents.place_line(about, self.part)
-        lines = texts.head_lines(about, found)
+        lines = [*texts.head_lines(about, found), *texts.moved_lines(found, about.path)]
         return lines if place is None else [lines[0], place, *lines[1:]]
 
     def _take_markdown(self, strips: Sequence[Strip] | None, number: int) -> None:
@@ -435,12 +441,15 @@ class Detail(Vertical):
     def findings_changed(self) -> None:
         """Draw the findings of what is shown again."""
         if self.about is not None:
-            found = self._host.findings.of_path(self.about.path)
+            found = self._host.findings.of_row(self.about.path)
             self._head.show(self._head_lines(self.about, found))
             if self._way == "facts":
                 self._draw_file()
         elif self._target is None:
             self._draw_nothing()
+        elif self._target.resource is None:
+            # What could not be read may have been moved, which is known now.
+            self.read()
         else:
             self._draw_resource()
         self.pictures.findings_changed()
@@ -523,13 +532,15 @@ class Detail(Vertical):
 
 
 def _prepared(
-    store: InspectedStore, target: Target, section: str, width: int, *, ascii_only: bool
-) -> Prepared:
+    store: InspectedStore, target: Target, moved_to: Callable[[str], str], section: str,
+    width: int, *, ascii_only: bool,
+) -> Prepared:  # fmt: skip
     """A file as it is now, made ready for the screen; called in the reading thread."""
     path, part = target.path, None
     if not path:
         path, part = store.listing.file_of(target.file)
-    about = store.about_file(path)
+    now = moved_to(path)
+    about = store.about_file(now, indexed_as=path) if now else store.about_file(path)
     if target.line or target.text:
         part = about.part_at(target.line, target.text)
     if section == "facts" and not store.places.is_in_place:

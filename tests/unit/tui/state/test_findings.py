@@ -423,3 +423,22 @@ def test_a_finding_from_before_is_told_from_a_new_one():
     assert "from before" in plain([rows.row(1)])
     known.add(many("modified", 1))
     assert "from before" not in plain([rows.row(1)])
+
+
+def test_a_moved_file_counts_where_it_is_and_where_it_was() -> None:
+    """Once in each of two resources, once where both places are in one; and not any more later."""
+    moved = [
+        Finding(code="moved", path=f"chunked/new/{name}", other=f"chunked/old/{name}")
+        for name in ("chunk1.md", "chunk2.md")
+    ]
+    within = Finding(code="moved", path="chunked/one/b.md", other="chunked/one/a.md")
+    known = Findings()
+    known.add([*moved, within])
+    assert [known.of_resource(name)["W"] for name in ("new", "old", "one")] == [2, 2, 1]
+    assert known.by_severity()["W"] == 3
+    assert known.moved_to("chunked/old/chunk1.md") == "chunked/new/chunk1.md"
+    assert known.moved_to("chunked/new/chunk1.md") == ""
+    assert known.resource_moved_to("old") == "chunked/new"
+    assert known.resource_moved_to("new") == ""
+    known.replace_of(["chunked/new/", "chunked/one/b.md"], [])
+    assert [known.of_resource(name)["W"] for name in ("new", "old", "one")] == [0, 0, 0]
