@@ -56,3 +56,5 @@ from filestore.repair.sides import NoSidesError as NoSidesError
 from filestore.repair.sides import Sides as Sides
 from filestore.sidecar.refusals import in_place_error as in_place_error
 from filestore.verify.paths import TooManyPathsError as TooManyPathsError
+from filestore.verify.verify import LEFT_BY_STATS as LEFT_BY_STATS
+from filestore.verify.verify import not_checked_words as not_checked_words

@@ -42,10 +42,12 @@ def run(options: Any) -> int:
     if options.json:
         _output.write_json(checked.to_dict())
     else:
+        from filestore.verify.verify import not_checked_words
+
         _output.findings(checked.findings)
         _output.line(f"{'clean' if checked.clean else 'not clean'} at level {checked.level}")
         _output.wrapped("checked: ", checked.checked or ["nothing"])
-        _output.wrapped("not checked: ", checked.not_checked)
+        _output.wrapped("", [not_checked_words(checked.not_checked)])
         _output.next_command(checked.findings)
     return 0 if checked.clean else 1
 
@@ -83,6 +85,8 @@ def _staged(options: Any) -> int:
     if options.json:
         _output.write_json(checked.to_dict())
     else:
+        from filestore.verify.verify import not_checked_words
+
         _output.findings(checked.findings)
         files = _output.count(checked.files, "staged file")
         _output.line(f"{'clean' if checked.clean else 'not clean'}: {files}")

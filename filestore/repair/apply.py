@@ -41,13 +41,16 @@ def apply(parts: Parts, chosen: Plan, *, on_progress: OnProgress = ignore) -> Re
     if chosen.doable:
         work.run(chosen.doable)
     remaining = chosen.findings
+    not_checked: tuple[str, ...] = ("everything: nothing was done",)
     if chosen.doable:
-        remaining = verified(parts, chosen.level, None, on_progress).findings
+        checked = verified(parts, chosen.level, None, on_progress)
+        remaining, not_checked = checked.findings, checked.not_checked
     return RepairReport(
         plan=chosen,
         applied=tuple(work.applied),
         skipped=tuple(work.skipped),
         remaining=tuple(worst_first(list(remaining))),
+        not_checked=not_checked,
         undo=work.group,
         embedded=work.embedded,
         reused=work.reused,

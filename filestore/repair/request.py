@@ -50,6 +50,8 @@ class RepairReport:
     """With the reason."""
     remaining: tuple[Finding, ...]
     """What a verification found afterwards."""
+    not_checked: tuple[str, ...]
+    """What that left out."""
     undo: str
     """What `Store.undo` takes back: the batch with the files as they were; "" for none."""
     embedded: int = 0

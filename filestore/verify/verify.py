@@ -5,7 +5,7 @@ three sets, files, catalog and vectors, and holds them against each other; `deep
 too. One rule: a cause hides its consequences, and what was not looked at is said.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +36,14 @@ if TYPE_CHECKING:
     from filestore.verify._rows import Judged
 
 ALL: Final = Sample()
+LEFT_BY_STATS: Final = (
+    "contents of files with unchanged stats",
+    "rows of the embeddings",
+    "vectors",
+    "full-text entries",
+    "the model",
+)
+"""What a check by stats leaves out, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +67,11 @@ class Checked(JsonObject):
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
+
+
+def not_checked_words(left_out: Sequence[str]) -> str:
+    """What a check left out, as one sentence; "" where that is nothing."""
+    return f"not checked: {'; '.join(left_out)}" if left_out else ""
 
 
 def result(level: Level, report: VerificationReport) -> Checked:
@@ -133,13 +146,7 @@ def verify(
     )
     if level == "fast":
         _compare_stats(snapshot, level, report)
-        report.not_checked += ["contents of files with unchanged stats"]
-        report.not_checked += [
-            "rows of the embeddings",
-            "vectors",
-            "full-text entries",
-            "the model",
-        ]
+        report.not_checked += LEFT_BY_STATS
         return result(level, report)
     from filestore.verify import _rows
 

@@ -554,3 +554,29 @@ def test_h_and_l_close_and_open_groups_and_steps(case):
         assert view._changes.list.has_focus
 
     case.inspect(act)
+
+
+@pytest.mark.parametrize("level", ["fast", "full"])
+def test_what_a_repair_did_not_check_is_told_as_the_command_tells_it(case, level):
+    """Verify says behind a repair what the verification at its end left out, and not more."""
+    case.chunks()[0].write_text("Another text.\n")
+
+    async def act(session):
+        await session.press("2")
+        if level == "full":
+            await session.press("V")
+            await session.press("down", "enter")
+            await session.until(lambda: session.app.findings.coverage.level == "full")
+        await session.press("3", "p", "A")
+        await session.press("y")
+        await session.read("applied 1 step")
+        await session.idle()
+        await session.press("2")
+        await session.until(lambda: session.app.findings.clean)
+        left = session.app.findings.coverage.not_checked
+        with case.store() as store:
+            assert left == store.verify(level=level).not_checked
+        assert " ".join(session.seen().split()).count("everything was checked") == (not left)
+        assert not left or left[0] in session.seen()
+
+    case.inspect(act, size=(200, 36))

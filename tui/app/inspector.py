@@ -250,7 +250,7 @@ class Inspector(Menus):
 
     # Checking the store
 
-    def verified(self, found: Sequence[Finding], level: str) -> None:
+    def verified(self, found: Sequence[Finding], level: str, not_checked: Sequence[str]) -> None:
         """Take what the verification after a repair found.
 
         After a check by stats alone, findings of a more thorough one stay.
@@ -259,14 +259,20 @@ class Inspector(Menus):
         kept = () if is_all else tuple(self.findings)
         self.task_manager.read(
             lambda store: (_generation(store), by_stats(kept, found, store.places.tree)),
-            partial(self._take_verified, level, is_all),
+            partial(self._take_verified, level, tuple(not_checked), is_all),
             group="",
         )
 
-    def _take_verified(self, level: str, is_all: bool, whole: tuple[int, StatsFindings]) -> None:
+    def _take_verified(
+        self,
+        level: str,
+        not_checked: tuple[str, ...],
+        is_all: bool,
+        whole: tuple[int, StatsFindings],
+    ) -> None:
         self._verified, stats = whole
         is_clean = all(finding.severity == "I" for finding in stats.index.known.values())
-        coverage = Coverage(level=level, at=time.strftime("%H:%M:%S"))
+        coverage = Coverage(level=level, at=time.strftime("%H:%M:%S"), not_checked=not_checked)
         if is_all:
             self.findings.replace(stats.index, coverage, clean=is_clean)
         else:
@@ -340,7 +346,9 @@ class Inspector(Menus):
         )
 
     def _take_stats(self, status: "Status", is_as_verified: bool, whole: StatsFindings) -> None:
-        coverage = Coverage(level="status", at=time.strftime("%H:%M:%S"))
+        coverage = Coverage(
+            level="status", at=time.strftime("%H:%M:%S"), not_checked=status.not_checked
+        )
         if is_as_verified:
             self.findings.replace_by_stats(whole, coverage, clean=status.clean)
         else:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from unicodedata import combining, east_asian_width
 
-from filestore.browse import CHUNKS, StorePath, Tree, shown_path
+from filestore.browse import CHUNKS, LEFT_BY_STATS, StorePath, Tree, not_checked_words, shown_path
 from tui.formatting.diffs import diff_lines
 from tui.formatting.lines import Line, Role, Span, count, cut, field, line, one_line, span
 
@@ -160,11 +160,9 @@ def not_checked_line(level: str, not_checked: Sequence[str]) -> Line:
     """What was not checked."""
     if level == "earlier":
         return line("not checked now: r verifies", "quiet")
-    if level == "status":
-        return line("not checked: contents of files with unchanged stats, vectors", "quiet")
-    if not level or not_checked:
-        return line(f"not checked: {'; '.join(not_checked) or 'anything'}", "quiet")
-    return line("everything was checked", "quiet")
+    left = [*(LEFT_BY_STATS if level == "status" else ()), *not_checked]
+    words = not_checked_words(left if level else left or ["anything"])
+    return line(words or "everything was checked", "quiet")
 
 
 def filters_line(text: str, severities: str, code: str, *, shown: int) -> Line:

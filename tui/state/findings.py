@@ -133,10 +133,14 @@ class Findings:
         whole = (
             found if isinstance(found, StatsFindings) else by_stats(tuple(self), found, self.tree)
         )
-        is_verified = self.coverage.level != "status"
+        if self.coverage.level in ("full", "deep"):
+            # Only what the stats show was looked at anew.
+            coverage = replace(self.coverage, again=coverage.at)
+        elif self.coverage.level != "status":
+            coverage = replace(self.coverage, at=coverage.at, again="")
         self.replace(
             whole.index,
-            replace(self.coverage, at=coverage.at, again="") if is_verified else coverage,
+            coverage,
             clean=None if self.coverage.was_stopped else clean and whole.is_kept_harmless,
         )
 

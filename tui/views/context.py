@@ -57,8 +57,8 @@ class ViewContext(Protocol):
     def edit(self, path: str, *, line: int = 0) -> None:
         """Open a file in the user's editor, at a line; or show why not; then check it again."""
 
-    def verified(self, found: Sequence[Finding], level: str) -> None:
-        """Replace the known findings by those of a verification after a repair."""
+    def verified(self, found: Sequence[Finding], level: str, not_checked: Sequence[str]) -> None:
+        """Replace the known findings by those of a verification after a repair, and what it left."""
 
     def look_again(self) -> None:
         """The store may have changed: check it again, and update the views."""

@@ -370,7 +370,7 @@ class RepairView(View):
         self._count()
         self._end()
         self.host.notify(report_summary(report))
-        self.host.verified(report.remaining, report.plan.level)
+        self.host.verified(report.remaining, report.plan.level, report.not_checked)
         self.host.look_again()
 
     def _refused(self, error: "FilestoreError") -> None:

@@ -400,7 +400,8 @@ def test_marked_findings_are_planned_by_their_codes() -> None:
 
 
 def report(**more: Any) -> RepairReport:
-    fields: dict[str, Any] = {"applied": (), "skipped": (), "remaining": (), "undo": ()} | more
+    fields: dict[str, Any] = {"applied": (), "skipped": (), "remaining": (), "undo": ""} | more
+    fields |= {"not_checked": ()}
     return RepairReport(plan=plan(), **fields)
 
 

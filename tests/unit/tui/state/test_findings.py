@@ -181,6 +181,10 @@ def test_files_that_were_looked_at_later_are_told_with_their_time():
     assert (known.coverage.at, known.coverage.again) == ("1:00", "2:00")
     known.replace_by_stats([], Coverage(level="status", at="3:00"), clean=True)
     assert (known.coverage.at, known.coverage.again) == ("3:00", "")
+    known.replace([], Coverage(level="full", at="4:00"), clean=True)
+    known.replace_by_stats([], Coverage(level="status", at="5:00"), clean=True)
+    # A look at stats is none at everything.
+    assert (known.coverage.at, known.coverage.again) == ("4:00", "5:00")
 
 
 def test_a_record_of_the_flat_layout_counts_for_its_resource():
