@@ -39,6 +39,8 @@ GIT_WAIT_S: Final = 60.0
 BLIND_S: Final = 5.0
 """Where the system reports no events, the tree is polled this often."""
 MOST_PATHS: Final = 5_000
+_NO_TEXT: Final = "Unable to decode path"
+"""What watchfiles says of a name whose bytes are not UTF-8."""
 _TICK_S: Final = 0.5
 _STEP_S: Final = 0.05
 
@@ -349,14 +351,17 @@ def changes(
                 yield notice
                 if is_late and isinstance(notice, Ready):
                     yield Changed(paths=None)
-        except ValueError:
-            pass  # a name that is not text: which one is not known, but something changed
-        except (OSError, RuntimeError) as error:
-            # No room for watches, no such service; a root that is gone may come back.
-            polls = not isinstance(error, FileNotFoundError)
-            is_new, reason = str(error) != reason, str(error)
-            yield Unavailable(reason=reason) if is_new else None
-            pause_s = _TICK_S if is_new else BLIND_S
+        except (ValueError, OSError, RuntimeError) as error:
+            # A name that is not text: which one is not known, but something changed.
+            if isinstance(error, UnicodeEncodeError) or not (
+                isinstance(error, ValueError) or _NO_TEXT in str(error)
+            ):
+                # No room for watches, no such service, a root whose own name is not text; one that
+                # is gone may come back.
+                polls = not isinstance(error, FileNotFoundError)
+                is_new, reason = str(error) != reason, str(error)
+                yield Unavailable(reason=reason) if is_new else None
+                pause_s = _TICK_S if is_new else BLIND_S
         is_late = True
         stop.wait(pause_s)
 

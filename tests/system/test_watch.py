@@ -169,7 +169,7 @@ def test_settings_that_change(workspace: Any, watch: Callable[..., Watching]) ->
 
 
 def test_a_name_that_is_not_text(workspace: Any, watch: Callable[..., Watching]) -> None:
-    """A file whose name is not UTF-8 is followed as any other."""
+    """A file whose name is not UTF-8 is followed as any other, and takes no watching away."""
     watching = watch("--json")
     watching.event()
     (workspace.chunked / os.fsdecode(b"caf\xe9.md")).write_text("Coffee.\n")
@@ -177,6 +177,7 @@ def test_a_name_that_is_not_text(workspace: Any, watch: Callable[..., Watching])
     write(workspace, "a/chunk1.md", "Tea.\n")
     watching.until("untracked")
     assert watching.end() == 0
+    assert not [line for line in watching.lines if '"blind"' in line]
 
 
 def test_it_waits_for_others(workspace: Any, watch: Callable[..., Watching]) -> None:
