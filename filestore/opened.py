@@ -8,9 +8,10 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
-from filestore.config.discovery import configuration_folder, find_root
+from filestore.config.discovery import configuration_folder, find_root, require_named
 from filestore.config.layout import Places
 from filestore.config.settings import ModelOptions, Settings
+from filestore.core.caller import absolute, leads
 from filestore.core.errors import UsageError
 from filestore.sidecar.session import Parts
 
@@ -91,7 +92,10 @@ class OpenStore:
         """
         from filestore.sidecar import create
 
-        root = os.path.abspath(os.fsdecode(path))
+        require_named(os.fsdecode(path))
+        root = absolute(os.fsdecode(path))
+        # A link that leads nowhere is refused, not followed: the disk behind it may be missing.
+        root = leads(root) if os.path.isdir(root) else root
         folder = configuration_folder() if configuration is None else os.fsdecode(configuration)
         options = ModelOptions(endpoint=endpoint)
         reason = create.make(
@@ -156,7 +160,7 @@ class OpenStore:
 
     def stand_in_for(self, root: StrPath) -> None:
         """Use the models as the store at another root may, whose place this one is to take."""
-        self._parts.stand_in_for(os.path.abspath(os.fsdecode(root)))
+        self._parts.stand_in_for(leads(os.fsdecode(root)))
 
     def watch_tree(self, watched: "WatchedTree") -> None:
         """Have `status` look only at what changed since it was last asked.

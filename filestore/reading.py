@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
+from filestore.core.caller import absolute
 from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
 from filestore.opened import OpenStore, StrPath
@@ -255,7 +256,7 @@ class ReadableStore(OpenStore, Searchable):
 
         with self._reading() as catalog:
             names = [file.resource_named(catalog, name, self.places) for name in resources]
-            place = os.path.abspath(os.fsdecode(target))
+            place = absolute(os.fsdecode(target))
             options: Any = {"resources": names, "vectors": vectors, "on_progress": on_progress}
             return from_store.export(self._parts, catalog, form, place, **options)
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from filestore.config.settings import ModelOptions
+from filestore.core.caller import absolute
 from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
@@ -422,7 +423,7 @@ class Store(ReadableStore):
         from filestore.exchange import imported, into_store
 
         self.close()
-        place = os.path.abspath(os.fsdecode(source))
+        place = absolute(os.fsdecode(source))
         options: Any = {"wait_s": wait_s, "on_progress": on_progress}
         wish = imported.Wanted(**wanted)
         return into_store.import_from(self._parts, form, place, wish, **options)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filestore.config import settings, user_config
+from filestore.core.caller import leads
 from filestore.core.errors import UsageError
 from filestore.store import Store
 
@@ -76,7 +77,8 @@ class StoreThreads:
         Raises:
             NoStoreError: There is none.
         """
-        place = os.path.abspath(os.fsdecode(path))
+        # Once: a link that is changed later leads no thread to another store.
+        place = leads(os.fsdecode(path))
 
         def opened() -> Store:
             return Store.open(place, configuration=configuration)

@@ -444,6 +444,29 @@ def _names_the_folder(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value == "chunked/"
 
 
+def test_what_a_person_names_is_found_by_the_system() -> None:
+    """Where paths are typed none is made whole as text: `..` behind a link is another folder."""
+    rooms = [
+        "cli",
+        "server",
+        "browse",
+        "ingest",
+        "repair",
+        "config",
+        "opened",
+        "reading",
+        "store",
+        "threads",
+    ]
+    found = [
+        module
+        for module in MODULES
+        if module.split("/")[1] in rooms
+        and "os.path.abspath" in (ROOT / f"{module}.py").read_text()
+    ]
+    assert found == []
+
+
 def test_every_package_is_installed() -> None:
     """What is not named in pyproject.toml is in a checkout, and in no installation."""
     named = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]

@@ -21,7 +21,7 @@ from filestore.chunks.observation import DOCUMENT, INDEXED, RECORD, Observation,
 from filestore.chunks.observe import look_at, observe_entry
 from filestore.chunks.reconstruct import Reconstruction, reconstruct
 from filestore.config.layout import Places
-from filestore.core.caller import absolute, working_folder
+from filestore.core.caller import absolute, leads, working_folder
 from filestore.core.codes import codes_where
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
@@ -173,7 +173,7 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
     wanted = name.rstrip("/")
     if wanted in names:
         return wanted
-    meant = absolute(wanted)
+    meant = {absolute(wanted), leads(wanted)}
     fitting = sorted(
         resource
         for resource, source, _ in known
@@ -181,8 +181,8 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
         and (
             os.path.splitext(resource)[0] == wanted
             or (source and source == wanted)
-            or (source and os.path.normpath(os.path.join(places.root, source)) == meant)
-            or os.path.join(places.chunked, resource) == meant
+            or (source and os.path.normpath(os.path.join(places.root, source)) in meant)
+            or os.path.join(places.chunked, resource) in meant
         )
     )
     if len(fitting) == 1:
@@ -508,11 +508,11 @@ def below_chunked(places: Places, path: str) -> ChunkPath:
         UnknownPathError: It leads out of it.
     """
     starts = (places.root, places.chunked, working_folder())
-    for name, start in product(paths_shown_so(path), starts):
-        normal = os.path.normpath(os.path.join(start, name))
-        is_inside = is_below(normal, places.chunked) and normal != places.chunked
-        if is_inside and _may_be_there(normal):
-            return ChunkPath(os.path.relpath(normal, places.chunked))
+    for name, start, whole_of in product(paths_shown_so(path), starts, (absolute, leads)):
+        whole = whole_of(os.path.join(start, name))
+        is_inside = is_below(whole, places.chunked) and whole != places.chunked
+        if is_inside and _may_be_there(whole):
+            return ChunkPath(os.path.relpath(whole, places.chunked))
     raise _unknown(places, path)
 
 

@@ -17,7 +17,7 @@ from filestore.chunks.chunk_file import Chunk, Section
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
-from filestore.core.caller import working_folder
+from filestore.core.caller import leads, working_folder
 from filestore.core.paths import TOP, ChunkPath
 from filestore.core.safe_text import paths_shown_so
 from filestore.search.freshness import first_line
@@ -41,7 +41,7 @@ def folder_named(places: Places, name: str) -> ChunkPath | None:
     # What begins with a dot is meant from where one stands.
     starts = (working_folder(),) if name.startswith(".") else (places.root, working_folder())
     for one, start in product(paths_shown_so(name), starts):
-        path = os.path.abspath(os.path.join(start, one))
+        path = leads(os.path.join(start, one))
         relative = os.path.relpath(path, places.root)
         if os.path.isdir(path) and relative.partition("/")[0] != "..":
             return TOP if relative == "." else ChunkPath(relative)

@@ -16,7 +16,7 @@ from filestore.catalog import Catalog, FileRow
 from filestore.chunks import chunk_file, document, kept
 from filestore.chunks.observation import INDEXED
 from filestore.config.layout import Places
-from filestore.core.caller import absolute, working_folder
+from filestore.core.caller import absolute, leads, working_folder
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import ChunkPath
 from filestore.core.safe_text import paths_shown_so
@@ -112,7 +112,7 @@ def _chunk_path(places: Places, catalog: Catalog, text: str) -> ChunkPath | None
     except UnknownPathError:
         starts = (places.root, places.chunked, working_folder())
         for name, start in product(paths_shown_so(text), starts):
-            relative = os.path.relpath(os.path.join(start, name), places.chunked)
+            relative = os.path.relpath(absolute(os.path.join(start, name)), places.chunked)
             gone = ChunkPath(relative)
             if not relative.startswith("..") and gone in catalog.files([gone]):
                 return gone
@@ -128,9 +128,7 @@ def _source(places: Places, catalog: Catalog, text: str) -> str | None:
     if "\0" in text:
         # No path has one, and the system takes none.
         return None
-    # `..` behind a link is another folder for the system than as text.
-    whole = text if os.path.isabs(text) else os.path.join(working_folder(), text)
-    here = {absolute(text), os.path.realpath(whole)}
+    here = {absolute(text), leads(text)}
     lying = {reference: path for reference, path in catalog.originals().items() if path in here}
     for source in sorted(known):
         place = os.path.normpath(os.path.join(places.root, source))

@@ -37,7 +37,7 @@ def served(store: Store) -> Iterator[None]:
 def open_store(options: Any) -> AbstractContextManager[Store]:
     """Open the store of --store, of FILESTORE, or the nearest one around the working folder."""
     if open_already := _SERVED.get():
-        explicit = options.store or named_store() or None
+        explicit = named(options)
         here = working_folder()
         if find_root(here, explicit and os.path.join(here, explicit)) != open_already.root:
             raise OtherStoreError("another store is meant")
@@ -50,9 +50,16 @@ def open_store(options: Any) -> AbstractContextManager[Store]:
     )
 
 
+def named(options: Any) -> str | None:
+    """The folder that --store, or FILESTORE, names; None where neither does."""
+    word = options.store if options.store is not None else named_store() or None
+    # No shell replaces the sign in '--store=~/notes', nor in the settings of a program.
+    return word and os.path.expanduser(word)
+
+
 def root_of(options: Any) -> str:
     """The root of the store that is meant."""
-    explicit = options.store or named_store() or None
+    explicit = named(options)
     try:
         here = os.getcwd()
     except FileNotFoundError:

@@ -41,7 +41,7 @@ def reply_to(words: Sequence[str]) -> Reply | None:
         return None
     try:
         here = os.getcwd()
-        root = _root(here, asked or os.environ.get("FILESTORE", ""))
+        root = _root(here, os.path.expanduser(asked or os.environ.get("FILESTORE", "")))
         for sidecar in _sidecars(root) if root else ():
             if reply := _ask(sidecar, here, list(words)):
                 return reply
@@ -82,6 +82,8 @@ def _asked(words: Sequence[str]) -> str | None:
             break
         if name == "--store":
             store = value if equals else next(rest, "")
+            if not store:
+                return None
         elif not command and not word.startswith("-"):
             command = word
             if command not in ASKED:
@@ -98,7 +100,7 @@ def _root(here: str, explicit: str) -> str:
         for root in (folder, f"{folder}/file_index"):
             try:
                 if stat.S_ISREG(os.stat(f"{root}/filestore.toml").st_mode):
-                    return os.path.abspath(root)
+                    return os.path.realpath(root)
             except OSError:
                 continue
     return ""
@@ -121,9 +123,9 @@ def _sidecars(root: str) -> list[str]:
     if b"sidecar" in data:
         import tomllib
 
-        elsewhere = tomllib.loads(data.decode()).get("sidecar", {}).get(root)
-        if isinstance(elsewhere, str):
-            return [os.path.expanduser(elsewhere)]
+        for named, elsewhere in tomllib.loads(data.decode()).get("sidecar", {}).items():
+            if os.path.isabs(named) and os.path.realpath(named) == root:
+                return [os.path.expanduser(elsewhere)]
     return [f"{root}/.sidecar", f"{root}/.filestore"]
 
 

@@ -12,6 +12,7 @@ from filestore.cli._questions import read_questions
 from filestore.config import user_config
 from filestore.config.discovery import NoStoreError, configuration_folder
 from filestore.config.settings import ModelOptions
+from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import make
@@ -243,7 +244,7 @@ def _ask(price: str) -> None:
 
 
 def _use(options: Any) -> int:
-    folder = os.path.abspath(options.folder)
+    folder = absolute(options.folder)
     _check_model(folder)
     configuration = configuration_folder()
     before = user_config.read_machine(configuration, os.environ).models.get(options.name)
@@ -279,7 +280,7 @@ def _export(options: Any) -> int:
     from filestore.embed.export import export_model
 
     here = user_config.read_machine(configuration_folder(), os.environ)
-    folder = os.path.abspath(os.path.expanduser(options.model))
+    folder = absolute(os.path.expanduser(options.model))
     name = folder if os.path.isdir(folder) else options.model
     source = find_model(Choice(name=f"sentence-transformers:{name}", machine=here))
     with _diagnostics.ProgressBar() as on_progress:

@@ -58,8 +58,9 @@ def run(options: Any) -> int:
         )
     layout = _layout(options)
     is_in_place = layout == "in-place"
+    usual = "." if is_in_place else DEFAULT_FOLDER
     with Store.create(
-        options.folder or ("." if is_in_place else DEFAULT_FOLDER),
+        usual if options.folder is None else options.folder,
         layout=layout,
         embedder=options.embedder,
         endpoint=options.endpoint,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
+from filestore.core.caller import absolute
 from filestore.core.errors import UsageError
 from filestore.core.schema import make
 from filestore.fs import disk
@@ -89,7 +90,7 @@ def _reconstruct(options: Any) -> int:
     data = done.data
     if options.output is not None:
         with disk.disk_errors(options.output):
-            disk.write_path(os.path.abspath(options.output), data)
+            disk.write_path(absolute(options.output), data)
     # Of a resource whose files can all not be read nothing was found.
     code = 1 if done.warnings and not done.chunks else 0
     if options.json:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _hits, _output
+from filestore.core.caller import absolute
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import timestamp
 from filestore.fulltext import SYNTAXES
@@ -233,4 +234,4 @@ def _where(given: Sequence[str]) -> dict[str, list[str]]:
 def _reranker(word: str | None) -> str | None:
     """A folder is meant from where the user is, which only this place knows."""
     kind, colon, model = (word or "").partition(":")
-    return f"{kind}:{os.path.abspath(model)}" if colon and os.path.isdir(model) else word
+    return f"{kind}:{absolute(model)}" if colon and os.path.isdir(model) else word

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _diagnostics, _output
 from filestore.config.discovery import NoStoreError
+from filestore.core.caller import leads
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.packages import install_line, missing_packages
 from filestore.core.safe_text import safe_text
@@ -96,7 +97,7 @@ def _serve(options: Any) -> int:
     configuration = configuration_folder()
     given = options.token or os.environ.get("FILESTORE_TOKEN")
     token, path = (None, "") if options.no_token else running.token_of(configuration, given)
-    access = Access(writes=options.write, documents=tuple(map(os.path.abspath, options.documents)))
+    access = Access(writes=options.write, documents=tuple(map(leads, options.documents)))
     # Libraries warn of every broken request; what went wrong here is an error.
     logging.basicConfig(level=logging.ERROR, format="filestore: %(message)s", stream=sys.stderr)
     with contextlib.ExitStack() as stack:
@@ -128,7 +129,7 @@ def _collections(
         return contextlib.nullcontext()
     from filestore.server.rag.collections import Collections
 
-    place = os.path.abspath(os.path.expanduser(options.collections))
+    place = os.path.expanduser(options.collections)
     return Collections(place, writes=options.write, configuration=configuration)
 
 
@@ -138,7 +139,7 @@ def _named(options: Any) -> list[str]:
     try:
         return [_context.root_of(options)]
     except NoStoreError:
-        if options.collections is None or options.store or os.environ.get("FILESTORE"):
+        if options.collections is None or _context.named(options):
             raise
         return []  # The collections alone.
 

@@ -5,10 +5,10 @@ inspector itself ends with exit code 3 and names a report, which holds nothing o
 """
 
 import argparse
-import os
 import sys
 from typing import Any
 
+from filestore.cli import _context
 from filestore.config.discovery import configuration_folder
 from filestore.core.errors import UsageError
 
@@ -42,12 +42,14 @@ def run(options: Any) -> int:
             remedy="use 'filestore ls', 'show', 'status', 'verify' and 'search', which take --json",
         )
     _check_terminal()
+    if options.place is not None:
+        options.store = options.place
     import tui
     from tui.app.frame import Options
 
     return tui.run(
         Options(
-            store=options.place or options.store or os.environ.get("FILESTORE") or None,
+            store=_context.named(options),
             configuration=configuration_folder(),
             read_only="the inspector was started with --read-only" if options.read_only else "",
             ascii=options.ascii,

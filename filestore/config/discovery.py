@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from filestore.config.layout import CATALOG, SETTINGS
-from filestore.core.errors import FilestoreError
+from filestore.core.caller import leads
+from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import IN_PLACE_SIDECAR
 
 DEFAULT_FOLDER: Final = "file_index"
@@ -26,7 +27,7 @@ def configuration_folder() -> str:
 
 
 def find_root(start: str, explicit: str | None = None) -> str:
-    """The root of the store that is meant.
+    """The root of the store that is meant, without links: however it is named, it is one store.
 
     Args:
         start: A folder in or around which to look.
@@ -35,12 +36,15 @@ def find_root(start: str, explicit: str | None = None) -> str:
     Raises:
         NoStoreError: There is none.
         UnreadableStoreError: The folder that was named cannot be looked into.
+        UsageError: The name is empty, as that of a variable which is not set.
     """
-    folders = [explicit] if explicit is not None else list(ancestors(os.path.abspath(start)))
+    if explicit is not None:
+        require_named(explicit)
+    folders = [explicit] if explicit is not None else list(ancestors(leads(start)))
     for folder in folders:
         for root in (folder, os.path.join(folder, DEFAULT_FOLDER)):
             if _is_store(root, named=explicit is not None):
-                return os.path.abspath(root)
+                return leads(root)
     for folder in folders:
         if os.path.isfile(os.path.join(folder, IN_PLACE_SIDECAR, CATALOG)):
             raise NoStoreError(
@@ -48,10 +52,32 @@ def find_root(start: str, explicit: str | None = None) -> str:
                 remedy=f"where git has it, 'git checkout BRANCH -- {SETTINGS}', else"
                 " 'filestore init --in-place'; what is indexed is not embedded again",
             )
-    where = f"in {explicit}" if explicit is not None else f"in {start} or above"
+    where = f"in {start} or above"
+    if explicit is not None:
+        reason = why_no_folder(explicit)
+        where = f"in {explicit}{reason and f': it {reason}'}"
     raise NoStoreError(
         f"no store {where}", remedy="make one with 'filestore init', or name one with --store"
     )
+
+
+def require_named(path: str) -> None:
+    """Refuse what a variable that is not set leaves in the place of a folder.
+
+    Raises:
+        UsageError: The text is empty.
+    """
+    if not path:
+        raise UsageError(
+            "an empty text names no store", remedy="name its folder; '.' is the working folder"
+        )
+
+
+def why_no_folder(path: str) -> str:
+    """What is wrong with what stands in the place of a folder; "" where that is one, or nothing."""
+    if os.path.isdir(path) or not os.path.lexists(path):
+        return ""
+    return "is no folder" if os.path.exists(path) else "is a link to nothing"
 
 
 def _is_store(root: str, *, named: bool) -> bool:

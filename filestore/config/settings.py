@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
 from filestore.config.layout import SETTINGS
+from filestore.core.caller import leads
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.packages import UPGRADE
 from filestore.core.paths import CHUNKS, IN_PLACE, Tree
@@ -484,7 +485,7 @@ def sidecar_folder(root: str, configuration: str, tree: Tree = CHUNKS) -> str:
     """Where the sidecar of a store lies: in its root, unless the user's own settings say else.
 
     Args:
-        root: The store root, absolute.
+        root: The store root, absolute and without links; the settings may name it by one.
         tree: Of the store, which tells how the folder is called.
         configuration: The user's configuration folder, such as ``~/.config``.
 
@@ -498,7 +499,8 @@ def sidecar_folder(root: str, configuration: str, tree: Tree = CHUNKS) -> str:
     except (FileNotFoundError, NotADirectoryError):
         return default
     folders = _value(table, "sidecar", dict, {}, path)
-    chosen: str = os.path.expanduser(_value(folders, root, str, default, path))
+    named = next((one for one in folders if os.path.isabs(one) and leads(one) == root), root)
+    chosen: str = os.path.expanduser(_value(folders, named, str, default, path))
     if not os.path.isabs(chosen) or "\0" in chosen:
-        raise _wrong(path, f"sidecar.{root}", "an absolute path", chosen)
+        raise _wrong(path, f"sidecar.{named}", "an absolute path", chosen)
     return os.path.normpath(chosen)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import orjson
 
+from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError
 from filestore.fs import disk, private_file
 
@@ -117,7 +118,7 @@ def remember_model(configuration: str, name: str, folder: str) -> None:
         WriteFailedError: The disk refused.
     """
     with _changing(configuration) as values:
-        values["models"][name] = os.path.abspath(folder)
+        values["models"][name] = absolute(folder)
 
 
 def trust(configuration: str, root: str, reach: str) -> None:

@@ -66,10 +66,28 @@ def working_folder() -> str:
 
 
 def absolute(path: str) -> str:
-    """A path that is meant from there, whole; what `os.path.abspath` is for the own process.
+    """A path that is meant from there, whole, with the folders on its way as they are called.
+
+    What `os.path.abspath` is for the own process, but by what the system finds: `..` behind a link
+    is the folder around the one that it leads to. A link at the end stays what it is.
+
+    Raises:
+        FileNotFoundError: It is relative, and the folder was removed.
+    """
+    folder, name = os.path.split(path.rstrip("/") or path)
+    if name in ("", os.curdir, os.pardir):
+        return leads(path)
+    return os.path.join(leads(folder), name)
+
+
+def leads(path: str) -> str:
+    """Where a path that is meant from there leads in the end; a text that is no path stays so.
 
     Raises:
         FileNotFoundError: It is relative, and the folder was removed.
     """
     whole = path if os.path.isabs(path) else os.path.join(working_folder(), path)
-    return os.path.normpath(whole)
+    try:
+        return os.path.realpath(whole)
+    except ValueError:
+        return os.path.normpath(whole)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
@@ -69,7 +70,7 @@ def convert(source: str, target: str) -> Converted:
         TargetRefused: Something else has its place at the target.
         WriteFailedError: The disk refused; what was there is untouched.
     """
-    source, target = os.path.abspath(source), os.path.abspath(target)
+    source, target = absolute(source), absolute(target)
     read_as, written_as = _kind_of_source(source), _kind_of_target(target)
     if read_as == written_as:
         others = " or ".join(name for kind, name in _TARGETS.items() if kind != read_as)

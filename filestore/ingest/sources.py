@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal, overload
 
 from filestore.config.layout import MAX_SOURCE_BYTES
+from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.hashing import source_hash
 from filestore.extract.folder import children
@@ -136,27 +137,25 @@ def sources_of(path: str, *, into: str | None, each: bool, patterns: Sequence[st
     """
     if not path:
         raise UsageError("an empty path was given", remedy="name a file or a folder")
-    absolute = os.path.abspath(path)
-    if not os.path.lexists(absolute):
+    place = absolute(path)
+    if not os.path.lexists(place):
         raise SourceError(f"no such file or folder: {path}", remedy="check the path")
     if not each:
-        name = into if into is not None else os.path.basename(absolute)
-        source = SourcePath(path=absolute, resource=name, named=into is not None)
+        name = into if into is not None else os.path.basename(place)
+        source = SourcePath(path=place, resource=name, named=into is not None)
         return Sources(paths=(source,))
-    if not os.path.isdir(absolute):
+    if not os.path.isdir(place):
         raise SourceError(f"{path} is not a folder", remedy="leave --each out for a file")
-    return _each_child(path, absolute, patterns)
+    return _each_child(path, place, patterns)
 
 
-def _each_child(path: str, absolute: str, patterns: Sequence[str]) -> Sources:
+def _each_child(path: str, place: str, patterns: Sequence[str]) -> Sources:
     try:
-        listing = children(absolute, leave_out=lambda _: False, patterns=patterns)
+        listing = children(place, leave_out=lambda _: False, patterns=patterns)
     except OSError as error:
         raise unreadable(path, error) from error
     found = (
-        SourcePath(
-            path=os.path.join(absolute, name), resource=name, implied=True, found_in=absolute
-        )
+        SourcePath(path=os.path.join(place, name), resource=name, implied=True, found_in=place)
         for name in listing.paths
     )
     return Sources(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from filestore.catalog import Catalog
 from filestore.config.layout import Places
 from filestore.config.settings import Settings
+from filestore.core.caller import absolute, working_folder
 from filestore.core.codes import CODES, codes_where
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.findings import Finding
@@ -140,14 +141,13 @@ def level_for(only: Iterable[str]) -> "Level":
 
 def named(places: Places, path: StrPath) -> StorePath:
     """A path that a person gave, relative to the store root; the file need not be there."""
-    inside_chunked = os.path.join(places.chunked, path)
-    candidates = [os.path.join(places.root, path), inside_chunked, os.path.abspath(path)]
+    starts = (places.root, places.chunked, working_folder())
+    candidates = [absolute(os.path.join(start, path)) for start in starts]
     for candidate in candidates:
         if os.path.lexists(candidate):
             return StorePath(os.path.relpath(candidate, places.root))
-    absolute = os.path.normpath(candidates[2])
-    if is_below(absolute, places.chunked):
-        return StorePath(os.path.relpath(absolute, places.root))
+    if is_below(candidates[-1], places.chunked):
+        return StorePath(os.path.relpath(candidates[-1], places.root))
     normal = os.path.normpath(path)
     tree = places.tree
     is_rooted = normal.partition("/")[0] in (tree.folder, "source", "..", tree.sidecar)

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from filestore.config.discovery import NoStoreError, find_root
 from filestore.config.layout import Places
+from filestore.core.caller import absolute, leads
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.paths import is_below
 from filestore.core.safe_text import brief, shown_path
@@ -316,8 +317,8 @@ def named_roots(given: Sequence[str]) -> dict[str, str]:
         is_named = bool(equals) and bool(name) and not os.path.exists(word)
         # A shell leaves the sign of the home folder alone behind "NAME=".
         place = os.path.expanduser(path if is_named else word)
-        root = os.path.abspath(find_root(place, None if os.path.isdir(place) else place))
-        called = name if is_named else _name_of(root)
+        root = find_root(place, None if os.path.isdir(place) else place)
+        called = name if is_named else _name_of(place, root)
         if found.get(called, root) != root:
             raise UsageError(
                 f"two stores are called {called}: {found[called]} and {root}",
@@ -327,6 +328,9 @@ def named_roots(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _name_of(root: str) -> str:
-    above, name = os.path.split(root)
+def _name_of(place: str, root: str) -> str:
+    """What a store is called: by a link as the link, whatever the folder behind it is called."""
+    whole = absolute(place)
+    named = (whole, os.path.join(whole, _USUAL), root)
+    above, name = os.path.split(next(one for one in named if leads(one) == root))
     return (os.path.basename(above) if name == _USUAL else name) or "store"

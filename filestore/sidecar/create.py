@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from filestore.config import settings, user_config
-from filestore.config.discovery import ancestors
+from filestore.config.discovery import ancestors, why_no_folder
 from filestore.config.layout import SETTINGS, Places
 from filestore.core.errors import RefusedError, UsageError
 from filestore.embed import reaches_out
@@ -48,8 +48,8 @@ def make(
         WriteFailedError: The folder cannot be written.
     """
     chosen_layout = settings.check_layout(layout)
-    if os.path.lexists(root) and not os.path.isdir(root):
-        raise UsageError(f"{root} is no folder", remedy="name the folder that is to be the store")
+    if reason := why_no_folder(root):
+        raise UsageError(f"{root} {reason}", remedy="name the folder that is to be the store")
     _refuse_inside_store(root)
     tree = settings.tree_of(chosen_layout)
     sidecar = settings.sidecar_folder(root, configuration, tree)

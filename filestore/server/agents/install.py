@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
@@ -147,7 +148,7 @@ def installation(
     server = {**program.extra, "command": words[0], "args": words[1:]}
     return Installation(
         program=program.title,
-        file=os.path.abspath(os.path.expanduser(to)) if to else _own_file(program, environment),
+        file=absolute(os.path.expanduser(to)) if to else _own_file(program, environment),
         key=program.key,
         name=_server_name(list(roots)),
         server={**server, **({"env": moved} if moved else {})},
