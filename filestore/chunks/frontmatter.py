@@ -2,7 +2,7 @@
 
 Two readers give the same values. Blocks of ``key: <JSON value>`` lines, which is what we write, are
 read line by line; whatever that reader is not sure about goes to the one of YAML events, in
-`chunks.frontmatter_yaml`. Which keys mean something is not known here. One rule: a byte that
+`core.frontmatter_yaml`. Which keys mean something is not known here. One rule: a byte that
 need not change does not change.
 """
 
@@ -16,14 +16,16 @@ from typing import Final
 
 import orjson
 
-from filestore.chunks.frontmatter_yaml import (
+from filestore.core.frontmatter_yaml import (
     INTEGERS,
+    MAX_BLOCK_BYTES,
     MAX_DEPTH,
     MAX_EVENTS,
     NOT_RAW,
     Entry,
     MalformedFrontmatter,
     Value,
+    number_text,
     read_yaml,
     refuse,
 )
@@ -42,8 +44,6 @@ __all__ = [
     "split",
     "with_keys",
 ]
-
-MAX_BLOCK_BYTES: Final = 64 * 1024
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _OPENING: Final = re.compile(rb"---[ \t]*(?:\r?\n|\Z)")
@@ -277,7 +277,18 @@ def _json_value(text: bytes, depth: int) -> Value:
         raise ValueError("a long number, or deeply nested")
     if b"{" in text:
         _check_members(text)
+    if b"." in text or b"e" in text or b"E" in text:
+        _check_numbers(value, text)
     return value
+
+
+def _check_numbers(value: Value, text: bytes) -> None:
+    """Refuse a number that may be written otherwise than it would be written by us."""
+    if isinstance(value, float) and number_text(value).encode() != text:
+        raise ValueError("a number in another form than ours")
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_numbers(item, b"")
 
 
 def _check_members(text: bytes) -> None:
@@ -333,9 +344,7 @@ def _json(value: Value, depth: int) -> str:
         if isinstance(value, float):
             if not math.isfinite(value):
                 raise ValueError(f"frontmatter cannot hold the number {value}")
-            digits, exponent, power = repr(value).partition("e")
-            # Readers of YAML 1.1 take 1e+16 for text and 1.0e+16 for a number.
-            return digits + (".0" if exponent and "." not in digits else "") + exponent + power
+            return number_text(value)
         if value not in INTEGERS:
             raise ValueError(f"frontmatter cannot hold the integer {value}: more than 64 bits")
         return str(value)

@@ -191,7 +191,7 @@ CODES: Final[dict[str, Code]] = {
     ),
     "frontmatter-ignored": Code(
         severity="W",
-        repair="correct the frontmatter: until then its text alone is searched",
+        repair="correct the frontmatter: what cannot be read counts as text",
         about="file",
         remark=True,
     ),

@@ -13,9 +13,10 @@ from itertools import chain
 from typing import Any, Final
 
 from filestore.extract import for_name
-from filestore.extract._markdown import plain_text, read_frontmatter
+from filestore.extract._markdown import plain_text
 from filestore.extract._text import decode
 from filestore.extract.base import FRONTMATTER_ERROR, Document, document_text
+from filestore.extract.frontmatter import read_frontmatter
 from filestore.extract.links import MOST_LINKS, Link, links
 from filestore.extract.markdown_spans import (
     DEFINITION,
@@ -162,7 +163,7 @@ def _heading_title(document: Document, values: Mapping[str, Any], visible: str) 
 def _first_heading(visible: str, values: Mapping[str, Any]) -> str:
     """The first heading of any level, as plain text on one line; empty without one."""
     start = 0
-    if FRONTMATTER_ERROR in values:
+    if FRONTMATTER_ERROR in values and visible.startswith(("---", "+++")):
         # It stands in the text, where its last key looks like a heading with a line under it.
         closing = _CLOSING.search(visible, visible.find("\n") + 1, _HEADING_WINDOW)
         start = closing.end() if closing else 0

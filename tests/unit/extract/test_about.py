@@ -31,7 +31,8 @@ def said(text, name="folder/a note.md"):
         ("Below\n-----\nwords", "Below"),
         ("```\n# comment\n```\n\n## After code", "After code"),
         ("#tag is no heading\n\n## Real", "Real"),
-        ("---\ntitle: [broken\nkey: x\n---\nwords\n\n## Heading", "Heading"),
+        ("---\ntitle: [broken\nkey: x\n---\nwords\n\n## Heading", "[broken"),
+        ("---\n<<: x\nkey: x\n---\nwords\n\n## Heading", "Heading"),
         (f"# {'long ' * 400}", None),
     ],
 )

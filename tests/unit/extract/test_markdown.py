@@ -1,18 +1,11 @@
 """Markdown: the body exact, foreign frontmatter as metadata, and its abuse harmless."""
 
-import re
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filestore.extract import ExtractionError
-from filestore.extract._markdown import (
-    FRONTMATTER_ERROR,
-    MarkdownExtractor,
-    first_title,
-    read_frontmatter,
-)
+from filestore.extract._markdown import MarkdownExtractor, first_title
 
 
 def extract(text):
@@ -44,52 +37,6 @@ def test_body_is_exact(body):
     document = extract("---\na: 1\n---\n" + body)
     assert document.text == body
     assert document.metadata["a"] == 1
-
-
-def test_values_become_json():
-    """Dates and times are ISO text, NaN is text, keys are text, huge numbers are text."""
-    head = "d: 2024-01-02\nt: 2024-01-02T10:00:00Z\nn: .nan\n1: x\nh: 99999999999999999999"
-    assert extract(f"---\n{head}\n---\nx").metadata == {
-        "d": "2024-01-02",
-        "t": "2024-01-02T10:00:00+00:00",
-        "n": "nan",
-        "1": "x",
-        "h": "99999999999999999999",
-    }
-
-
-@pytest.mark.parametrize(
-    ("head", "message"),
-    [
-        ("---\na: &x 1\nb: *x\n---\n", "anchors"),
-        ("---\n<<: {a: 1}\n---\n", "merge"),
-        ("---\na: !!python/object/apply:os.system [ls]\n---\n", "tags"),
-        # libyaml may end it before our own limit does.
-        ("---\na: " + "[" * 30_000 + "\n---\n", "deeper|not valid YAML"),
-        ("+++\na = " + "[" * 30_000 + "\n+++\n", "deeper"),
-        ('{\n"a": ' + "[" * 30_000 + "\n}\n", "deeper"),
-        ("+++\n" + ".".join("a" * 20_000) + " = 1\n+++\n", "deeper"),
-        ("---\na: " + "x" * 70_000 + "\n---\n", "larger"),
-        ("---\na: [\n---\n", "not valid YAML"),
-        ("---\nd: 2024-13-45\n---\n", "not valid YAML"),
-        ("---\n? [a]\n: b\n---\n", "not valid YAML"),
-        ("+++\na = \n+++\n", "not valid TOML"),
-    ],
-)
-def test_bad_frontmatter_keeps_the_document(head, message):
-    """A frontmatter that is broken or hostile stays in the text and is reported in a few words."""
-    document = extract(head + "body\n")
-    assert document.text == head + "body\n"
-    assert re.search(message, document.metadata[FRONTMATTER_ERROR])
-    assert len(document.metadata[FRONTMATTER_ERROR]) < 200
-
-
-@pytest.mark.parametrize(
-    "text", ["---\nprose, no mapping\n---\nmore\n", "---\nno end\n", "a\n---\nb\n"]
-)
-def test_rules_are_no_frontmatter(text):
-    """Horizontal rules around prose are left alone without a complaint."""
-    assert read_frontmatter(text) == ({}, 0)
 
 
 def test_only_frontmatter_is_empty():

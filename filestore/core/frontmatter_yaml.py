@@ -1,11 +1,11 @@
-"""Frontmatter in YAML: a small, safe part of it, read event by event.
+"""Frontmatter in YAML, of chunk files and documents: a small, safe part of it, event by event.
 
 Plain scalars follow JSON: ``true``, ``false``, ``null`` and numbers are what they are in JSON, an
-empty value is null, all else is text, also ``no``, ``010`` and ``2024-01-01``. A number that does
-not fit (an integer beyond 64 bits with its sign, an infinite float) is text too, as it was written.
-Fences, writing and editing are `chunks.frontmatter`, which has another reader for the form we
-write. One rule: nothing is resolved, constructed or merged, and every limit ends in an error that
-names the line.
+empty value is null, all else is text, also ``no``, ``010`` and ``2024-01-01``. A number that would
+be written otherwise than it was typed (``1.10``, ``1e3``, an integer beyond 64 bits with its sign)
+is text, too: a version keeps its zero. Fences, writing and editing are `chunks.frontmatter`, which
+has another reader for the form we write. One rule: nothing is resolved, constructed or merged, and
+every limit ends in an error that names the line.
 """
 
 import math
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Value: TypeAlias = "bool | int | float | str | Sequence[Value] | Mapping[str, Value] | None"
 
+MAX_BLOCK_BYTES: Final = 65_536
 MAX_EVENTS: Final = 4_000
 """What libyaml reads in some milliseconds, and far more than a person writes before a text."""
 MAX_DEPTH: Final = 8
@@ -264,11 +265,22 @@ def _plain(text: str) -> Value:
     """The value of an unquoted scalar, by JSON's rules."""
     if text in _WORDS:
         return _WORDS[text]
-    number = _NUMBER.fullmatch(text)
-    if number is None:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
         return text
-    if number.lastindex is None:
+    if match.lastindex is None:
         # The length is looked at first because Python refuses to convert thousands of digits.
         return int(text) if len(text) <= 20 and int(text) in INTEGERS else text
+    return number(text)
+
+
+def number(text: str) -> float | str:
+    """A number with a point or an exponent; text where it would be written otherwise."""
     value = float(text)
-    return value if math.isfinite(value) else text
+    return value if math.isfinite(value) and number_text(value) == text else text
+
+
+def number_text(value: float) -> str:
+    """A finite number as we write it; readers of YAML 1.1 take 1e+16 for text."""
+    digits, exponent, power = repr(value).partition("e")
+    return digits + (".0" if exponent and "." not in digits else "") + exponent + power

@@ -1,0 +1,195 @@
+"""The frontmatter of documents, as other tools write it: YAML, TOML or JSON into metadata.
+
+YAML is read as in chunk files (`core.frontmatter_yaml`). One rule: a line that cannot be read costs
+no other line its value, and what has no place in a value stays in the text.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from filestore.core.frontmatter_yaml import (
+    MAX_BLOCK_BYTES,
+    MalformedFrontmatter,
+    Value,
+    number,
+    read_yaml,
+)
+from filestore.extract.base import FRONTMATTER_ERROR, DepthError, json_value
+
+_MOST_LINES: Final = 500
+"""Of a block with one that cannot be read: each key, or item, is then read on its own."""
+_MOST_TEXT: Final = 1_000
+"""Characters of a value that is taken as text because it cannot be read."""
+_MOST_NAMED: Final = 5
+"""Lines that a message names."""
+
+_DOTTED: Final = re.compile(r"(?:[^\s=.]{1,100}\s*\.\s*){20}")
+"""Keys such as a.b.c without end, which cost the TOML reader quadratic time."""
+
+_FENCES: Final = {
+    "yaml": (re.compile(r"---[ \t]*\n"), re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.M)),
+    "toml": (re.compile(r"\+\+\+[ \t]*\n"), re.compile(r"^\+\+\+[ \t]*(?:\n|\Z)", re.M)),
+    "json": (re.compile(r"\{[ \t]*\n"), re.compile(r"^\}[ \t]*(?:\n|\Z)", re.M)),
+}
+_KEY: Final = re.compile(
+    r"^(?![\s#\]},]|-\s)(?P<key>[^\n]{0,1000}?):(?:[ \t]+(?P<value>[^\n]*))?$", re.M
+)
+"""The line of a key at the outermost level."""
+_ITEM: Final = re.compile(r"[ \t]*-[ \t]+(?P<value>[^\n]*)")
+_NO_VALUE: Final = re.compile(r"[ \t]*(?:#.*)?")
+
+
+def read_frontmatter(text: str) -> tuple[dict[str, Any], int]:
+    """The frontmatter of a text, and where its body starts.
+
+    Args:
+        text: With LF line ends.
+
+    Returns:
+        Metadata as JSON values, and the offset of the body in characters: 0 where there is no
+        frontmatter, or some of it can only be text. Metadata says which lines cannot be read.
+    """
+    for syntax, (opening, closing) in _FENCES.items():
+        opened = opening.match(text)
+        closed = opened and closing.search(text, opened.end())
+        if opened and closed:
+            inner = text[opened.end() : closed.start()]
+            try:
+                read = _read(syntax, inner)
+            except _UnreadableError as error:
+                return {FRONTMATTER_ERROR: str(error)}, 0
+            return read.metadata(), 0 if read.is_left else closed.end()
+    return {}, 0
+
+
+class _UnreadableError(ValueError):
+    """The frontmatter cannot be read; the message is short enough to be kept."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Read:
+    """What a block says, and which of its lines cannot be read."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    as_text: list[int] = field(default_factory=list)
+    """Lines of the file whose value is taken as it is written."""
+    left_out: list[int] = field(default_factory=list)
+    """Lines of the file that are in no value."""
+    is_left: bool = False
+    """Whether the block belongs to the text."""
+
+    def metadata(self) -> dict[str, Any]:
+        """The values, with the words about what cannot be read."""
+        told = [
+            f"{_lines(lines)} {what}"
+            for lines, what in ((self.as_text, "read as text"), (self.left_out, "left out"))
+            if lines
+        ]
+        error = {FRONTMATTER_ERROR: "not valid YAML: " + "; ".join(told)} if told else {}
+        return self.values | error
+
+
+def _lines(numbers: list[int]) -> str:
+    named = ", ".join(map(str, numbers[:_MOST_NAMED]))
+    more = f" and {len(numbers) - _MOST_NAMED:,} more" if len(numbers) > _MOST_NAMED else ""
+    return f"line{'s' if len(numbers) > 1 else ''} {named}{more}"
+
+
+def _read(syntax: str, inner: str) -> _Read:
+    if len(inner.encode()) > MAX_BLOCK_BYTES:
+        raise _UnreadableError(f"larger than {MAX_BLOCK_BYTES // 1024} KiB")
+    if syntax == "yaml":
+        return _read_yaml(inner)
+    try:
+        values = _parse(syntax, inner)
+        return _Read(values=json_value(values))
+    except (DepthError, RecursionError) as error:
+        raise _UnreadableError(str(DepthError())) from error
+    except (ValueError, TypeError, OverflowError) as error:
+        # the library's own words are left out: they change with its version, metadata must not
+        raise _UnreadableError(f"not valid {syntax.upper()}") from error
+
+
+def _parse(syntax: str, inner: str) -> object:
+    if syntax == "toml":
+        if _DOTTED.search(inner):
+            raise DepthError
+        return tomllib.loads(inner, parse_float=number)
+    from frontmatter.default_handlers import JSONHandler
+
+    return JSONHandler().load("{" + inner + "}", parse_float=number)
+
+
+# ---- YAML, where some line cannot be read --------------------------------------------------------
+
+
+def _read_yaml(inner: str) -> _Read:
+    try:
+        return _Read(values=read_yaml(inner.encode(), 2).values)
+    except MalformedFrontmatter:
+        keys = [match.start() for match in _KEY.finditer(inner)]
+    if inner.count("\n") > _MOST_LINES:
+        raise _UnreadableError(f"not valid YAML, and more than {_MOST_LINES:,} lines")
+    if not keys:
+        return _Read(is_left=True)  # prose between two rules
+    read = _Read()
+    _leave_out(read, inner[: keys[0]], 2)
+    for start, end in zip(keys, [*keys[1:], len(inner)], strict=True):
+        _read_entry(read, inner[start:end], 2 + inner.count("\n", 0, start))
+    read.is_left = bool(read.left_out)
+    return read
+
+
+def _read_entry(read: _Read, entry: str, line: int) -> None:
+    """Add one key with its value, or as much of it as can be read."""
+    try:
+        values = read_yaml(entry.encode(), line).values
+    except MalformedFrontmatter:
+        values = None
+    if values is not None and not values.keys() & read.values.keys():
+        read.values |= values
+        return
+    head, _, rest = entry.partition("\n")
+    match = _KEY.match(head)
+    key = _key(match["key"]) if match else None
+    value = (match["value"] or "").strip() if match else ""
+    if values is not None or key is None or key in read.values or len(value) > _MOST_TEXT:
+        _leave_out(read, entry, line)
+    elif _NO_VALUE.fullmatch(value):
+        if items := list(_items(read, rest, line + 1)):
+            read.values[key] = items
+    else:
+        read.values[key] = value
+        read.as_text.append(line)
+        _leave_out(read, rest, line + 1)
+
+
+def _key(written: str) -> str | None:
+    """The key that a line begins with; None where it is none."""
+    try:
+        return next(iter(read_yaml(f"{written}:".encode(), 1).values))
+    except MalformedFrontmatter:
+        return None
+
+
+def _items(read: _Read, rest: str, line: int) -> Iterator[Value]:
+    """The items of a list of which one cannot be read, each on its own."""
+    for at, written in enumerate(rest.split("\n"), line):
+        item = _ITEM.fullmatch(written)
+        if item is None or len(item["value"]) > _MOST_TEXT:
+            _leave_out(read, written, at)
+            continue
+        try:
+            yield read_yaml(f"item: {item['value']}".encode(), at).values["item"]
+        except MalformedFrontmatter:
+            read.as_text.append(at)
+            yield item["value"].strip()
+
+
+def _leave_out(read: _Read, lines: str, line: int) -> None:
+    """Note every line that is not blank or a comment."""
+    written = enumerate(lines.split("\n"), line)
+    read.left_out += [at for at, text in written if not _NO_VALUE.fullmatch(text)]
