@@ -8,18 +8,17 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 from typing import Final
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
 from filestore.chunks import frontmatter
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.config.layout import Places
-from filestore.core.caller import absolute
+from filestore.core.caller import working_folder
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, StorePath
-from filestore.core.safe_text import paths_shown_so
 from filestore.fs import disk
+from filestore.fs.typed_names import typed_paths
 from filestore.search import passage
 from filestore.search.passage import Passage
 from filestore.search.place import Chunk, Locator, Place
@@ -53,8 +52,8 @@ def spot_of(hit: str, places: Places) -> Spot:
         NoSuchDocumentError: There is none.
     """
     for name, line, page in _readings(hit.removesuffix("\n")):
-        for one, folder in product(paths_shown_so(name), (".", places.root, places.chunked)):
-            path = absolute(os.path.join(folder, one))
+        for place in typed_paths(name, (working_folder(), places.root, places.chunked)):
+            path = os.path.normpath(place)
             if name and "\0" not in name and os.path.isfile(path):
                 return Spot(path=path, line=line, page=page)
     raise NoSuchDocumentError(

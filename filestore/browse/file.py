@@ -26,11 +26,11 @@ from filestore.core.codes import codes_where
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of, is_below
-from filestore.core.safe_text import paths_shown_so
 from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.extract import is_text
 from filestore.fs import disk
+from filestore.fs.typed_names import composed, name_among, on_disk, typed_paths
 from filestore.search import outdated
 from filestore.sidecar.session import Parts
 
@@ -170,17 +170,17 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
     """
     known = catalog.resources()
     names = [resource for resource, _, _ in known]
-    wanted = name.rstrip("/")
+    wanted = name_among(name.rstrip("/"), names)
     if wanted in names:
         return wanted
-    meant = {absolute(wanted), leads(wanted)}
+    meant = {on_disk(absolute(wanted)), on_disk(leads(wanted))}
     fitting = sorted(
         resource
         for resource, source, _ in known
         if resource
         and (
-            os.path.splitext(resource)[0] == wanted
-            or (source and source == wanted)
+            composed(os.path.splitext(resource)[0]) == composed(wanted)
+            or (source and composed(source) == composed(wanted))
             or (source and os.path.normpath(os.path.join(places.root, source)) in meant)
             or os.path.join(places.chunked, resource) in meant
         )
@@ -508,8 +508,8 @@ def below_chunked(places: Places, path: str) -> ChunkPath:
         UnknownPathError: It leads out of it.
     """
     starts = (places.root, places.chunked, working_folder())
-    for name, start, whole_of in product(paths_shown_so(path), starts, (absolute, leads)):
-        whole = whole_of(os.path.join(start, name))
+    for place, whole_of in product(typed_paths(path, starts), (absolute, leads)):
+        whole = whole_of(place)
         is_inside = is_below(whole, places.chunked) and whole != places.chunked
         if is_inside and _may_be_there(whole):
             return ChunkPath(os.path.relpath(whole, places.chunked))

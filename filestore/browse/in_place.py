@@ -5,7 +5,6 @@ and said to be edited.
 """
 
 import os
-from itertools import product
 from typing import Any, Final
 
 from filestore.browse import note_links
@@ -19,7 +18,7 @@ from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
 from filestore.core.caller import leads, working_folder
 from filestore.core.paths import TOP, ChunkPath
-from filestore.core.safe_text import paths_shown_so
+from filestore.fs.typed_names import typed_paths
 from filestore.search.freshness import first_line
 from filestore.sidecar.session import Parts
 
@@ -40,8 +39,8 @@ def folder_named(places: Places, name: str) -> ChunkPath | None:
     """The folder that a person means, relative to the root or to the working folder, if any."""
     # What begins with a dot is meant from where one stands.
     starts = (working_folder(),) if name.startswith(".") else (places.root, working_folder())
-    for one, start in product(paths_shown_so(name), starts):
-        path = leads(os.path.join(start, one))
+    for place in typed_paths(name, starts):
+        path = leads(place)
         relative = os.path.relpath(path, places.root)
         if os.path.isdir(path) and relative.partition("/")[0] != "..":
             return TOP if relative == "." else ChunkPath(relative)

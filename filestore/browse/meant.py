@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Final
 
 from filestore.browse.file import UnknownPathError, below_chunked
@@ -19,8 +18,8 @@ from filestore.config.layout import Places
 from filestore.core.caller import absolute, leads, working_folder
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import ChunkPath
-from filestore.core.safe_text import paths_shown_so
 from filestore.fs import disk
+from filestore.fs.typed_names import name_among, on_disk, typed_paths
 from filestore.sidecar import reachable
 
 _WITH_LINE: Final = re.compile(r"(.+):([0-9]{1,9})", re.S)
@@ -111,8 +110,8 @@ def _chunk_path(places: Places, catalog: Catalog, text: str) -> ChunkPath | None
         path = below_chunked(places, text)
     except UnknownPathError:
         starts = (places.root, places.chunked, working_folder())
-        for name, start in product(paths_shown_so(text), starts):
-            relative = os.path.relpath(absolute(os.path.join(start, name)), places.chunked)
+        for place in typed_paths(text, starts):
+            relative = os.path.relpath(absolute(place), places.chunked)
             gone = ChunkPath(relative)
             if not relative.startswith("..") and gone in catalog.files([gone]):
                 return gone
@@ -123,12 +122,12 @@ def _chunk_path(places: Places, catalog: Catalog, text: str) -> ChunkPath | None
 def _source(places: Places, catalog: Catalog, text: str) -> str | None:
     """The document that is meant, as records name it."""
     known = {source for _, _, source, _ in catalog.documents()}
-    if text in known:
-        return text
+    if (name := name_among(text, known)) in known:
+        return name
     if "\0" in text:
         # No path has one, and the system takes none.
         return None
-    here = {absolute(text), leads(text)}
+    here = {on_disk(absolute(text)), on_disk(leads(text))}
     lying = {reference: path for reference, path in catalog.originals().items() if path in here}
     for source in sorted(known):
         place = os.path.normpath(os.path.join(places.root, source))

@@ -1,6 +1,7 @@
 """Words of the command line into options; the command's own module says what it takes."""
 
 import argparse
+import os
 import re
 import shlex
 import sys
@@ -10,8 +11,10 @@ from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from filestore.cli import COMMANDS
+from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.spelling import did_you_mean
+from filestore.fs.typed_names import on_disk
 
 _COLUMNS = 78
 _DESCRIPTION = "A knowledge store of Markdown files that people edit and an index that follows."
@@ -23,6 +26,8 @@ exit codes:
 
 'filestore COMMAND --help' says more, with an example."""
 
+_PATHS: Final = ("DIR", "PATH", "FILE", "FOLDER", "PACK", "QUERIES", "SOURCE", "STORE", "TARGET")
+"""What options and arguments call a path on the disk, which may be typed in other letters."""
 _FRONT: Final = ("--store", "--json", "--version", "-V", "--help", "-h")
 """Options that may stand before the command."""
 
@@ -43,6 +48,17 @@ class _Parser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             error.message += did_you_mean(str(value), map(str, action.choices or ()))
             raise
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        # The one place that sees every path that a person types.
+        value = super()._get_value(action, arg_string)
+        if action.metavar not in _PATHS or arg_string.isascii():
+            return value
+        place = absolute(arg_string)
+        found = on_disk(place)
+        if found == place:
+            return value
+        return found if os.path.isabs(arg_string) else os.path.relpath(found, working_folder())
 
     def visible_options(self) -> list[str]:
         """Every option that the help shows, also those of the actions of a command."""

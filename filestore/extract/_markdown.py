@@ -4,6 +4,7 @@ Holds no knowledge of the store's own frontmatter. One rule: a frontmatter that 
 that tries to do harm, is no reason to lose the document: it stays in the text, and is reported.
 """
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 

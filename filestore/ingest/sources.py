@@ -15,6 +15,7 @@ from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.hashing import source_hash
 from filestore.extract.folder import children
 from filestore.fs import disk
+from filestore.fs.typed_names import on_disk
 
 MAX_NAME_BYTES: Final = 255
 
@@ -137,7 +138,7 @@ def sources_of(path: str, *, into: str | None, each: bool, patterns: Sequence[st
     """
     if not path:
         raise UsageError("an empty path was given", remedy="name a file or a folder")
-    place = absolute(path)
+    place = on_disk(absolute(path))
     if not os.path.lexists(place):
         raise SourceError(f"no such file or folder: {path}", remedy="check the path")
     if not each:

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Final, Literal
 
 from filestore import extract
@@ -16,7 +15,8 @@ from filestore.browse.meant import meant
 from filestore.catalog import CatalogDamagedError, CatalogMissingError
 from filestore.core.errors import UsageError
 from filestore.core.progress import OnProgress, Progress, ignore
-from filestore.core.safe_text import brief, paths_shown_so
+from filestore.core.safe_text import brief
+from filestore.fs.typed_names import typed_paths
 from filestore.git import revisions
 from filestore.git.lineage import lineage, relative_to_top, renamed_to
 from filestore.git.process import NoAnswerError
@@ -219,8 +219,7 @@ def _named(top: str, home: Parts, asked: str) -> Iterator[_Named]:
     if os.path.isabs(asked) or os.path.isdir("."):
         starts.insert(0, os.path.abspath("."))
     for name, line in readings:
-        for one, start in product(paths_shown_so(name), starts):
-            path = os.path.join(start, one)
+        for path in typed_paths(name, starts):
             if not _may_be_path(path) or os.path.isdir(path):
                 continue
             found = relative_to_top(top, path)

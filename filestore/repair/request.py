@@ -23,6 +23,7 @@ from filestore.core.paths import (
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import make
+from filestore.fs.typed_names import typed_paths
 from filestore.git import repository
 from filestore.repair import planner
 from filestore.repair.inspector import Inspector
@@ -142,12 +143,12 @@ def level_for(only: Iterable[str]) -> "Level":
 def named(places: Places, path: StrPath) -> StorePath:
     """A path that a person gave, relative to the store root; the file need not be there."""
     starts = (places.root, places.chunked, working_folder())
-    candidates = [absolute(os.path.join(start, path)) for start in starts]
-    for candidate in candidates:
-        if os.path.lexists(candidate):
-            return StorePath(os.path.relpath(candidate, places.root))
-    if is_below(candidates[-1], places.chunked):
-        return StorePath(os.path.relpath(candidates[-1], places.root))
+    for place in map(absolute, typed_paths(os.fspath(path), starts)):
+        if os.path.lexists(place):
+            return StorePath(os.path.relpath(place, places.root))
+    whole = absolute(os.fspath(path))
+    if is_below(whole, places.chunked):
+        return StorePath(os.path.relpath(whole, places.root))
     normal = os.path.normpath(path)
     tree = places.tree
     is_rooted = normal.partition("/")[0] in (tree.folder, "source", "..", tree.sidecar)

@@ -4,17 +4,20 @@ One rule: a filter that no file satisfies is said, with what there is instead.
 """
 
 import fnmatch
-import unicodedata
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, product
 from typing import Final, Self
 
 from filestore.catalog import Catalog, queries, vector_rows
 from filestore.chunks.chunk_file import KINDS
 from filestore.chunks.metadata import value_text
+from filestore.config.layout import Places
 from filestore.core.safe_text import brief
 from filestore.core.schema import text
 from filestore.core.spelling import did_you_mean
+from filestore.fs.typed_names import composed
 from filestore.index.backend import Where
 
 _NAMED: Final = 8
@@ -52,18 +55,21 @@ class Filters:
         return bool(self.where or self.source or self.kind)
 
 
-def allowed(catalog: Catalog, filters: Filters, notes: list[str]) -> set[int]:
+def allowed(catalog: Catalog, filters: Filters, places: Places, notes: list[str]) -> set[int]:
     """The ids of the files that satisfy filters.
 
     Args:
         catalog: Inside a snapshot.
         filters: At least one.
+        places: Where the store lies.
         notes: Takes why one of them holds for no file.
     """
     every: list[set[int]] = []
     for key, value in filters.where:
-        spellings = _tags_like(catalog, value) if key == "tags" else [value]
-        matching = set().union(*(catalog.files_with_fact(key, one) for one in spellings))
+        found = (
+            catalog.files_with_fact(one, other) for one, other in _spellings(catalog, key, value)
+        )
+        matching = set().union(*found)
         if key == "kind":
             matching |= catalog.files_of_kind(value)
         if not matching:
@@ -76,10 +82,11 @@ def allowed(catalog: Catalog, filters: Filters, notes: list[str]) -> set[int]:
         every.append(matching)
     if filters.source:
         sources = catalog.sources_of_files()
-        matching = {file for file, source in sources if _is_one_of(source, filters.source)}
-        if not matching:
-            notes.append(_no_such_source(filters.source, {source for _, source in sources}))
-        every.append(matching)
+        names = {source for _, source in sources}
+        meant = set().union(*(_sources_meant(one, names, places.root) for one in filters.source))
+        if not meant:
+            notes.append(_no_such_source(filters.source, names))
+        every.append({file for file, source in sources if source in meant})
     return set.intersection(*every)
 
 
@@ -96,7 +103,10 @@ def conditions(catalog: Catalog, filters: Filters) -> Where:
     for key, value in filters.where:
         if key in ("kind", "path", "source") or vector_rows.is_of_documents(catalog, key):
             return ()
-        every.append((key, tuple(_tags_like(catalog, value)) if key == "tags" else (value,)))
+        pairs = _spellings(catalog, key, value)
+        if len({name for name, _ in pairs}) > 1:
+            return ()
+        every.append((pairs[0][0], tuple(dict.fromkeys(one for _, one in pairs))))
     if filters.kind:
         every.append(("kind", filters.kind))
     texts = [text for key, values in every for text in (key, *values)]
@@ -110,24 +120,38 @@ def _compared(value: object) -> str:
     return value_text(value) if isinstance(value, bool | int | float | None) else str(value)
 
 
-def _tags_like(catalog: Catalog, tag: str) -> list[str]:
-    """Every spelling of a tag: one with another case, or with its `#`, is no other tag."""
-    meant = _folded_tag(tag)
-    return [one for one in queries.metadata_values(catalog, "tags") if _folded_tag(one) == meant]
+def _spellings(catalog: Catalog, key: str, value: str) -> list[tuple[str, str]]:
+    """Every way in which a key and its value stand in files: with letters composed or not.
+
+    A tag with another case, or with its `#`, is no other tag.
+    """
+    keys, values, form = [key], [value], _folded_tag if key == "tags" else composed
+    if not key.isascii():
+        keys = [one for one in queries.metadata_keys(catalog) if composed(one) == composed(key)]
+    if key == "tags" or not value.isascii():
+        there = chain.from_iterable(queries.metadata_values(catalog, one) for one in keys)
+        values = [one for one in there if form(one) == form(value)]
+    return list(product(keys, values)) or [(key, value)]
 
 
 def _folded_tag(tag: str) -> str:
-    return unicodedata.normalize("NFC", tag.lstrip("#")).casefold()
+    return composed(tag.lstrip("#")).casefold()
 
 
-def _is_one_of(source: str, patterns: Iterable[str]) -> bool:
-    return any(_matches(source, pattern) for pattern in patterns)
+def _sources_meant(pattern: str, sources: Iterable[str], root: str) -> set[str]:
+    """The sources that a text names: one, the end of its path, a folder; else what a glob finds.
 
-
-def _matches(source: str, pattern: str) -> bool:
-    """Whether a glob names a source, the end of its path, or a folder around it."""
-    forms = (pattern, f"*/{pattern}", f"{pattern}/*", f"*/{pattern}/*")
-    return any(fnmatch.fnmatchcase(source, form) for form in forms)
+    A name is first taken as it stands, then with its letters composed or not, then as a glob.
+    """
+    name = os.path.relpath(pattern, root) if os.path.isabs(pattern) else pattern
+    name = name.removeprefix("./").rstrip("/") or pattern
+    for form in (str, composed):
+        whole = f"/{form(name)}/"
+        if found := {source for source in sources if whole in f"/{form(source)}/"}:
+            return found
+    glob = composed(name)
+    forms = (glob, f"*/{glob}", f"{glob}/*", f"*/{glob}/*")
+    return {one for one in sources if any(fnmatch.fnmatchcase(composed(one), f) for f in forms)}
 
 
 def _no_such_value(catalog: Catalog, key: str, value: str) -> str:

@@ -9,6 +9,7 @@ from filestore.catalog import Catalog
 from filestore.chunks.observation import INDEXED
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import StorePath, Tree
+from filestore.fs.typed_names import name_among
 from filestore.search.metrics import Question
 
 _SHOWN: Final = 5
@@ -167,7 +168,7 @@ class Names:
 
     def meant_by(self, entry: str) -> list[Key]:
         """What has this name, or, where nothing has, what ends with it."""
-        name = os.path.normpath(entry.strip())
+        name = name_among(os.path.normpath(entry.strip()), (*self._exact, *self._ends))
         if name in self._exact:
             return [self._exact[name]]
         return sorted(self._ends.get(name, ()))

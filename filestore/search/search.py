@@ -189,7 +189,7 @@ class Searcher:
         understood = asked.understood()
         notes = said.left_out(understood)
         self._leave_out(without)
-        allowed = filters.allowed(self._catalog, wanted, notes) if wanted else None
+        allowed = filters.allowed(self._catalog, wanted, self._places, notes) if wanted else None
         mode = self._possible(mode, notes)
         found = self._respellings(asked, mode, notes)
         meant = [respelled(asked, found), *(parse_query(one, "plain") for one in rewrites)]
