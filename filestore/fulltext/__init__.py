@@ -23,12 +23,21 @@ from filestore.fulltext._stamp import (
 if TYPE_CHECKING:
     from filestore.fulltext._clauses import Clause, Kind, Need
     from filestore.fulltext._marks import Mark, Marker
-    from filestore.fulltext._query import SYNTAXES, Query, Syntax, Understood, parse_query
+    from filestore.fulltext._query import (
+        MAX_CLAUSES,
+        SYNTAXES,
+        Query,
+        Syntax,
+        Understood,
+        most_telling,
+        parse_query,
+    )
     from filestore.fulltext._reader import Reader
     from filestore.fulltext._respelling import Respelling, respelled
     from filestore.fulltext._writer import Entry, Writer
 
 _HOMES = {
+    "MAX_CLAUSES": "_query",
     "Respelling": "_respelling",
     "SYNTAXES": "_query",
     "Clause": "_clauses",
@@ -42,12 +51,14 @@ _HOMES = {
     "Syntax": "_query",
     "Understood": "_query",
     "Writer": "_writer",
+    "most_telling": "_query",
     "parse_query": "_query",
     "respelled": "_respelling",
 }
 
 __all__ = [
     "ANALYSIS",
+    "MAX_CLAUSES",
     "STAMP_NAME",
     "SYNTAXES",
     "Clause",
@@ -67,6 +78,7 @@ __all__ = [
     "Understood",
     "Writer",
     "check_files",
+    "most_telling",
     "parse_query",
     "read_stamp",
     "respelled",

@@ -38,6 +38,11 @@ class Clause:
     text: str
     """As typed, without the operators around it; has at least one letter or digit."""
 
+    @property
+    def is_plain_word(self) -> bool:
+        """Whether it is a word without an operator."""
+        return self.kind is Kind.WORD and self.need is Need.OPTIONAL
+
     def written(self) -> str:
         """As one would type it: phrases in quotes, prefixes with their star."""
         return _FORMS[self.kind].format(self.text)

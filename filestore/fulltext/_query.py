@@ -6,7 +6,8 @@ the syntax is ``auto``.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from filestore.fulltext._certain import certain_items
@@ -20,12 +21,14 @@ from filestore.fulltext._clauses import (
     word_clause,
 )
 
-MAX_QUERY_CHARACTERS: Final = 20_000
-"""A pasted page is a fair query; what follows it adds time and no meaning."""
-MAX_CLAUSES: Final = 512
+MAX_QUERY_CHARACTERS: Final = 100_000
+"""Of a longer text the beginning and the end are read: a log ends with what went wrong."""
+MAX_CLAUSES: Final = 256
+"""So many words are searched for, those that tell the most; as many can be marked in a text."""
 QUOTES: Final = str.maketrans(
     dict.fromkeys("“”„‟«»＂", '"') | dict.fromkeys("「『", ' "') | dict.fromkeys("」』", '" ')
 )
+_PART: Final = re.compile(r"[^\W_]+")
 _TOKEN: Final = re.compile(r'([+-]?)"([^"]*)"|([^\s"]+)')
 
 Syntax = Literal["auto", "plain", "operators"]
@@ -56,6 +59,8 @@ class Query:
     typed: str = ""
     meant: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Words that no document has, each with those that may have been meant; they count for less."""
+    left_out: int = 0
+    """How many different words are not searched for, because there are too many."""
 
     def wanted(self) -> tuple[Clause, ...]:
         """The clauses a hit can match."""
@@ -89,33 +94,65 @@ def parse_query(query: str, syntax: Syntax = "auto") -> Query:
     """Parse any text at all into a query.
 
     Args:
-        query: What the user typed. Beyond `MAX_QUERY_CHARACTERS` it is cut, and beyond
-            `MAX_CLAUSES` clauses the rest is left out.
+        query: What the user typed. What is in the middle of more than `MAX_QUERY_CHARACTERS` is
+            left out; `most_telling` chooses among more than `MAX_CLAUSES` words.
         syntax: ``operators`` takes every sign for an operator that can be one, ``plain`` none,
             ``auto`` those that cannot be meant otherwise.
 
     Returns:
-        The clauses in the order typed; none where no letter or digit was typed.
+        The clauses in the order typed; none where no letter or digit was typed. Of more than
+        `MAX_CLAUSES` each comes once.
     """
-    text = query[:MAX_QUERY_CHARACTERS].translate(QUOTES)
+    half = MAX_QUERY_CHARACTERS // 2
+    text = query if len(query) <= 2 * half else f"{query[:half]} {query[-half:]}"
+    text = text.translate(QUOTES)
     if syntax == "operators":
         # The clauses and the operators between them, whatever can be one being one.
         items: list[Item] = []
-        for sign, phrase, word in _TOKEN.findall(text)[: 2 * MAX_CLAUSES]:
+        for sign, phrase, word in _TOKEN.findall(text):
             if word in _OPERATORS:
                 items.append(word)
             elif has_word(phrase or word):
                 items.append(_clause(sign, phrase, word))
-        return Query(clauses=_apply_operators(items)[:MAX_CLAUSES], typed=query)
+        return _query(_apply_operators(items), query)
     if syntax == "auto":
-        found = Query(clauses=_apply_operators(certain_items(text))[:MAX_CLAUSES], typed=query)
+        found = _query(_apply_operators(certain_items(text)), query)
         # Who only excludes asks for nothing, and so must have meant the words.
         if found.wanted():
             return found
     words = (word.strip('"') for word in text.split())
-    kept = [word for word in words if has_word(word)][:MAX_CLAUSES]
-    clauses = tuple(Clause(kind=Kind.WORD, need=Need.OPTIONAL, text=word) for word in kept)
-    return Query(clauses=clauses, typed=query)
+    kept = (word for word in words if has_word(word))
+    return _query([Clause(kind=Kind.WORD, need=Need.OPTIONAL, text=word) for word in kept], query)
+
+
+def _query(clauses: Sequence[Clause], typed: str) -> Query:
+    """A query in which no clause beyond `MAX_CLAUSES` stands twice, nor is more than a word."""
+    if len(clauses) > MAX_CLAUSES:
+        others = [clause for clause in clauses if not clause.is_plain_word][:MAX_CLAUSES]
+        words = (clause for clause in clauses if clause.is_plain_word)
+        clauses = list(dict.fromkeys((*others, *words)))
+    return Query(clauses=tuple(clauses), typed=typed)
+
+
+def most_telling(query: Query, rarity: Callable[[Sequence[str]], Sequence[float]]) -> Query:
+    """The query with `MAX_CLAUSES` clauses at most: of its words those that the fewest texts have.
+
+    Args:
+        query: As `parse_query` gave it.
+        rarity: Of words, as `Reader.rarity` gives it: 1 for those that no text has.
+    """
+    words = [clause for clause in query.clauses if clause.is_plain_word]
+    most = MAX_CLAUSES - (len(query.clauses) - len(words))
+    if len(words) <= most:
+        return query
+    parts = {word: _PART.findall(word.text) for word in words}
+    distinct = list(dict.fromkeys(part for some in parts.values() for part in some))
+    told = zip(distinct, rarity(distinct), strict=True)
+    tells = {part: rare if rare < 1 else 0.0 for part, rare in told}
+    worth = {word: max((tells[part] for part in parts[word]), default=0) for word in words}
+    left_out = set(sorted(words, key=worth.__getitem__)[: len(words) - most])
+    clauses = tuple(clause for clause in query.clauses if clause not in left_out)
+    return replace(query, clauses=clauses, left_out=len(left_out))
 
 
 _OPERATORS: Final = frozenset({"AND", "OR", "NOT"})

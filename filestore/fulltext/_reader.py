@@ -279,12 +279,12 @@ class Reader:
         from tantivy import Query as TantivyQuery
 
         occurs = {Need.OPTIONAL: Occur.Should, Need.EXCLUDED: Occur.MustNot}
-        words = [clause.text for clause in parsed.clauses if _is_plain(clause)]
+        words = [clause.text for clause in parsed.clauses if clause.is_plain_word]
         parts = [(Occur.Should, query) for query in self._plain_words(words)]
         meant = " ".join(one for _, near in parsed.meant for one in near)
         parts += [(Occur.Should, query) for query in self._scored(meant, _MEANT_WEIGHT)]
         for clause in parsed.clauses:
-            query = None if _is_plain(clause) else self._clause(clause)
+            query = None if clause.is_plain_word else self._clause(clause)
             if query is not None:
                 parts.append((occurs.get(clause.need, Occur.Must), query))
             elif clause.need in (Need.REQUIRED, Need.EXPECTED):
@@ -330,7 +330,8 @@ class Reader:
             phrases = [self._exact.analyze(word) for word in identifiers_of(text)[:MAX_TERMS]]
             queries = [self._phrase(words) for words in phrases if len(words) > 1]
             return [*[query for query in queries if query is not None], *self._scored(text, 1.0)]
-        whole = [self._term("exact", word, _IDENTIFIER_WEIGHT) for word in found[:MAX_TERMS]]
+        rarest = sorted(found, key=lambda word: self._frequency("exact", word))[:MAX_TERMS]
+        whole = [self._term("exact", word, _IDENTIFIER_WEIGHT) for word in rarest]
         parts = [word for word in words if _holds_any(word, found)]
         rest = [word for word in words if not _holds_any(word, found)]
         return [
@@ -433,10 +434,6 @@ def _lockable(folder: str, stamp: Stamp) -> Iterator[str]:
 def _rarity(count: int, documents: int) -> float:
     """How rare a word is, as BM25 weighs it."""
     return math.log1p((documents - count + 0.5) / (count + 0.5))
-
-
-def _is_plain(clause: Clause) -> bool:
-    return clause.kind is Kind.WORD and clause.need is Need.OPTIONAL
 
 
 def _holds_any(word: str, identifiers: list[str]) -> bool:

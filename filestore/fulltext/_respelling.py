@@ -15,7 +15,7 @@ from typing import Final
 from filestore.core.spelling import edits
 from filestore.fulltext._analysis import camel_words_of, clean, has_spaceless, identifiers_of
 from filestore.fulltext._clauses import Kind, Need
-from filestore.fulltext._query import QUOTES, Query
+from filestore.fulltext._query import MAX_CLAUSES, QUOTES, Query
 
 _QUOTED: Final = re.compile(r'"([^"\s]+)"')
 MIN_LETTERS: Final = 4
@@ -71,6 +71,8 @@ def misspelt(query: Query, is_known: Callable[[str], bool]) -> list[tuple[str, b
         query: As `parse_query` gave it.
         is_known: Whether some document has a word.
     """
+    if len(query.clauses) >= MAX_CLAUSES:
+        return []  # a text that was pasted
     unknown: dict[str, bool] = {}
     loose = total = 0
     quoted = set(_QUOTED.findall(query.typed.translate(QUOTES)))

@@ -12,12 +12,17 @@ if TYPE_CHECKING:
     from filestore.index.base import VectorIndex
 
 
-def left_out(understood: Understood) -> list[str]:
-    """What a person must know who did not mean to exclude anything."""
-    if not understood.excluded:
-        return []
-    named = " or ".join(understood.excluded)
-    return [f"texts with {named} are left out; the syntax 'plain' searches for all words as typed"]
+def left_out(understood: Understood, words: int) -> list[str]:
+    """What a person must know who did not mean to exclude anything, or typed very many words."""
+    notes = []
+    if understood.excluded:
+        named = " or ".join(understood.excluded)
+        syntax = "the syntax 'plain' searches for all words as typed"
+        notes.append(f"texts with {named} are left out; {syntax}")
+    if words:
+        kept = len(understood.words) + len(understood.phrases)
+        notes.append(f"{words:,} words are not searched for: only the {kept:,} that tell the most")
+    return notes
 
 
 def on_spelling(found: Sequence[Respelling], *, found_nothing: bool) -> list[str]:

@@ -26,6 +26,7 @@ from filestore.core.errors import UsageError
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.embed import EndpointError, ModelUnusable
 from filestore.fulltext import (
+    MAX_CLAUSES,
     FulltextDamaged,
     FulltextMissing,
     FulltextUnreadable,
@@ -36,6 +37,7 @@ from filestore.fulltext import (
     Respelling,
     Stamp,
     Syntax,
+    most_telling,
     parse_query,
     respelled,
 )
@@ -114,7 +116,6 @@ class Searcher:
         )
         self._no_model = no_model or "the model of this store is not here"
         self.generation = catalog.generation
-        self._per_file: float | None = None
         self._reader: Reader | None = None
         self._on_reader: tuple[str, ...] = ()
         self._leading: Leading | None = None
@@ -186,8 +187,10 @@ class Searcher:
         if count < 1:
             raise UsageError(f"-k must be at least 1, found {count}")
         asked = parse_query(query, syntax)
-        understood = asked.understood()
-        notes = said.left_out(understood)
+        if len(asked.clauses) > MAX_CLAUSES and (reader := self._open_reader([])) is not None:
+            asked = most_telling(asked, reader.rarity)
+        self.asked, understood = asked, asked.understood()
+        notes = said.left_out(understood, asked.left_out)
         self._leave_out(without)
         allowed = filters.allowed(self._catalog, wanted, self._places, notes) if wanted else None
         mode = self._possible(mode, notes)
@@ -395,7 +398,7 @@ class Searcher:
             holding = set(map(file_of_text, required))
             allowed = holding if allowed is None else allowed & holding
         near_to = self._vectors.near(meant, allowed, is_filtered=required is None)
-        wanted = math.ceil(depth * self._vectors_per_file()) + _SPARE
+        wanted = math.ceil(depth * self._vectors_per_file) + _SPARE
         while True:
             near = [(found, score) for found, score in near_to(wanted) if score >= floor]
             texts = self._texts_of(near, allowed, required, banned)
@@ -405,12 +408,10 @@ class Searcher:
                 return texts[:depth]
             wanted *= 4
 
+    @cached_property
     def _vectors_per_file(self) -> float:
         """On average: a file is found by each of its questions, and takes one place."""
-        if self._per_file is None:
-            files = max(1, self._catalog.text_count())
-            self._per_file = max(1.0, self._catalog.count("vectors") / files)
-        return self._per_file
+        return max(1.0, self._catalog.count("vectors") / max(1, self._catalog.text_count()))
 
     def _bounds(self, query: Query, notes: list[str]) -> tuple[set[int] | None, set[int]]:
         """What +required and -excluded words leave to vectors: text ids allowed, and banned."""
@@ -507,9 +508,8 @@ class Searcher:
 
     def marker(self, query: Query) -> Marker:
         """What finds the query in the texts of its answer."""
-        if self._reader is None:
-            return Marker(query)
-        return Marker(query, self._reader.rarity, self._reader.languages)
+        reader = self._reader
+        return Marker(query, reader.rarity, reader.languages) if reader else Marker(query)
 
     def nearest(self, query: Query) -> Nearest | None:
         """What finds the sentence nearest to the query; None where that would take too long."""

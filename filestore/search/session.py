@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from filestore.catalog import Catalog
 from filestore.core.errors import UsageError
 from filestore.core.progress import OnProgress
-from filestore.fulltext import Syntax, parse_query
+from filestore.fulltext import Syntax
 from filestore.search import evaluate, grouping, outdated
 from filestore.search import rerank as reranking
 from filestore.search import rewrite as rewriting
@@ -83,12 +83,11 @@ class SearchSession:
         with catalog.snapshot():
             found = ask(k) if group is None else grouping.by_document(ask, k, again=rerank is None)
             searcher = self._fresh_searcher(parts, catalog, model)
-            asked = parse_query(query, syntax)
             return present(
                 found,
                 searcher.found,
-                marker=searcher.marker(asked),
-                nearest=searcher.nearest(asked),
+                marker=searcher.marker(searcher.asked),
+                nearest=searcher.nearest(searcher.asked),
                 locator=Locator(parts.reachable, catalog),
                 catalog=catalog,
                 context=context,

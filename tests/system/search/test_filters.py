@@ -57,3 +57,18 @@ def test_a_tag_is_one_tag_in_any_case(filtered: Any, tag: str) -> None:
     hits = filtered.json("search", "rent", "--where", f"tags={tag}")["hits"]
     assert len(hits) > 1
     assert "chunked/other.md" in {hit["path"] for hit in hits}
+
+
+def test_a_pasted_text_is_searched_to_its_end(workspace: Any) -> None:
+    """Of very many words those count that few texts have, and how many do not is said."""
+    workspace.write("fix.md", "# Fix\n\nWhen heron_total is missing, run the migration.\n")
+    for number in range(12):
+        workspace.write(f"note{number}.md", f"# Note {number}\n\nA line in a file about a call.\n")
+    workspace("add", "fix.md", *(f"note{number}.md" for number in range(12)))
+    frames = "\n".join(f'File "lib/part{n}.py", line {n}, in call{n}' for n in range(400))
+    for mode in ("hybrid", "keyword"):
+        answer = workspace.json("search", "--mode", mode, f"{frames}\nKeyError: heron_total")
+        assert answer["hits"][0]["path"].startswith("chunked/fix.md/")
+        assert "heron_total" in answer["hits"][0]["excerpt"]
+        assert [note for note in answer["notes"] if "words are not searched for" in note]
+    assert not workspace.json("search", "the migration")["notes"]

@@ -18,7 +18,7 @@ from filestore.fulltext._analysis import (
     space_pairs,
     space_singles,
 )
-from filestore.fulltext._query import MAX_CLAUSES, relax
+from filestore.fulltext._query import MAX_CLAUSES, most_telling, relax
 from filestore.fulltext._stamp import Stamp, parse_stamp, serialize_stamp
 
 PIECES = st.sampled_from(
@@ -259,6 +259,29 @@ def test_a_query_tells_what_was_understood():
 def test_long_queries_are_cut():
     """Five thousand words become no more clauses than the limit."""
     assert len(parse_query("word " * 5_000).clauses) <= MAX_CLAUSES
+
+
+def test_of_very_many_words_those_that_tell_the_most_are_kept():
+    """Wherever they stand; words that no text has tell nothing, operators stay."""
+    rare = {"kestrel": 0.9, "count": 0.3}
+    pasted = " ".join(f"frame{number}" for number in range(600)) + "\ncolumn:kestrel_count! count"
+
+    def rarity(words):
+        return [rare.get(word, 1.0 if word.startswith("frame5") else 0.1) for word in words]
+
+    found = most_telling(parse_query(f'{pasted} "as one" -lamp', "operators"), rarity)
+    texts = [clause.text for clause in found.clauses]
+    assert len(texts) == MAX_CLAUSES
+    assert {"column:kestrel_count!", "count", "as one", "lamp"} <= set(texts)
+    assert not [text for text in texts if text.startswith("frame5")]
+    assert found.left_out == 604 - MAX_CLAUSES
+    assert most_telling(parse_query("a few words"), rarity) == parse_query("a few words")
+
+
+def test_a_very_long_text_is_read_from_both_ends():
+    """What a log ends with is what it was pasted for."""
+    found = parse_query("word " * 60_000 + "kestrel", "plain")
+    assert found.clauses[-1].text == "kestrel"
 
 
 def test_only_exclusions_want_nothing():
