@@ -13,6 +13,7 @@ from filestore.config.layout import Places
 from filestore.config.settings import ModelOptions, Settings
 from filestore.core.caller import absolute, leads
 from filestore.core.errors import UsageError
+from filestore.fs.programs import require_utf8
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
@@ -50,7 +51,9 @@ class OpenStore:
         Raises:
             NoStoreError, SettingsError: There are no settings, or they cannot be used.
             UnsafeSidecarError: The sidecar is not ours.
+            LocaleError: This process does not read names of files as UTF-8.
         """
+        require_utf8()
         folder = configuration_folder() if configuration is None else os.fsdecode(configuration)
         self._session = Parts(os.fsdecode(root), configuration=folder, processes=processes)
         self._session.on_wait = on_wait
@@ -92,6 +95,7 @@ class OpenStore:
         """
         from filestore.sidecar import create
 
+        require_utf8()
         require_named(os.fsdecode(path))
         root = absolute(os.fsdecode(path))
         # A link that leads nowhere is refused, not followed: the disk behind it may be missing.

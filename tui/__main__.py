@@ -4,4 +4,5 @@ import sys
 
 from filestore.cli import main
 
-sys.exit(main(["tui", *sys.argv[1:]]))
+sys.argv.insert(1, "tui")
+sys.exit(main())

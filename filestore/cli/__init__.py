@@ -69,13 +69,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     gc.set_threshold(*_COLLECTED_AFTER)
     words = list(sys.argv[1:] if arguments is None else arguments)
+    encoding = None
+    if arguments is None and (sys.getfilesystemencoding() != "utf-8" or "utf8" in sys._xoptions):
+        from filestore.cli import _locale
+
+        encoding, words = _locale.entered(words)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             # Closed by whoever called: what is written goes nowhere.
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             # A terminal of few characters gets the others escaped.
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
     if words in (["--version"], ["-V"]):
@@ -87,7 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from filestore.cli import _served
 
-        reply = _served.reply_to(words)
+        # A server writes for locales of UTF-8.
+        reply = _served.reply_to(words) if encoding is None else None
         code = _run(words, as_json=as_json) if reply is None else _served.write(reply)
         sys.stdout.flush()
         return code

@@ -1,5 +1,7 @@
 """What goes to stdout: words for a person, or one JSON object. Nothing from a file goes out raw."""
 
+import json
+import re
 import sys
 import textwrap
 from collections import Counter
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 WIDTH: Final = 80
 """Columns of a terminal."""
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 _SHOWN = 10
 """Paths listed under one code; the rest is counted."""
 
@@ -28,15 +31,23 @@ def write_json(value: dict[str, Any]) -> None:
     """Print one JSON object."""
     data = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     sys.stdout.flush()
-    sys.stdout.write(safe_json(data).decode())
+    sys.stdout.write(_json_text(data))
     sys.stdout.flush()
 
 
 def write_json_line(value: dict[str, Any]) -> None:
     """Print one JSON object on one line, at once: one event of a command that goes on."""
     data = orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
-    sys.stdout.write(safe_json(data).decode())
+    sys.stdout.write(_json_text(data))
     sys.stdout.flush()
+
+
+def _json_text(data: bytes) -> str:
+    """JSON that can be written in any encoding."""
+    text = safe_json(data).decode()
+    if getattr(sys.stdout, "encoding", None) in (None, "utf-8", "UTF-8"):
+        return text
+    return _NOT_ASCII.sub(lambda sign: json.dumps(sign[0])[1:-1], text)
 
 
 def line(text: str = "", *, style: str = "") -> None:

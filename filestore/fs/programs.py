@@ -13,14 +13,49 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from filestore.core.errors import FilestoreError
+
 if TYPE_CHECKING:
     import subprocess
 
 _OWN: Final = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 """The folder, or archive, that this package was imported from."""
 
+_IN_UTF8: Final = "-Xutf8=1"
 _replaced: dict[str, str | None] = {}
 """Variables that `guarded` replaced, as the person had them."""
+
+
+class LocaleError(FilestoreError):
+    """The process reads names of files in another encoding than they have."""
+
+
+def require_utf8() -> None:
+    """Refuse to work where names of files would be taken for others.
+
+    Raises:
+        LocaleError: The locale of this process is not one of UTF-8.
+    """
+    encoding = sys.getfilesystemencoding()
+    if encoding != "utf-8":
+        raise LocaleError(
+            f"names of files are in UTF-8, and this process reads them as {encoding}",
+            remedy="start Python with PYTHONUTF8=1, or in a locale of UTF-8",
+        )
+
+
+def restart_in_utf8() -> None:
+    """Start this process anew with names of files in UTF-8, whatever its locale says.
+
+    Only for one that is ours, at its beginning. It returns where there is no need, or no way.
+    """
+    if sys.getfilesystemencoding() != "utf-8" and sys.executable and not was_restarted():
+        os.execv(sys.executable, [sys.executable, _IN_UTF8, *sys.orig_argv[1:]])
+
+
+def was_restarted() -> bool:
+    """Whether the person's locale has another encoding than this process."""
+    return sys.orig_argv[1:2] == [_IN_UTF8]
 
 
 def find_program(name: str) -> str | None:
@@ -106,7 +141,7 @@ def start_python(
 
 def safe_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """What to change in an environment for what may start Python, or programs by name."""
-    safe = {"PATH": _program_path(environment), "PYTHONSAFEPATH": "1"}
+    safe = {"PATH": _program_path(environment), "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}
     if "PYTHONPATH" in environment:
         entries = environment["PYTHONPATH"].split(os.pathsep)
         safe["PYTHONPATH"] = os.pathsep.join(_importable(entries))
