@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.cli import _context, _diagnostics, _output
-from filestore.cli._questions import read_questions
+from filestore.cli._given import read_questions
 from filestore.core.safe_text import shown_path
 from filestore.past.compare import Gate
 from filestore.search.answer import MODES

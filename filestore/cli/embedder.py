@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output, _parser
-from filestore.cli._questions import read_questions
+from filestore.cli._given import read_questions
 from filestore.config import user_config
 from filestore.config.discovery import NoStoreError, configuration_folder
 from filestore.config.settings import ModelOptions

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
-from filestore.cli._questions import read_questions
+from filestore.cli._given import read_questions
 from filestore.fulltext import SYNTAXES
 from filestore.search.evaluate import Compared
 

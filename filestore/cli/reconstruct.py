@@ -11,6 +11,7 @@ from filestore.core.caller import absolute
 from filestore.core.errors import UsageError
 from filestore.core.schema import make
 from filestore.fs import disk
+from filestore.fs.target import check_target
 
 if TYPE_CHECKING:
     from filestore.exchange.base import LeftOut
@@ -37,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="write to a file, not to stdout; with --from: to a folder"
         f" (default: {_FOLDER}/), NAME.reconstructed.md for each document",
     )
+    parser.add_argument("--force", action="store_true", help="replace the file of -o")
     parser.add_argument(
         "--from",
         dest="origin",
@@ -69,6 +71,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: Any) -> int:
     """Write the text; warnings go to stderr."""
     if options.origin is not None:
+        if options.force:
+            raise UsageError(
+                "--force does not go with --from, which replaces files of its own names",
+                remedy="leave it out",
+            )
         return _rebuild(options)
     given = [f"--{name}" for name in _FOREIGN if getattr(options, name)]
     if given:
@@ -85,6 +92,13 @@ def run(options: Any) -> int:
 
 def _reconstruct(options: Any) -> int:
     """The text of a resource."""
+    if options.output is not None:
+        check_target(
+            options.output,
+            lambda _: options.force,
+            found="it is there already",
+            remedy="name another file; --force replaces a file",
+        )
     with _context.open_store(options) as store:
         done = store.reconstruct(options.names[0])
     data = done.data

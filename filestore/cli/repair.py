@@ -5,12 +5,11 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from filestore.cli import _context, _diagnostics, _output
+from filestore.cli import _context, _diagnostics, _given, _output
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.findings import is_clean
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import make
-from filestore.fs.disk import FileTooLargeError, read_given
 from filestore.repair.plan import KINDS, Plan, Step
 from filestore.repair.plan_json import Saved, parse
 from filestore.store import Store
@@ -87,11 +86,8 @@ def _plan_bytes(options: Any) -> bytes | None:
             remedy="filestore repair --apply FILE --yes",
         )
     try:
-        if options.apply == "-":
-            return read_given(sys.stdin.buffer, "standard input")
-        with open(options.apply, "rb") as file:
-            return read_given(file, options.apply)
-    except FileTooLargeError:
+        return _given.read_given(options.apply)
+    except FilestoreError:
         raise
     except OSError as error:
         raise FilestoreError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from filestore.cli import _context
 from filestore.config.discovery import configuration_folder
-from filestore.core.errors import UsageError
+from filestore.core.errors import FilestoreError, UsageError
 
 EXAMPLE = "filestore tui --read-only"
 
@@ -84,19 +84,18 @@ def _findings(path: str) -> Any:
     """
     import json
 
+    from filestore.cli._given import read_given
     from filestore.core.codes import CODES
     from filestore.core.findings import Finding
-    from filestore.fs.disk import FileTooLargeError, read_given
 
     try:
-        with open(path, "rb") as file:
-            found = json.loads(read_given(file, path))["findings"]
+        found = json.loads(read_given(path))["findings"]
         return tuple(
             Finding(code=one["code"], path=one["path"], detail=one["detail"])
             for one in found
             if one["code"] in CODES
         )
-    except FileTooLargeError:
+    except FilestoreError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(

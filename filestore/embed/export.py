@@ -94,7 +94,7 @@ def export_model(
     try:
         is_free = not os.listdir(target)
     except FileNotFoundError:
-        is_free = True
+        is_free = not os.path.islink(target)
     except OSError:
         is_free = False
     if not is_free:

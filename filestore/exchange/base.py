@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from filestore.core.errors import FilestoreError, RefusedError
+from filestore.core.errors import FilestoreError
+from filestore.fs.target import TargetRefused as TargetRefused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 
 class FormDamaged(FilestoreError, ValueError):
     """What was to be read is not what its form says; nothing of it was taken."""
-
-
-class TargetRefused(RefusedError):
-    """Something would be written where other things have their place."""
 
 
 class LeftOut(list[str]):

@@ -7,6 +7,7 @@ directory handle and no symbolic link is followed.
 import contextlib
 import errno
 import os
+import re
 import sqlite3
 import stat
 import time
@@ -36,6 +37,8 @@ MOST_GIVEN_BYTES: Final = 64 * 1024 * 1024
 """No more is taken of what a person names on the command line, which may be a pipe without end."""
 
 READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_HANDED_OVER: Final = re.compile(r"/dev/stdin|/(?:dev|proc/(?:self|[0-9]+))/fd/[0-9]+")
+"""A descriptor that is open already, as a path."""
 _NO_FILE: Final = frozenset({errno.ENXIO, errno.EISDIR})
 """How opening a socket, a pipe without a reader, or a folder fails."""
 _BLOCK: Final = 1024 * 1024
@@ -188,6 +191,26 @@ def open_regular(path: str, *, folder: int | None = None, follow_links: bool = F
         os.close(descriptor)
         raise
     return descriptor
+
+
+def open_given(path: str) -> int:
+    """Open what a person names to be read: a regular file, or what a shell hands over, ``<(…)``.
+
+    A pipe in the place of a file is not waited for, because nobody may ever write into it.
+
+    Returns:
+        A descriptor, to be closed by the caller.
+
+    Raises:
+        NotAFileError: It is a device, pipe, socket or folder.
+        OSError: It cannot be opened.
+    """
+    if _HANDED_OVER.fullmatch(path):
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        return open_regular(path, follow_links=True)
+    except NotAFileError as error:
+        raise NotAFileError(error.message, remedy="name a file, or write - < PIPE") from error
 
 
 def check_regular(path: str, *, folder: int | None = None, follow_links: bool = False) -> None:

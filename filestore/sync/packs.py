@@ -27,9 +27,9 @@ from filestore.core.spelling import did_you_mean
 from filestore.embed import EndpointError, ModelMissing, ModelUnusable
 from filestore.embed.agreement import COMPARED, LEAST_COSINE, Sampled, first_unlike
 from filestore.embed.pack import Batch, Pack, PackDamaged, PackedModel, Source, is_pack, write
-from filestore.fs import disk
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.fs.staged_file import staged
+from filestore.fs.target import TargetRefused, check_target
 from filestore.sidecar.file_rows import texts_of
 from filestore.sidecar.losses import walk
 from filestore.sidecar.refusals import own_folder_of
@@ -45,10 +45,6 @@ _MOST_FILES: Final = 2_000
 _MOST_KEYS: Final = 20_000
 """More files are not read, nor more keys of the catalog looked up, to find such texts."""
 _BATCH: Final = 500
-
-
-class PlaceRefused(RefusedError):
-    """A pack would be written where something else has its place."""
 
 
 class PackUnchecked(RefusedError):
@@ -125,7 +121,7 @@ def export_pack(
         on_progress: Called with the progress.
 
     Raises:
-        PlaceRefused: The path is no place for a pack.
+        TargetRefused: The path is no place for a pack.
         CatalogMissingError: Nothing is known of the store's texts.
         EmbeddingsMissing, NothingToExport: There is nothing to be packed.
         UnknownModelError: There is nothing of a model.
@@ -150,24 +146,13 @@ def export_pack(
 def _check_place(places: Places, path: str) -> None:
     """Refuse a path that belongs to the store, or to something that is no pack."""
     if folder := own_folder_of(places, path):
-        raise PlaceRefused(
+        raise TargetRefused(
             f"{path} lies in {folder}, which holds files of the store",
             remedy="name a file outside it",
         )
     if not os.path.basename(path):
-        raise PlaceRefused(f"{path!r} names no file", remedy="name the file itself")
-    try:
-        if is_pack(path):
-            return
-        found = "another file, no pack, is there"
-    except FileNotFoundError:
-        return
-    except disk.NotAFileError as error:
-        found = error.message
-    except OSError as error:
-        disk.pass_limits(error)
-        found = error.strerror or str(error)
-    raise PlaceRefused(f"{path} is not overwritten: {found}", remedy="name another file")
+        raise TargetRefused(f"{path!r} names no file", remedy="name the file itself")
+    check_target(path, is_pack, found="it is no pack")
 
 
 def _chosen(embeddings: "EmbeddingCache", models: Iterable[str]) -> dict[str, int]:

@@ -19,12 +19,12 @@ from filestore.exchange.base import (
     FormDamaged,
     LeftOut,
     Resource,
-    TargetRefused,
     Written,
 )
 from filestore.exchange.rows import LARGEST_DIMENSION, Counted, RowReader, encoded, rows_of
 from filestore.fs import disk
 from filestore.fs.staged_file import staged
+from filestore.fs.target import check_target
 
 FORMAT: Final = "filestore-jsonl/"
 VERSION: Final = 1
@@ -42,7 +42,7 @@ class JsonLines(Form):
 
     def write(self, target: str, collection: Collection) -> Written:
         """See `Form.write`."""
-        _check_target(target)
+        check_target(target, _is_own, found="it is not a file that 'export jsonl' wrote")
         counted = Counted()
         with (
             staged(target) as descriptor,
@@ -88,21 +88,8 @@ def _line(row: dict[str, Any]) -> bytes:
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _check_target(target: str) -> None:
-    """Let no file be replaced that is not of this form."""
-    try:
-        descriptor = disk.open_regular(target)
-    except FileNotFoundError:
-        return
-    except (disk.NotAFileError, OSError) as error:
-        raise TargetRefused(f"{target} is not written: {error}", remedy="name another") from error
-    with open(descriptor, "rb") as file:
-        is_ours = FORMAT.encode() in file.read(100)
-    if not is_ours:
-        raise TargetRefused(
-            f"{shown_path(target)} is not overwritten: it is not a file that 'export jsonl' wrote",
-            remedy="name another file",
-        )
+def _is_own(head: bytes) -> bool:
+    return FORMAT.encode() in head[:100]
 
 
 def _opened(source: str) -> IO[bytes]:

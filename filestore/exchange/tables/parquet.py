@@ -20,13 +20,13 @@ from filestore.exchange.base import (
     FormDamaged,
     LeftOut,
     Resource,
-    TargetRefused,
     Written,
 )
 from filestore.exchange.rows import LARGEST_DIMENSION, Counted, RowReader, rows_of
 from filestore.fs import disk
 from filestore.fs.staged_file import staged
 from filestore.fs.subprocess_worker import Child
+from filestore.fs.target import check_target
 
 if TYPE_CHECKING:
     import pyarrow
@@ -54,7 +54,7 @@ class ParquetForm(Form):
     def write(self, target: str, collection: Collection) -> Written:
         """See `Form.write`."""
         _require_package()
-        _check_target(target)
+        check_target(target, lambda head: head.startswith(_MAGIC), found="it is no Parquet file")
         import pyarrow.parquet
 
         counted = Counted()
@@ -128,21 +128,6 @@ def _begins_like_one(path: str) -> bool:
         return os.read(descriptor, len(_MAGIC)) == _MAGIC
     finally:
         os.close(descriptor)
-
-
-def _check_target(target: str) -> None:
-    """Let no file be replaced that is not of this form."""
-    try:
-        if _begins_like_one(target):
-            return
-        found = "it is no Parquet file"
-    except FileNotFoundError:
-        return
-    except FilestoreError as error:
-        found = error.message
-    raise TargetRefused(
-        f"{shown_path(target)} is not overwritten: {found}", remedy="name another file"
-    )
 
 
 def _schema(collection: Collection) -> "pyarrow.Schema":

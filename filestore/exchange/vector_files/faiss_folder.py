@@ -226,13 +226,13 @@ def check_target(target: str) -> None:
         return
     except NotADirectoryError as error:
         raise TargetRefused(
-            f"{shown_path(target)} is not replaced: it is a file, not a folder",
+            f"{shown_path(target)} is not overwritten: it is a file, not a folder",
             remedy="name a folder, or a file called vectors-NAME.faiss",
         ) from error
     if others:
         raise TargetRefused(
-            f"{shown_path(target)} is not replaced: {shown_path(others[0])} in it is no file of an"
-            " index",
+            f"{shown_path(target)} is not overwritten: {shown_path(others[0])} in it is no file of"
+            " an index",
             remedy="name another folder, or an empty one",
         )
 

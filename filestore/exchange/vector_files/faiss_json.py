@@ -11,8 +11,8 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from filestore.core.hashing import content_hash
@@ -37,6 +37,7 @@ from filestore.exchange.vector_files.document_map import (
     write_json,
 )
 from filestore.fs import disk
+from filestore.fs import target as target_file
 from filestore.fs.staged_file import staged
 
 VERSION: Final = "1.0"
@@ -143,17 +144,15 @@ def _check_files(target: str) -> None:
     folder, name = os.path.split(target)
     vectors, metadata = _names(_stem(name))
     for path, start in ((vectors, b"I"), (metadata, b"{")):
-        with suppress(FileNotFoundError):
-            descriptor = disk.open_regular(os.path.join(folder, path))
-            try:
-                found = os.read(descriptor, 1)
-            finally:
-                os.close(descriptor)
-            if found not in (start, b""):
-                raise TargetRefused(
-                    f"{shown_path(path)} is not replaced: it is no part of an index",
-                    remedy=_REMEDY,
-                )
+        target_file.check_target(
+            os.path.join(folder, path),
+            partial(_begins, start),
+            found="it is no part of an index",
+        )
+
+
+def _begins(start: bytes, head: bytes) -> bool:
+    return head[:1] in (start, b"")
 
 
 def _stem(name: str) -> str:

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Final
 
 from filestore.chunks import frontmatter
 from filestore.chunks.frontmatter import MalformedFrontmatter
-from filestore.core.safe_text import brief, safe_text, shown_path
-from filestore.exchange.base import Collection, Form, TargetRefused, Written
+from filestore.core.safe_text import brief, safe_text
+from filestore.exchange.base import Collection, Form, Written
 from filestore.exchange.vector_files import faiss_bytes, mapped
 from filestore.exchange.vector_files.document_map import (
     MOST_BYTES,
@@ -36,7 +36,9 @@ from filestore.exchange.vector_files.document_map import (
     write_json,
 )
 from filestore.fs import disk
+from filestore.fs import target as target_file
 from filestore.fs.staged_file import staged
+from filestore.fs.target import HEAD_BYTES
 
 VERSION: Final = "1.0"
 SUFFIX: Final = ".ragmd"
@@ -50,8 +52,6 @@ KEYS: Final = (
     "created_at",
     "updated_at",
 )
-_HEAD_BYTES: Final = 65 * 1024
-"""No frontmatter is longer."""
 _ENCODED_AT_ONCE: Final = 3 * 256 * 1024
 """Bytes; a multiple of three, so that the pieces of Base64 join."""
 _HEAD_LETTERS: Final = 4 * faiss_bytes.FLAT_HEAD_BYTES // 3
@@ -129,14 +129,27 @@ def is_ragmd(path: str) -> bool:
     Raises:
         OSError: It cannot be read.
     """
-    descriptor = disk.open_regular(path, follow_links=True)
+    with open(disk.open_regular(path, follow_links=True), "rb", buffering=0) as file:
+        return _is_head(file.read(HEAD_BYTES))
+
+
+def _is_head(data: bytes) -> bool:
     try:
-        values, _ = frontmatter.parse(os.read(descriptor, _HEAD_BYTES))
+        values, _ = frontmatter.parse(data)
     except MalformedFrontmatter:
         return False
-    finally:
-        os.close(descriptor)
     return values.keys() >= {"format_version", "vector_count", "index_type"}
+
+
+def check_target(target: str) -> None:
+    """Let no file be replaced that is none of this form.
+
+    Raises:
+        TargetRefused: Something else is there.
+    """
+    target_file.check_target(
+        target, lambda head: not head or _is_head(head), found="it is no .ragmd file"
+    )
 
 
 def parse(data: bytes | bytearray) -> DocumentMap:
@@ -172,7 +185,7 @@ def parse(data: bytes | bytearray) -> DocumentMap:
 def _stated(data: bytes | bytearray) -> tuple[Mapping[str, Any], int]:
     """The frontmatter, and where it ends."""
     try:
-        head = frontmatter.split(bytes(data[:_HEAD_BYTES]))
+        head = frontmatter.split(bytes(data[:HEAD_BYTES]))
         values = frontmatter.parse_block(head.block, head.block_line)
     except MalformedFrontmatter as error:
         refuse(error.message, error.remedy)
@@ -339,27 +352,3 @@ def _encoded(made: DocumentMap) -> Iterator[bytes]:
     data = faiss_bytes.bytes_of(made.rows)
     for start in range(0, len(data), _ENCODED_AT_ONCE):
         yield binascii.b2a_base64(data[start : start + _ENCODED_AT_ONCE], newline=False)
-
-
-def check_target(target: str) -> None:
-    """Let no file be replaced that is none of this form.
-
-    Raises:
-        TargetRefused: Something else is there.
-    """
-    remedy = "name another file, or remove that one"
-    try:
-        if os.path.islink(target):
-            raise TargetRefused(f"{shown_path(target)} is a symbolic link", remedy=remedy)
-        if not os.lstat(target).st_size or is_ragmd(target):
-            return
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        disk.pass_limits(error)
-        raise TargetRefused(
-            f"{shown_path(target)} is not overwritten: {error.strerror or error}", remedy=remedy
-        ) from error
-    raise TargetRefused(
-        f"{shown_path(target)} is not overwritten: it is no .ragmd file", remedy=remedy
-    )

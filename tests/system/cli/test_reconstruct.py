@@ -74,7 +74,8 @@ def test_into_a_file(workspace: Any, manual: Any) -> None:
     assert report == {"chunks": 2, "bytes": len(text), "path": "out.md", "warnings": []}
     assert (workspace.folder / "out.md").read_text() == text
     (workspace.folder / "out.md").write_text("older")
-    assert "wrote out.md" in workspace("reconstruct", "note.md", "-o", "out.md").stdout
+    again = workspace("reconstruct", "note.md", "-o", "out.md", "--force")
+    assert "wrote out.md" in again.stdout
     assert (workspace.folder / "out.md").read_text() == text
 
 

@@ -309,7 +309,7 @@ def test_what_is_no_index_is_not_replaced(name, tmp_path):
     else:
         (tmp_path / "metadata-kb.json").write_text("mine")
     before = files_below(tmp_path)
-    with pytest.raises(TargetRefused, match="is not replaced"):
+    with pytest.raises(TargetRefused, match="is not overwritten"):
         FaissJson().write(str(tmp_path / name), collection())
     assert files_below(tmp_path) == before
     (tmp_path / "link").symlink_to(tmp_path)

@@ -1,5 +1,6 @@
-"""What a person names on the command line may be a pipe, and none is read without end."""
+"""What a person names on the command line is not read without end."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ from filestore.fs import disk
 
 
 @pytest.fixture
-def endless() -> Path:
-    """A file without an end."""
-    return Path("/dev/zero")
+def endless(tmp_path: Path) -> Path:
+    """A file that costs its maker nothing."""
+    path = tmp_path / "endless"
+    path.touch()
+    os.truncate(path, disk.MOST_GIVEN_BYTES + 1)
+    return path
 
 
 @pytest.mark.parametrize("words", [("repair", "--yes", "--apply"), ("evaluate",)])

@@ -3,7 +3,9 @@
 Depth, length, numbers that Python does not take, NUL, lone surrogates, bytes that steer a terminal.
 """
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -160,22 +162,22 @@ def test_a_crafted_file_that_a_person_names(kept: Any, name: str, words: tuple[s
     assert "\x1b" not in done.stderr
 
 
-def test_questions_may_come_through_a_pipe(kept: Any, new_pipe: Callable[[bytes], Path]) -> None:
-    """What a person names may be a pipe: the shell's own way to hand over what a command wrote."""
+def test_questions_may_come_through_a_pipe(kept: Any, new_pipe: Callable[[bytes], str]) -> None:
+    """A shell hands over what a command writes as the path of a descriptor."""
     found = kept("evaluate", new_pipe(b'{"query": "pump", "relevant": ["manual.md"]}\n'))
     assert found.code == 0
 
 
 @pytest.fixture
-def new_pipe(tmp_path: Path) -> Callable[[bytes], Path]:
-    """Makes a named pipe with a writer."""
-    import os
-    import threading
+def new_pipe() -> Iterator[Callable[[bytes], str]]:
+    """Makes what ``<(…)`` makes."""
+    with ExitStack() as stack:
 
-    def make(data: bytes) -> Path:
-        path = tmp_path / "pipe"
-        os.mkfifo(path)
-        threading.Thread(target=path.write_bytes, args=(data,), daemon=True).start()
-        return path
+        def make(data: bytes) -> str:
+            readable, writable = os.pipe()
+            stack.callback(os.close, readable)
+            os.write(writable, data)
+            os.close(writable)
+            return f"/dev/fd/{readable}"
 
-    return make
+        yield make
