@@ -265,6 +265,9 @@ class _Taking:
     def _record(self, resource: Resource, names: ResourceNames) -> bytes | None:
         if resource.record is None:
             return None
+        if not names.name:
+            self.left_out.add("a record that names no resource")
+            return None
         try:
             data = orjson.dumps(
                 names.record(resource.record),
@@ -319,7 +322,8 @@ class _Taking:
     ) -> None:
         """Let the files of a part be written, unless they would overwrite what is not to be."""
         target.kept |= changes.keys()
-        paths = [*changes, *([] if has_record or not is_first else [target.names.record_path])]
+        has_place = bool(target.names.name) and is_first
+        paths = [*changes, *([target.names.record_path] if has_place and not has_record else [])]
         try:
             before = {} if target.is_new else self._read(paths)
         except OSError as error:

@@ -7,7 +7,7 @@ file system could not hold, or tell from another name, is not used.
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -49,10 +49,13 @@ def folder_name(name: str) -> str:
     text = name.encode("utf-8", "replace").decode()
     if _is_folder(text):
         return text
-    made = _UNSAFE.sub(_CHANGED, text).strip(" -").lstrip(".").strip(" .-")
-    made = made.encode()[:_MOST_BYTES].decode("utf-8", "ignore").rstrip(" .-")
+    made = _shortened(_UNSAFE.sub(_CHANGED, text).strip(" -").lstrip(".").strip(" .-"))
     # What is left may be the name of a device, or the short name of something hidden.
     return made if _is_folder(made) else f"resource-{tag_of(name, 8)}"
+
+
+def _shortened(name: str) -> str:
+    return name.encode()[:_MOST_BYTES].decode("utf-8", "ignore").rstrip(" .-")
 
 
 def _is_folder(name: str) -> bool:
@@ -69,29 +72,73 @@ def tag_of(name: str, length: int) -> str:
     return base64.b32encode(digest).decode()[:length].lower()
 
 
+@dataclass(slots=True, kw_only=True)
+class _Paths:
+    """The paths in use in one place, as a file system that ignores case sees them."""
+
+    files: set[str] = field(default_factory=set)
+    folders: set[str] = field(default_factory=set)
+    """On the way to these: none of them can be a file as well."""
+
+    def are_free(self, path: str) -> bool:
+        """Whether nothing stands at a path, nor on the way to it."""
+        folded = folded_path(path)
+        is_used = folded in self.files or folded in self.folders
+        return not (is_used or self.files.intersection(_around(folded)))
+
+    def take(self, path: str) -> None:
+        """Let nothing else have it."""
+        folded = folded_path(path)
+        self.files.add(folded)
+        self.folders.update(_around(folded))
+
+
+def _around(path: str) -> Iterator[str]:
+    """The folders on the way to a path."""
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
 @dataclass(slots=True)
 class Names:
     """The names of one import: two resources never share one."""
 
     layout: LayoutName
     _by_name: dict[str, "ResourceNames"] = field(default_factory=dict)
-    _taken: set[str] = field(default_factory=set)
-    _flat: set[str] = field(default_factory=set)
-    """Names of chunk files in the flat layout, where all lie in one folder."""
+    _used: set[str] = field(default_factory=set)
+    """What resources are called, as a file system that ignores case sees it."""
+    _top: _Paths = field(default_factory=_Paths)
+    """Of what lies in no folder: all of the flat layout, in a tree the chunks of no resource."""
+
+    def __post_init__(self) -> None:
+        if self.layout == "tree":
+            # There they lie beside the folders of the resources.
+            self._top.folders = self._used
 
     def of(self, resource: Resource) -> "ResourceNames":
         """The names of a resource, the same for each of its parts."""
         known = self._by_name.get(resource.name)
         if known is None:
-            folder = folder_name(resource.name) if resource.name else ""
-            if folder and folded_path(folder) in self._taken:
-                folder = f"{folder}-{tag_of(resource.name, 6)}"
-            self._taken.add(folded_path(folder))
-            taken = self._flat if self.layout == "flat" else set[str]()
-            known = ResourceNames(layout=self.layout, own=resource.name, name=folder, taken=taken)
+            folder = self._folder(resource.name)
+            is_top = self.layout == "flat" or not folder
+            paths = self._top if is_top else _Paths(files={folded_path(f"{folder}/{RECORD_NAME}")})
+            known = ResourceNames(layout=self.layout, own=resource.name, name=folder, paths=paths)
             self._by_name[resource.name] = known
         known.see(resource)
         return known
+
+    def _folder(self, name: str) -> str:
+        """What a resource is called; "" for chunks of none."""
+        if not name:
+            return ""
+        beside = set[str]() if self.layout == "flat" else self._top.files
+        made = folder_name(name)
+        start, tries = _shortened(made), 0
+        while (folded := folded_path(made)) in self._used or folded in beside:
+            made = f"{start}-{tag_of(name + '~' * tries, 6)}"
+            tries += 1
+        self._used.add(folded)
+        return made
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,8 +150,7 @@ class ResourceNames:
     """What it was called."""
     name: str
     """What it is called in the store; "" for chunks of none."""
-    taken: set[str]
-    """What a file system that ignores case makes of the paths in use."""
+    paths: _Paths
     _number: int = 0
     _next: int = 0
     """A number from which on no name was made up yet."""
@@ -138,7 +184,7 @@ class ResourceNames:
         path = self._own_path(chunk.path)
         if path is None:
             path = self._made_up(chunk, frontmatter)
-        self.taken.add(folded_path(path))
+        self.paths.take(path)
         return path, frontmatter
 
     def _own_path(self, path: str) -> ChunkPath | None:
@@ -150,7 +196,7 @@ class ResourceNames:
         else:
             start = f"{self.own}/"
             moved = f"{self.name}/{path.removeprefix(start)}" if path.startswith(start) else ""
-        if not moved or not is_usable(moved) or folded_path(moved) in self.taken:
+        if not moved or not is_usable(moved) or not self.paths.are_free(moved):
             return None
         return ChunkPath(moved)
 
@@ -162,15 +208,16 @@ class ResourceNames:
                 frontmatter["order"] = order_key.number_key(self._number)
             source = frontmatter["source"]
             name = chunk_file.flat_name(source, chunk.text, ())
-            if name in self.taken:
+            taken = self.paths.files
+            if name in taken:
                 # A text that comes again is told by its place: not by trying name after name.
-                name = chunk_file.flat_name(f"{source}\0{self._number}", chunk.text, self.taken)
+                name = chunk_file.flat_name(f"{source}\0{self._number}", chunk.text, taken)
             return ChunkPath(name)
         kind = "summary" if frontmatter.get("kind") == "summary" else "chunk"
         number = max(self._number, self._next)
         while True:
             path = inside(ChunkPath(self.name), f"{kind}{number}.md")
             number += 1
-            if folded_path(path) not in self.taken:
+            if self.paths.are_free(path):
                 self._next = number
                 return path

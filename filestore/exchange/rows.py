@@ -163,7 +163,8 @@ class RowReader:
     def _resource(self, where: str, row: Mapping[str, Any], metadata: dict[str, Any]) -> str:
         """The resource of a row: its own word, else the document that it comes from."""
         named = self._typed(where, row, ("resource",), str, "text")
-        if named is not None:
+        # In what a store wrote, chunks of no resource have an empty one.
+        if named or (named is not None and self.ours):
             return str(named)
         source = self._typed(where, row, _SOURCE, str, "text")
         if source is None:

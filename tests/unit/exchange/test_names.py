@@ -16,6 +16,7 @@ NAMES = st.one_of(
     st.text(max_size=40),
     st.text(alphabet="./\\~ ab\0\n:-", max_size=20),
     st.sampled_from(["..", ".git", "con", "NUL.md", "a/../b", "GIT~1", "", " ", "x" * 300]),
+    st.sampled_from(["meta.json", "r.md", "chunk1.md", "x.md/y", "x.md", "X" * 255, "x" * 255]),
 )
 PATHS = st.one_of(NAMES, NAMES.map("r/{}".format), NAMES.map("r/{}.md".format))
 
@@ -37,16 +38,24 @@ def test_names_that_can_be_used_stay(name):
 
 
 @pytest.mark.parametrize("layout", ["tree", "flat"])
-@given(paths=st.lists(st.tuples(st.sampled_from(["r", "R", "s/t", ""]), PATHS), max_size=12))
+@given(
+    paths=st.lists(st.tuples(st.sampled_from(["r", "R", "s/t", ""]) | NAMES, PATHS), max_size=12)
+)
 def test_no_two_chunks_share_a_path(layout, paths):
     """Whatever they are called, each gets one of its own, inside the tree."""
     names = Names(layout)
-    made = []
+    made, records = [], {}
     for number, (resource, path) in enumerate(paths):
         chunk = Chunk(path=path, text=f"Text {number}.")
         one = names.of(Resource(name=resource, chunks=(chunk,)))
         made.append(one.place(chunk)[0])
-    assert len({folded_path(path) for path in made}) == len(made)
+        if one.name:
+            records[one.own] = one.record_path
+    files = {folded_path(path) for path in [*made, *(records.values() if layout == "tree" else ())]}
+    assert len(files) == len(made) + len(records) * (layout == "tree")
+    folders = {path[:at] for path in files for at, sign in enumerate(path) if sign == "/"}
+    assert not files & folders
+    assert all(len(part.encode()) <= 255 for path in files for part in path.split("/"))
     for path in made:
         assert has_plain_names(path)
         assert path.endswith(".md")
