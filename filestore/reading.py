@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from filestore.browse.vectors import VectorMap
     from filestore.browse.whole import WholeDocument
     from filestore.chunks.reconstruct import Reconstruction
+    from filestore.config.settings import Backend
     from filestore.exchange.from_store import Exported
     from filestore.fulltext import Syntax
     from filestore.history.batch import Group
@@ -39,7 +40,10 @@ if TYPE_CHECKING:
     from filestore.search.session import SearchSession
     from filestore.sidecar.snapshot import Level, OnFound, Sample
     from filestore.sidecar.vector_rows import VectorRows
+    from filestore.sync.beside import Dropping
+    from filestore.sync.change_backend import BackendChange
     from filestore.sync.packs import ExportedEmbeddings
+    from filestore.sync.prune import Pruning
     from filestore.verify.run import Status
     from filestore.verify.staged import Staged
     from filestore.verify.trust import Reaches
@@ -233,6 +237,33 @@ class ReadableStore(OpenStore, Searchable):
 
         options: Any = {"models": models, "everything": everything, "on_progress": on_progress}
         return packs.export_pack(self._parts, os.fsdecode(path), **options)
+
+    def plan_prune(self) -> "Pruning":
+        """What `prune_embeddings` would remove; see `prune.plan`, which says what is raised."""
+        from filestore.past import views
+        from filestore.sync import prune
+
+        return prune.plan(self._parts, partial(views.text_keys, self._parts))
+
+    def plan_backend(self, backend: "Backend", *, takes_over: bool = False) -> "BackendChange":
+        """What another place for the vectors takes; see `change_backend.plan`."""
+        from filestore.sync import change_backend
+
+        with self._reading() as catalog:
+            return change_backend.plan(
+                self.places,
+                backend,
+                configuration=self._parts.configuration,
+                catalog=catalog,
+                embedder=self._parts.own_embedder(catalog),
+                takes_over=takes_over,
+            )
+
+    def plan_drop(self) -> "Dropping":
+        """What would be lost with the model beside; see `beside.plan_drop`."""
+        from filestore.sync import beside as trying
+
+        return trying.plan_drop(self._parts)
 
     def export(
         self,

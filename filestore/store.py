@@ -19,7 +19,6 @@ from filestore.sidecar.refusals import refuse_in_place
 if TYPE_CHECKING:
     from threading import Event
 
-    from filestore.config.settings import Backend
     from filestore.enrich.plan import EnrichPlan, EnrichReport
     from filestore.enrich.plan import Wanted as EnrichWanted
     from filestore.exchange.imported import Imported
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from filestore.sync.change_backend import BackendChange
     from filestore.sync.change_model import ModelChange
     from filestore.sync.packs import ImportedEmbeddings
+    from filestore.sync.prune import Pruning
     from filestore.sync.run import Wanted
     from filestore.verify.trust import Reaches
 
@@ -504,6 +504,27 @@ class Store(ReadableStore):
         options: Any = {"unchecked": unchecked, "wait_s": wait_s, "on_progress": on_progress}
         return packs.import_pack(self._parts, os.fsdecode(path), **options)
 
+    def prune_embeddings(
+        self, *, spare_git: bool = False, wait_s: float = DEFAULT_WAIT_S
+    ) -> "Pruning":
+        """Remove the embeddings that no text here, no batch of undo and no view of a commit has.
+
+        Args:
+            spare_git: Remove nothing where a branch of git may bring texts back.
+            wait_s: How long to wait for another writer.
+
+        Raises:
+            LockedError: Another writer holds the store.
+            WriteFailedError, NotPrunedError: See `prune.prune`.
+        """
+        from filestore.past import views
+        from filestore.sync import prune
+
+        self.close()
+        if spare_git and prune.is_in_git(self._parts):
+            return prune.NOTHING
+        return prune.prune(self._parts, partial(views.text_keys, self._parts), wait_s=wait_s)
+
     def plan_model(
         self, word: str, options: ModelOptions, *, beside: bool = False
     ) -> "ModelChange":
@@ -547,20 +568,6 @@ class Store(ReadableStore):
             remodelling.write_settings(self.places, change, self._parts.configuration)
         return report
 
-    def plan_backend(self, backend: "Backend", *, takes_over: bool = False) -> "BackendChange":
-        """What another place for the vectors takes; see `change_backend.plan`."""
-        from filestore.sync import change_backend
-
-        with self._reading() as catalog:
-            return change_backend.plan(
-                self.places,
-                backend,
-                configuration=self._parts.configuration,
-                catalog=catalog,
-                embedder=self._parts.own_embedder(catalog),
-                takes_over=takes_over,
-            )
-
     def change_backend(self, change: "BackendChange") -> "Sent":
         """Have the vectors searched in another place, and name it in the settings.
 
@@ -589,12 +596,6 @@ class Store(ReadableStore):
 
         self.close()
         return trying.switch(self._parts)
-
-    def plan_drop(self) -> "Dropping":
-        """What would be lost with the model beside; see `beside.plan_drop`."""
-        from filestore.sync import beside as trying
-
-        return trying.plan_drop(self._parts)
 
     def drop_model(self, planned: "Dropping") -> None:
         """Delete the model beside and its embeddings; see `beside.drop`."""

@@ -81,14 +81,21 @@ def observe_entry(handle: int, path: ChunkPath, name: str, *, layout: Layout) ->
         )
         return Observation(path=path, values=values, state=code, detail=detail)
     data, status = disk.read_at(handle, name, most=layout.most_bytes)
+    return observe_bytes(path, data, disk.stat_values(status), layout=layout)
+
+
+def observe_bytes(
+    path: ChunkPath,
+    data: bytes,
+    values: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0),
+    *,
+    layout: Layout,
+) -> Observation:
+    """What a file of some bytes would mean at a path; pure."""
     seen = Observation(
-        path=path,
-        values=disk.stat_values(status),
-        state=INDEXED,
-        file_hash=content_hash(data),
-        data=data,
+        path=path, values=values, state=INDEXED, file_hash=content_hash(data), data=data
     )
-    layout.interpret(seen, name)
+    layout.of(path).interpret(seen, path.rpartition("/")[2])
     return seen
 
 

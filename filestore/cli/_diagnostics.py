@@ -185,6 +185,18 @@ def _rich_bar() -> Any:
     )
 
 
+def ask(words: str) -> None:
+    """Say what is to happen, and ask a person who can answer; anybody else has to say --yes.
+
+    Raises:
+        RefusedError: Nobody can answer, or they do not want it.
+    """
+    if not sys.stdin.isatty():
+        raise RefusedError(words, remedy="add --yes")
+    say(words)
+    go_on()
+
+
 def go_on(question: str = "go on?", *, refused: str = "nothing was changed") -> None:
     """Ask a person who can answer about what was said.
 

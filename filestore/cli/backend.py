@@ -1,11 +1,9 @@
 """List where vectors may be searched, show where they are, and choose another place."""
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output, _parser
-from filestore.core.errors import RefusedError
 from filestore.core.schema import make
 from filestore.sync import change_backend
 
@@ -116,15 +114,11 @@ def _set(options: Any) -> int:
 
 
 def _ask(change: "BackendChange") -> None:
-    """Ask a person who can answer; anybody else has to say --yes."""
     vectors = _output.count(change.send, "vector")
     words = f"{change.address} gets {vectors} ({change.kept:,} are there); 0 texts are embedded"
     if change.delete:
         words += f"; {_output.count(change.delete, 'vector')} there go"
-    if not sys.stdin.isatty():
-        raise RefusedError(words, remedy="add --yes")
-    _diagnostics.say(words)
-    _diagnostics.go_on()
+    _diagnostics.ask(words)
 
 
 _ACTIONS = {"list": _list, "show": _show, "set": _set}

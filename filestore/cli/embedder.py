@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from filestore.config import user_config
 from filestore.config.discovery import NoStoreError, configuration_folder
 from filestore.config.settings import ModelOptions
 from filestore.core.caller import absolute
-from filestore.core.errors import FilestoreError, RefusedError
+from filestore.core.errors import FilestoreError
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import make
 from filestore.embed import Choice, is_service, known_embedders
@@ -183,7 +182,9 @@ def _drop(options: Any) -> int:
         number = _output.count(planned.embeddings, "embedding")
         if not options.yes:
             again = _output.count(planned.texts, "text")
-            _ask(f"{planned.embedder} and its {number} are deleted; to have it again costs {again}")
+            _diagnostics.ask(
+                f"{planned.embedder} and its {number} are deleted; to have it again costs {again}"
+            )
         store.drop_model(planned)
     if options.json:
         _output.write_json(planned.to_dict())
@@ -232,15 +233,7 @@ def _compared(found: "ModelComparison", shown: "Sequence[QueryOverlap]") -> None
 
 def _ask_price(change: "ModelChange") -> None:
     texts = _output.count(change.texts, "text")
-    _ask(f"{change.choice.name} has to embed {texts} ({change.known:,} from cache)")
-
-
-def _ask(price: str) -> None:
-    """Ask a person who can answer; anybody else has to say --yes."""
-    if not sys.stdin.isatty():
-        raise RefusedError(price, remedy="add --yes")
-    _diagnostics.say(price)
-    _diagnostics.go_on()
+    _diagnostics.ask(f"{change.choice.name} has to embed {texts} ({change.known:,} from cache)")
 
 
 def _use(options: Any) -> int:

@@ -1,4 +1,4 @@
-"""Carry embeddings to another store in a file, a pack: a clone with a pack embeds nothing."""
+"""Carry embeddings to another store in a file, a pack, or remove those that nothing needs."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from filestore.embed.pack import PackedModel, PackInfo
     from filestore.sync.packs import ExportedEmbeddings, ImportedEmbeddings
+    from filestore.sync.prune import Pruning
 
 EXAMPLE = "filestore embeddings export handbook.fspack"
 
@@ -49,6 +50,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "info", parents=[common], help="say what is in a pack, and whether it is whole"
     )
     info.add_argument("pack", metavar="PACK", help="the file")
+    prune = actions.add_parser(
+        "prune",
+        parents=[common],
+        help="remove the vectors that no text here, no undo and no searched commit has",
+    )
+    prune.add_argument("--plan", action="store_true", help="only say what would be removed")
+    prune.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def run(options: Any) -> int:
@@ -126,6 +134,26 @@ def _told(found: "PackInfo") -> None:
     _output.line("it is whole")
 
 
+def _prune(options: Any) -> int:
+    with _context.open_store(options) as store:
+        found = store.plan_prune()
+        if not options.plan:
+            if found.embeddings and not options.yes:
+                _diagnostics.ask(f"{_unneeded(found)} would be removed")
+            found = store.prune_embeddings()
+    if options.json:
+        _output.write_json(found.to_dict())
+    else:
+        verb = "would be removed" if options.plan else "removed"
+        _output.line(f"{_unneeded(found)} {verb}, {found.kept:,} kept")
+    return 0
+
+
+def _unneeded(found: "Pruning") -> str:
+    number = _output.count(found.embeddings, "embedding")
+    return f"{number} that no text here, no undo and no view has ({found.size_bytes:,} bytes)"
+
+
 def _models(models: "Iterable[PackedModel]") -> None:
     for model in models:
         name = safe_text(model.fingerprint, keep_newlines=False)
@@ -133,4 +161,4 @@ def _models(models: "Iterable[PackedModel]") -> None:
         _output.line(f"    {vectors} of {name}, {model.dimension:,} numbers each")
 
 
-_ACTIONS = {"export": _export, "import": _import, "info": _info}
+_ACTIONS = {"export": _export, "import": _import, "info": _info, "prune": _prune}

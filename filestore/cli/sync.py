@@ -1,9 +1,14 @@
 """Update the index from the files; never writes a chunk file."""
 
 import argparse
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
+from filestore.core.errors import FilestoreError
+
+if TYPE_CHECKING:
+    from filestore.store import Store
 
 EXAMPLE = "filestore sync"
 
@@ -12,7 +17,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
     parser.add_argument("--no-embed", action="store_true", help="do not embed new texts now")
     parser.add_argument(
-        "--full", action="store_true", help="verify everything first, and repair what that finds"
+        "--full",
+        action="store_true",
+        help="verify everything first, and repair what that finds; outside git also remove "
+        "embeddings that no text here and no undo has",
     )
     parser.add_argument(
         "--deep", action="store_true", help="as --full, and also compare some texts with the model"
@@ -34,9 +42,21 @@ def run(options: Any) -> int:
             deep=options.deep,
             on_progress=on_progress,
         )
+        if options.full or options.deep:
+            # Only here: what a server, a hook or a watcher syncs keeps every embedding.
+            report = replace(report, pruned=_pruned(store))
     code = _diagnostics.exit_code_of(report)
     if options.json:
         _output.write_json(report.to_dict())
     else:
         _output.synced(report)
     return code
+
+
+def _pruned(store: "Store") -> int:
+    """How many embeddings that nothing needs were removed; why none, where that failed."""
+    try:
+        return store.prune_embeddings(spare_git=True).embeddings
+    except FilestoreError as error:
+        _diagnostics.say(f"embeddings that nothing needs are kept: {error.message}")
+        return 0

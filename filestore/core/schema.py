@@ -103,8 +103,9 @@ SHAPES: Final[dict[str, str]] = {
     "StatusEmbedder": "name:text fingerprint:text|null problem:text|null",
     "Description": "kind:text vectors:number lists:number|null probes:number|null"
     " recall:number|null trained_on:number|null work:number|null",
-    "SyncReport": "applied:[PlainFinding] remaining:[Finding]" + _EMBEDDED + " generation:number"
-    " uncounted?:number",
+    "SyncReport": "applied:[PlainFinding] remaining:[Finding]"
+    + _EMBEDDED
+    + " pruned?:number uncounted?:number generation:number",
     "RepairReport": _PLANNED + _EMBEDDED,
     "repair --plan": _PLANNED,
     "Plan": "format:number store=identity:text generation:number level:text"
@@ -207,6 +208,7 @@ SHAPES: Final[dict[str, str]] = {
     " lacking:number",
     "ImportedEmbeddings": "path:text models:[PackedModel] left_out:[PackedModel] added:number"
     " known:number compared:number unchecked?:text",
+    "Pruning": "embeddings:number bytes=size_bytes:number kept:number removed=is_done:flag",
     "PackInfo": "path:text version:number bytes=size_bytes:number digest:text models:[PackedModel]",
     "PackedModel": "fingerprint:text dimension:number vectors:number",
     "trust": "root:text reaches:[text] sources:[text] folders:[text] allowed:[text] closed:[text]"

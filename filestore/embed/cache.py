@@ -195,7 +195,9 @@ class EmbeddingCache:
     def fingerprints(self) -> dict[str, int]:
         """The dimension of each model that has embeddings here."""
         with _explained(self._path):
-            return dict(self._connection.execute("SELECT fingerprint, dimension FROM models"))
+            found = self._connection.execute("SELECT fingerprint, dimension FROM models")
+            # A file that came with a store may hold anything.
+            return {name: size for name, size in found if (type(name), type(size)) == (str, int)}
 
     def count(self, fingerprint: str) -> int:
         """How many rows a model has, damaged ones included."""
@@ -263,6 +265,15 @@ class EmbeddingCache:
                 if some:
                     keys, _, vectors = zip(*some, strict=True)
                     yield keys, vectors
+
+    def keys(self, fingerprint: str) -> Iterator[bytes]:
+        """The key of every row of a model, in order, damaged ones included; reads no vector."""
+        model = self._model(fingerprint)
+        if model is not None:
+            query = "SELECT key FROM vectors WHERE model = ? ORDER BY key"
+            with _explained(self._path):
+                for (key,) in self._connection.execute(query, (model.identifier,)):
+                    yield key
 
     def damaged_keys(self, fingerprint: str) -> list[bytes]:
         """The keys of the rows that were found damaged so far, sorted."""
@@ -332,6 +343,18 @@ class EmbeddingCache:
             self._connection.execute("DELETE FROM models WHERE id = ?", (model.identifier,))
         del self._models[fingerprint]
         self._damaged = {one for one in self._damaged if one[0] != fingerprint}
+
+    def shrink(self) -> None:
+        """Give the room of rows that were taken out back to the disk; needs as much as is left.
+
+        Raises:
+            EmbeddingsBusy: Another process writes to the file.
+            sqlite3.Error: The disk refused; no row is lost.
+        """
+        if _pragma(self._connection, "freelist_count"):
+            with _explained(self._path):
+                self._connection.execute("VACUUM")
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def salvage(self, damaged_path: str, *, fingerprints: Iterable[str] = ()) -> int:
         """Keep every sound row of a damaged file; the file itself is not changed.

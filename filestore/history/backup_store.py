@@ -267,6 +267,16 @@ class Originals:
             raise invalid(identifier, f"{name} does not hold what was kept in it")
         return data
 
+    def contents(self) -> Iterator[tuple[str, bytes]]:
+        """Everything that is kept, each with the path of its file; what is damaged is left out."""
+        for batch in self.batches():
+            for number, entry in enumerate(batch.entries):
+                for side, version in (("before", entry.before), ("after", entry.after)):
+                    if version is not None and version.mode is not None:
+                        with contextlib.suppress(BatchInvalidError):
+                            name = f"{number}.{side}"
+                            yield entry.path, self.blob(batch.identifier, name, version.digest)
+
     def collect(
         self,
         newest: Batch,

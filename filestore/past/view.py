@@ -93,7 +93,7 @@ class PastParts(Parts):
         self._folder = folder
         top = os.path.normpath(os.path.join(folder, TREE))
         self.checkout = Checkout(home.places.root, commit.commit, top)
-        root = _root_in(home, top)
+        root = root_in(home, top)
         for one in submodules.load(folder):
             if one.is_here:
                 place = os.path.join(home.places.chunked, one.path)
@@ -138,7 +138,7 @@ class PastParts(Parts):
         return Originals()
 
 
-def _root_in(home: Parts, top: str) -> str:
+def root_in(home: Parts, top: str) -> str:
     """Where the root of a store is below another top of its work tree."""
     root = os.path.realpath(home.places.root)
     tree = git_work_tree(root)
@@ -187,7 +187,7 @@ def make(
     submodules.save(folder, held)
     away = [one for one in held if not one.is_here]
     top = os.path.normpath(os.path.join(folder, TREE))
-    root = _root_in(home, top)
+    root = root_in(home, top)
     os.makedirs(root)
     os.mkdir(os.path.join(top, GIT))
     with open(os.path.join(top, GIT, "HEAD"), "xb"):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filestore._version import __version__
-from filestore.catalog import CatalogDamagedError, CatalogMissingError, CatalogWriter
+from filestore.catalog import CatalogDamagedError, CatalogMissingError, CatalogWriter, queries
 from filestore.config import settings
 from filestore.config.layout import PAST, SETTINGS
 from filestore.core.errors import FilestoreError
@@ -22,9 +22,17 @@ from filestore.core.hashing import content_hash
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs import disk, part
 from filestore.fs.lock import writer_lock
+from filestore.git.repository import git_work_tree
 from filestore.git.revisions import Commit
 from filestore.past.rows import BlobNames
-from filestore.past.view import PastParts, SettingsThenError, make, settings_at
+from filestore.past.view import (
+    TREE,
+    PastParts,
+    SettingsThenError,
+    make,
+    root_in,
+    settings_at,
+)
 from filestore.sidecar.refusals import UnsafeSidecarError
 from filestore.sidecar.session import Parts
 
@@ -147,6 +155,20 @@ def open_view(
                     view.closing = closing.pop_all()
                     return view
         raise FilestoreError("a view was damaged as soon as it was made", remedy="check the disk")
+
+
+def text_keys(home: Parts) -> Iterator[bytes]:
+    """The embedding keys of all texts that some view has."""
+    past = os.path.join(home.places.sidecar, PAST)
+    # Outside a git work tree no view can be opened.
+    if git_work_tree(home.places.root) is None or not os.path.isdir(past):
+        return
+    for name in os.listdir(past):
+        with contextlib.suppress(*_DAMAGED, FilestoreError):
+            root = root_in(home, os.path.join(past, name, TREE))
+            parts = Parts(root, configuration=home.configuration)
+            with contextlib.closing(parts), parts.catalog().snapshot():
+                yield from queries.text_keys(parts.catalog())
 
 
 def _is_there(past: PastFolder, name: str) -> bool:

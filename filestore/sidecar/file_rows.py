@@ -8,7 +8,9 @@ from filestore.chunks import chunk_file, kept
 from filestore.chunks.layout import Layout
 from filestore.chunks.metadata import metadata_pairs, pairs_of
 from filestore.chunks.observation import INDEXED, Observation
+from filestore.chunks.observe import look_at
 from filestore.chunks.resource_record import Record
+from filestore.config.layout import Places
 from filestore.core.paths import TOP, ChunkPath, folder_of
 from filestore.fs.scan import unpack_stat
 
@@ -102,6 +104,17 @@ def _seen(data: bytes, path: ChunkPath = TOP) -> Observation:
 def texts_of(look: Observation) -> Iterator[tuple[bytes, str]]:
     """Key and text of everything that is embedded of a file."""
     return zip(look.keys, look.texts, strict=True)
+
+
+def texts_now(
+    places: Places, layout: Layout, paths: Sequence[ChunkPath]
+) -> Iterator[tuple[ChunkPath, bytes, str]]:
+    """Path, embedding key and text of all that would be embedded of files as they are now."""
+    looks = [one for one in look_at(places, paths, layout) if isinstance(one, Observation)]
+    layout.complete(looks)
+    for look in looks:
+        if look.state == INDEXED:
+            yield from ((look.path, key, text) for key, text in texts_of(look))
 
 
 def kept_texts(catalog: Catalog, paths: Iterable[ChunkPath]) -> Iterator[tuple[bytes, str]]:

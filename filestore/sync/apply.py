@@ -42,6 +42,8 @@ class SyncReport(JsonObject):
     """Deleted texts that keyword scores counted, and count no longer."""
     problem: FilestoreError | None = None
     """Why texts were left without embedding, where they were to be embedded."""
+    pruned: int = 0
+    """Embeddings that nothing needed and a person had removed with it."""
 
 
 Move = tuple[ChunkPath, Observation]

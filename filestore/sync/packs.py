@@ -15,8 +15,6 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import CatalogDamagedError, in_batches, queries
-from filestore.chunks.observation import INDEXED, Observation
-from filestore.chunks.observe import look_at
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import vector_id
@@ -30,7 +28,7 @@ from filestore.embed.pack import Batch, Pack, PackDamaged, PackedModel, Source, 
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.fs.staged_file import staged
 from filestore.fs.target import TargetRefused, check_target
-from filestore.sidecar.file_rows import texts_of
+from filestore.sidecar.file_rows import texts_now
 from filestore.sidecar.losses import walk
 from filestore.sidecar.refusals import own_folder_of
 from filestore.sidecar.session import Parts
@@ -157,9 +155,7 @@ def _check_place(places: Places, path: str) -> None:
 
 def _chosen(embeddings: "EmbeddingCache", models: Iterable[str]) -> dict[str, int]:
     """Fingerprint to dimension of the models that were named; of all where none was."""
-    found = embeddings.fingerprints()
-    # A cache that came with a store may hold anything.
-    known = {name: size for name, size in found.items() if (type(name), type(size)) == (str, int)}
+    known = embeddings.fingerprints()
     chosen = {}
     for name in models or known:
         if name not in known:
@@ -338,7 +334,10 @@ def _own_texts(
     every = _all_files(parts.places)
     others = chance.sample(every, min(_MOST_FILES, len(every)))
     for some in chain(in_batches(known, _FILES_AT_ONCE), in_batches(others, _FILES_AT_ONCE)):
-        texts = {key: (file, text) for file, key, text in _texts(parts, sorted(some))}
+        texts = {
+            key: (file, text)
+            for file, key, text in texts_now(parts.places, parts.layout, sorted(some))
+        }
         for key, packed in pack.find(model, texts).items():
             file, text = texts[key]
             name = parts.places.tree.store_path(file)
@@ -382,16 +381,6 @@ def _known_files(
         files = catalog.files_by_id([files[0][0] for files in owners.values()])
         return sorted(row.path for row in files.values())
     return []
-
-
-def _texts(parts: Parts, paths: Sequence[ChunkPath]) -> Iterator[tuple[ChunkPath, bytes, str]]:
-    """Path, embedding key and text of all that would be embedded of some files."""
-    seen = look_at(parts.places, paths, parts.layout)
-    looks = [look for look in seen if isinstance(look, Observation)]
-    parts.layout.complete(looks)
-    for look in looks:
-        if look.state == INDEXED:
-            yield from ((look.path, key, text) for key, text in texts_of(look))
 
 
 def _compare(embedder: "Embedder", texts: Sequence[Sampled], path: str) -> None:

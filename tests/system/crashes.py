@@ -491,6 +491,15 @@ def two_models(folder: Path) -> None:
     must(folder, *BESIDE)
 
 
+def edited_away(folder: Path) -> None:
+    """Before a prune: texts that are gone, and one that only undo has."""
+    new_tree(folder)
+    for number in range(3):
+        (chunked(folder) / "own.md").write_text(f"Edit {number} of my own zinc note.\n")
+        must(folder, "sync")
+    must(folder, "rm", "lease.md")
+
+
 def committed(folder: Path) -> None:
     """Before an earlier commit is searched that has texts which were never embedded."""
     new_tree(folder)
@@ -507,6 +516,7 @@ AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org")
 LINES = ("backend", "set", "local", "--yes")
 THEN = ("search", "--at", "HEAD~1", "--embed", "copper for a day")
 HOME = ("backend", "set", "faiss", "--yes")
+PRUNE = ("embeddings", "prune", "--yes")
 SMALL = ("embedder", "set", "openai:small", "--endpoint", "{endpoint}", "--yes")
 BESIDE = (*SMALL, "--beside")
 SCENARIOS = {
@@ -538,6 +548,8 @@ SCENARIOS = {
             nothing_left="no model stands beside",
             is_whole=True,
         ),
+        # The rows that nothing needs, the catalog, then the smaller file.
+        Scenario(name="prune", make=edited_away, words=PRUNE, again=PRUNE, reopens=True),
         Scenario(name="past", make=committed, words=THEN, again=THEN, is_whole=True, reopens=True),
         Scenario(name="backend", make=new_tree, words=LINES, again=LINES, is_whole=True),
         Scenario(

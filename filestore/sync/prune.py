@@ -1,0 +1,183 @@
+"""Removing the embeddings that nothing needs: texts here, batches of undo and views keep theirs.
+
+One rule: who cannot say what a text needs keeps everything. What is needed is counted under the
+lock under which the rest goes.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from filestore.catalog import CHUNKER, Catalog, in_batches, queries
+from filestore.chunking import way
+from filestore.chunks.observe import observe_bytes
+from filestore.core.errors import RefusedError
+from filestore.core.paths import StorePath
+from filestore.core.schema import JsonObject
+from filestore.fs.lock import DEFAULT_WAIT_S
+from filestore.git.repository import git_work_tree
+from filestore.history.backup_store import Originals
+from filestore.sidecar import beside
+from filestore.sidecar.file_rows import kept_texts, texts_now
+from filestore.sidecar.session import Parts
+from filestore.sync.plan import detected
+from filestore.verify.recorded_state import documents_cut_otherwise
+
+if TYPE_CHECKING:
+    from filestore.embed.cache import EmbeddingCache
+
+_FILES_AT_ONCE: Final = 64
+_FLOAT_BYTES: Final = 4
+_ROW_BYTES: Final = 40
+"""Of a row besides its vector: key and checksum."""
+
+Elsewhere = Callable[[], Iterable[bytes]]
+"""The keys of texts that others than the store's files and its undo have."""
+
+
+class NotPrunedError(RefusedError):
+    """What is needed cannot be told, so nothing is removed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruning(JsonObject):
+    """The embeddings that no text here, no batch of undo and no view has."""
+
+    embeddings: int
+    """Of all models."""
+    size_bytes: int
+    kept: int
+    is_done: bool
+    """Whether they were removed."""
+
+
+NOTHING: Final = Pruning(embeddings=0, size_bytes=0, kept=0, is_done=False)
+
+
+def plan(parts: Parts, elsewhere: Elsewhere) -> Pruning:
+    """What `prune` would remove; changes nothing.
+
+    Raises:
+        CatalogMissingError, NotPrunedError: What is needed cannot be told.
+        EmbeddingsMissing: There are none.
+    """
+    from filestore.embed.cache import EmbeddingCache
+
+    catalog = parts.catalog()
+    with (
+        EmbeddingCache.open(parts.places.embeddings, read_only=True) as embeddings,
+        catalog.snapshot(),
+    ):
+        unneeded = _unneeded(parts, catalog, embeddings, elsewhere)
+        return _pruning(embeddings, unneeded, is_done=False)
+
+
+def prune(parts: Parts, elsewhere: Elsewhere, *, wait_s: float = DEFAULT_WAIT_S) -> Pruning:
+    """Remove the embeddings that nothing needs, of every model, and shrink their file.
+
+    Raises:
+        LockedError: Another writer holds the store.
+        WriteFailedError: The disk refused; what is needed is there, the next call goes on.
+        CatalogMissingError, NotPrunedError: What is needed cannot be told.
+    """
+    parts.catalog()
+    parts.close()
+    with parts.writing("embeddings prune", wait_s=wait_s) as (catalog, embeddings, _):
+        with parts.commit(catalog, embeddings, embed=False) as commit:
+            unneeded = _unneeded(parts, catalog, embeddings, elsewhere)
+            done = _pruning(embeddings, unneeded, is_done=True)
+            for fingerprint, keys in unneeded.items():
+                embeddings.discard(fingerprint, keys)
+            if done.embeddings:
+                # The catalog counts them: any other number has it look for what was lost.
+                commit.finish()
+        embeddings.shrink()
+    return done
+
+
+def is_in_git(parts: Parts) -> bool:
+    """Whether a branch of git may bring texts back: a work tree is around the store, or in it."""
+    if git_work_tree(parts.places.root) is not None:
+        return True
+    folders = parts.catalog().folders()
+    return any(
+        os.path.lexists(os.path.join(parts.places.chunked, folder, ".git")) for folder in folders
+    )
+
+
+def _pruning(
+    embeddings: "EmbeddingCache", unneeded: dict[str, list[bytes]], *, is_done: bool
+) -> Pruning:
+    sizes = embeddings.fingerprints()
+    number = sum(map(len, unneeded.values()))
+    return Pruning(
+        embeddings=number,
+        size_bytes=sum(
+            len(keys) * (_ROW_BYTES + sizes[name] * _FLOAT_BYTES) for name, keys in unneeded.items()
+        ),
+        kept=sum(map(embeddings.count, sizes)) - number,
+        is_done=is_done,
+    )
+
+
+def _unneeded(
+    parts: Parts, catalog: Catalog, embeddings: "EmbeddingCache", elsewhere: Elsewhere
+) -> dict[str, list[bytes]]:
+    """The keys of the rows that may go, by the fingerprint of their model."""
+    needed = {*_needed(parts, catalog), *elsewhere()}
+    return {
+        name: [key for key in embeddings.keys(name) if key not in needed]
+        for name in embeddings.fingerprints()
+        if _is_cut_alike(parts, catalog, name)
+    }
+
+
+def _needed(parts: Parts, catalog: Catalog) -> Iterator[bytes]:
+    """The keys of the texts that the store's files and its batches of undo have."""
+    from filestore.embed.canaries import canary_keys
+
+    snapshot = parts.snapshot(catalog, None)
+    if parts.places.is_in_place and catalog.meta(CHUNKER) is not None:
+        # Undone notes are cut by the model: by an estimate they would have other texts.
+        if snapshot.embedder is None:
+            raise parts.model.why_not
+        for finding in documents_cut_otherwise(snapshot):
+            raise NotPrunedError(
+                f"the documents are not indexed as they are to be: {finding.detail}",
+                remedy="filestore sync",
+            )
+    yield from canary_keys()
+    yield from queries.text_keys(catalog)
+    left_out = [path for path, _, _ in catalog.states()]
+    yield from (key for key, _ in kept_texts(catalog, left_out))
+    for paths in in_batches(detected(snapshot).to_read, _FILES_AT_ONCE):
+        yield from (key for _, key, _ in texts_now(parts.places, parts.layout, paths))
+    yield from _undoable(parts)
+
+
+def _undoable(parts: Parts) -> Iterator[bytes]:
+    """The keys of all texts that an undo or a redo may bring back."""
+    if not os.path.isdir(parts.places.undo):
+        return
+    tree, layout = parts.places.tree, parts.layout
+    with Originals.open(parts.places.undo) as originals:
+        for path, data in originals.contents():
+            if tree.holds(path):
+                seen = observe_bytes(tree.chunk_path(StorePath(path)), data, layout=layout)
+                layout.settle(seen)
+                yield from seen.keys
+
+
+def _is_cut_alike(parts: Parts, catalog: Catalog, fingerprint: str) -> bool:
+    """Whether the texts of a model are those that there are now.
+
+    In place each model cuts the documents by its own measure: those that it would have are needed
+    when it is set again, and nobody knows them now.
+    """
+    now = catalog.meta(CHUNKER)
+    if not parts.places.is_in_place or now is None:
+        return True
+    other = beside.known(catalog)
+    unknown = now if other is not None and other.fingerprint == fingerprint else ""
+    return way(str(catalog.meta(f"{CHUNKER}:{fingerprint}", unknown))) == way(str(now))
