@@ -85,7 +85,6 @@ def _staged(options: Any) -> int:
     if options.json:
         _output.write_json(checked.to_dict())
     else:
-        from filestore.verify.verify import not_checked_words
 
         _output.findings(checked.findings)
         files = _output.count(checked.files, "staged file")

@@ -26,7 +26,7 @@ from filestore.core.progress import ignore
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
 from filestore.core.schema import text as json_text
-from filestore.extract._markdown import read_frontmatter
+from filestore.extract.frontmatter import read_frontmatter
 from filestore.fs import disk
 from filestore.fs.transaction import collect_staged
 from filestore.git.repository import refuse_during_operation
