@@ -119,6 +119,7 @@ def _run(words: Sequence[str], *, as_json: bool) -> int:
 
     try:
         _diagnostics.require_files()
+        _diagnostics.require_memory()
         options = _parser.parse(words)
         with guarded():
             return int(options.run(options))

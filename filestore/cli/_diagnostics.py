@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 _FILES = 128
 """So many files must be allowed to be open: a sync of a large store has half as many."""
+_MEMORY_BYTES = {"v": 1536 << 20, "d": 512 << 20}
+"""Option of ulimit to so much as must be allowed, to index some hundred files on one core."""
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 _QUIET_S = 1.0
 """Work shorter than this shows no progress."""
 
@@ -100,6 +103,31 @@ def require_files() -> None:
 
             raise too_few_files()
         resource.setrlimit(resource.RLIMIT_NOFILE, (_FILES, hard))
+
+
+def require_memory() -> None:
+    """See to it that there is room for native libraries: they end the process where there is none.
+
+    Raises:
+        LimitReachedError: The limit of this process is too low.
+    """
+    import resource
+
+    limits = {"v": resource.RLIMIT_AS, "d": resource.RLIMIT_DATA}
+    for option, least in _MEMORY_BYTES.items():
+        soft, _ = resource.getrlimit(limits[option])
+        if soft == resource.RLIM_INFINITY:
+            continue
+        # Each of their threads takes room, and else there are as many as the machine has cores.
+        for name in _THREADS:
+            os.environ.setdefault(name, "1")
+        if soft < least:
+            from filestore.fs.disk import LimitReachedError
+
+            raise LimitReachedError(
+                f"this process may take {soft:,} bytes of memory, {least:,} are needed",
+                remedy=f"raise the limit in a new shell: 'ulimit -{option} unlimited'",
+            )
 
 
 def of_machine(error: OSError | MemoryError, *, as_json: bool) -> int:

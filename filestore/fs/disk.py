@@ -17,7 +17,7 @@ from typing import IO, Final
 from xxhash import xxh3_128
 
 from filestore.core.errors import FilestoreError
-from filestore.fs import part
+from filestore.fs import part, refusals
 from filestore.fs.part import FOLDER_FLAGS, not_a_file
 from filestore.fs.part import KINDS as KINDS
 from filestore.fs.part import NotAFileError as NotAFileError
@@ -450,14 +450,8 @@ def write_failed(name: str, error: OSError) -> WriteFailedError:
         LimitReachedError: It says nothing about the disk.
     """
     pass_limits(error)
-    if error.errno in FULL_ERRORS:
-        remedy = "free some space, then run the command again"
-    elif error.errno in PERMISSION_ERRORS:
-        remedy = "make the folder writable, or work on a copy of the store"
-    else:
-        remedy = "check the disk, then run the command again"
-    reason = error.strerror or str(error)
-    return WriteFailedError(f"cannot write {name}: {reason}", remedy=remedy, detail=str(error))
+    place, said, remedy = refusals.told(name, error)
+    return WriteFailedError(f"cannot write {place}: {said}", remedy=remedy, detail=str(error))
 
 
 def is_folder(path: str) -> bool:
@@ -547,14 +541,6 @@ class FileSystemClock:
             time.sleep(_CLOCK_STEP_S)
 
 
-def is_full(path: str) -> bool:
-    """Whether the file system of a path has no room left."""
-    try:
-        return os.statvfs(path).f_bavail == 0
-    except OSError:
-        return False
-
-
 @contextlib.contextmanager
 def disk_errors(path: str) -> Iterator[None]:
     """Turn a disk that refuses, as SQLite or a library tells it, into `WriteFailedError`."""
@@ -564,12 +550,7 @@ def disk_errors(path: str) -> Iterator[None]:
         raise
     except sqlite3.OperationalError as error:
         pass_hidden_limits(error)
-        # SQLite calls a full disk an I/O error where it only wanted shared memory.
-        number = errno.ENOSPC if "full" in str(error) or is_full(path) else errno.EIO
-        if "readonly" in str(error) or "unable to open" in str(error):
-            number = errno.EROFS
-        reason = OSError(number, os.strerror(number) if number != errno.EIO else str(error))
-        raise write_failed(path, reason) from error
+        raise write_failed(path, refusals.of_sqlite(path, error)) from error
     except OSError as error:
         raise write_failed(path, error) from error
     except MemoryError as error:

@@ -18,7 +18,7 @@ from typing import Final
 import orjson
 
 from filestore.core.errors import FilestoreError
-from filestore.fs import disk, part
+from filestore.fs import disk, part, refusals
 
 DEFAULT_WAIT_S: Final = 10.0
 _MOST_SIGNED_BYTES: Final = 4096
@@ -106,8 +106,7 @@ def _acquire(descriptor: int, path: str, wait_s: float, on_wait: Callable[[str],
 def _no_locks(path: str, reason: str | None) -> NoLocksError:
     return NoLocksError(
         f"the file system of {path} does not lock files: {reason}",
-        remedy="put the sidecar on a local disk: name it for this store under "
-        "[sidecar] in filestore/settings.toml of your configuration folder",
+        remedy=refusals.LOCAL_SIDECAR,
     )
 
 
@@ -128,6 +127,9 @@ def _require_alone(descriptor: int, path: str) -> None:
         raise _no_locks(path, "it gave one lock to two at once")
     finally:
         os.close(other)
+    # SQLite uses locks of another kind, and would wait for a holder that there is not.
+    if reason := refusals.no_locks(os.path.dirname(path)):
+        raise _no_locks(path, reason.strerror)
 
 
 def _sign(descriptor: int, command: str) -> bytes:

@@ -49,6 +49,9 @@ def make(path: str, data: bytes, usable: Usable) -> bytes | None:
         except FileExistsError:
             if read(path, usable) is None:
                 os.replace(temporary, path)
+        except OSError:
+            # Some file systems have no hard links: of two processes that make it the last one wins.
+            os.replace(temporary, path)
         disk.sync_path(os.path.dirname(path))
     except OSError:
         return None

@@ -15,7 +15,7 @@ import orjson
 
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import has_plain_names
-from filestore.fs import disk, part
+from filestore.fs import disk, part, refusals
 
 ANALYSIS: Final = "filestore-1"
 """The analysis chain: an index made by another one is rebuilt, because its words differ."""
@@ -45,11 +45,9 @@ class FulltextMissing(FilestoreError):
 class FulltextUnreadable(FilestoreError):
     """The full-text index cannot be read at the moment; what it holds may well be sound."""
 
-    def __init__(self, folder: str, reason: str) -> None:
-        super().__init__(
-            f"the full-text index in {folder} cannot be read: {reason}",
-            remedy="make it readable, or check the disk; then try again",
-        )
+    def __init__(self, folder: str, reason: OSError) -> None:
+        place, said, remedy = refusals.told(folder, reason)
+        super().__init__(f"the full-text index cannot be read: {place}: {said}", remedy=remedy)
 
 
 class TantivyGuard:
@@ -73,7 +71,7 @@ class TantivyGuard:
             return
         if (reason := _system_error(error)) is not None:
             disk.pass_limits(reason)
-            raise FulltextUnreadable(self._folder, reason.strerror or str(reason)) from error
+            raise FulltextUnreadable(self._folder, reason) from error
         if issubclass(kind, ValueError) or kind.__name__ == "PanicException":
             raise FulltextDamaged(self._folder, f"{kind.__name__}: {error}") from error
 
@@ -201,7 +199,7 @@ def read_stamp(folder: str) -> Stamp | None:
 
 def _unreadable(folder: str, error: OSError) -> FulltextUnreadable:
     disk.pass_limits(error)
-    return FulltextUnreadable(folder, error.strerror or str(error))
+    return FulltextUnreadable(folder, error)
 
 
 def write_stamp(folder: str, stamp: Stamp) -> None:

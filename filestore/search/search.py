@@ -27,7 +27,6 @@ from filestore.core.paths import ChunkPath, StorePath
 from filestore.embed import EndpointError, ModelUnusable
 from filestore.fulltext import (
     MAX_CLAUSES,
-    FulltextDamaged,
     FulltextMissing,
     FulltextUnreadable,
     Marker,
@@ -35,7 +34,6 @@ from filestore.fulltext import (
     Query,
     Reader,
     Respelling,
-    Stamp,
     Syntax,
     most_telling,
     parse_query,
@@ -63,8 +61,7 @@ from filestore.search.ranking import (
 )
 from filestore.search.traverse import descend
 from filestore.search.vectors import Vectors
-from filestore.sidecar import fulltext_file
-from filestore.sidecar.fulltext_feed import open_caught_up
+from filestore.sidecar.fulltext_feed import open_reader
 from filestore.sidecar.summary_tree import SummaryTree
 
 if TYPE_CHECKING:
@@ -530,37 +527,14 @@ class Searcher:
         except FulltextMissing as error:
             notes.append(f"{error.message}: run 'filestore sync'")
         except FulltextUnreadable as error:
-            notes.append(error.message)
+            notes.append(f"{error.message}: {error.remedy}")
         return None
 
     def _open_stamped(self, notes: list[str]) -> Reader | None:
-        if fulltext_file.found_stamp(self._places, self._catalog) is None:
-            notes.append("there is no full-text index: run 'filestore sync'")
-            return None
-        stamp = fulltext_file.own_stamp(self._places, self._catalog)
-        self._on_reader = ()
-        try:
-            if stamp is None or stamp.generation < self.generation:
-                # No file of it, or no room for a copy: it is opened as it is, and that is said.
-                with contextlib.suppress(OSError):
-                    self._reader = open_caught_up(self._places, self._catalog, stamp)
-            if self._reader is None and (found := self._told_of(stamp)):
-                self._on_reader = (f"the full-text index is {found}: run 'filestore sync'",)
-                notes += self._on_reader
-            if self._reader is None and stamp is not None:
-                self._reader = Reader.open(self._places.fulltext, stamp)
-        except FulltextDamaged as error:
-            notes.append(f"{error.message}: run 'filestore sync'")
-            return None
+        self._reader, note = open_reader(self._places, self._catalog)
+        self._on_reader = (note,) if note else ()
+        notes += self._on_reader
         return self._reader
-
-    def _told_of(self, stamp: Stamp | None) -> str:
-        """What is to be said of an index that could not be brought up to date; "" for nothing."""
-        if stamp is None:
-            return "not opened, because it was made elsewhere"
-        if stamp.generation == self.generation:
-            return ""
-        return "behind" if stamp.generation < self.generation else "ahead"
 
     def _fuse(self, query: Query, rankings: Mapping[str, Retrieved]) -> list[Ranked]:
         """Texts with their fused score and the part each ranking had in it, best first."""

@@ -4,6 +4,7 @@ The index is committed after the catalog, so it may lag by a crash: the feed fir
 index has not seen, from the texts the catalog keeps, and then takes the new ones.
 """
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -77,7 +78,32 @@ MOST_REPLAYED: Final = 5_000
 """A reader replays no more files than this where the next sync does."""
 
 
-def open_caught_up(places: Places, catalog: Catalog, stamp: Stamp | None) -> Reader | None:
+def open_reader(places: Places, catalog: Catalog) -> tuple[Reader | None, str]:
+    """The full-text index of a catalog inside a snapshot, if there is one, and what to say of it.
+
+    Raises:
+        FulltextMissing: Its files are gone.
+        FulltextUnreadable: The disk does not give them at the moment.
+    """
+    if fulltext_file.found_stamp(places, catalog) is None:
+        return None, "there is no full-text index: run 'filestore sync'"
+    stamp, wanted = own_stamp(places, catalog), catalog.generation
+    try:
+        if stamp is None or stamp.generation < wanted:
+            # No file of it, or no room for a copy: it is opened as it is, and that is said.
+            with contextlib.suppress(OSError):
+                if (reader := _caught_up(places, catalog, stamp)) is not None:
+                    return reader, ""
+        if stamp is None:
+            return None, "the full-text index was made elsewhere: run 'filestore sync'"
+        way = "behind" if stamp.generation < wanted else "ahead"
+        note = f"the full-text index is {way}: run 'filestore sync'"
+        return Reader.open(places.fulltext, stamp), "" if stamp.generation == wanted else note
+    except FulltextDamaged as error:
+        return None, f"{error.message}: run 'filestore sync'"
+
+
+def _caught_up(places: Places, catalog: Catalog, stamp: Stamp | None) -> Reader | None:
     """An index that a crash left behind its catalog, with what it lacks; changes nothing.
 
     It is replayed in a copy, which is removed as soon as it is open.

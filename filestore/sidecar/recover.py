@@ -21,11 +21,12 @@ from filestore.embed.base import Embedder
 from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged
 from filestore.fs import disk, part
 from filestore.fs.database import remove
+from filestore.fs.refusals import NAME_SIDECAR
 from filestore.fulltext import STAMP_NAME
 from filestore.history import leftovers
 from filestore.sidecar import git_losses, losses, vector_file
 from filestore.sidecar.losses import knows_nothing, walk
-from filestore.sidecar.refusals import NAME_SIDECAR, check_sidecar
+from filestore.sidecar.refusals import check_sidecar
 from filestore.sidecar.salvage import carry_over
 
 MAX_QUARANTINED = 4

@@ -14,11 +14,8 @@ from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import Finding
 from filestore.core.paths import CHUNKS, SIDECAR, StorePath, Tree, is_below
 from filestore.fs import part
+from filestore.fs.refusals import NAME_SIDECAR
 
-NAME_SIDECAR: Final = (
-    "name a sidecar of your own for this store under [sidecar] in filestore/settings.toml of your"
-    " configuration folder"
-)
 _DOCUMENTS: Final = "the documents of this store are its files"
 _IN_PLACE: Final = {
     "add": (

@@ -19,7 +19,7 @@ from filestore.config.layout import SETTINGS, Places
 from filestore.core.caller import leads
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, is_below
-from filestore.fs import disk
+from filestore.fs import disk, refusals
 from filestore.fs.lock import DEFAULT_WAIT_S, writer_lock
 from filestore.git.repository import deleted_paths, operation, unmerged
 from filestore.sidecar import git_losses
@@ -290,10 +290,9 @@ class Parts:
                 self._catalog = Catalog.open(self.places.catalog)
             except sqlite3.OperationalError as error:
                 disk.pass_hidden_limits(error)
-                raise FilestoreError(
-                    f"the catalog cannot be opened: {error}",
-                    remedy=f"make {self.places.sidecar} readable, or wait for its writer",
-                ) from error
+                reason = refusals.of_sqlite(self.places.catalog, error)
+                place, said, remedy = refusals.told(self.places.catalog, reason)
+                raise FilestoreError(f"cannot open {place}: {said}", remedy=remedy) from error
         return self._catalog
 
     def embeddings(self) -> "EmbeddingCache | None":

@@ -77,9 +77,9 @@ def notes(workspace: Any) -> Any:
 
 
 def limited(
-    notes: Any, words: list[str], soft: int, hard: int
+    notes: Any, words: list[str], soft: int, hard: int, limit: int = resource.RLIMIT_NOFILE
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command that may open so many files."""
+    """Run a command that may open so many files, or has another limit."""
     return subprocess.run(
         [sys.executable, "-m", "filestore", "--store", str(notes.store), *words],
         capture_output=True,
@@ -87,7 +87,7 @@ def limited(
         check=False,
         timeout=120,
         env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)),
+        preexec_fn=lambda: resource.setrlimit(limit, (soft, hard)),
     )
 
 
@@ -102,6 +102,32 @@ def test_a_low_limit_of_open_files(notes: Any, words: list[str]) -> None:
         assert str(limit) in done.stderr
         assert "damaged" not in done.stderr + done.stdout
     assert sorted(path for path in notes.sidecar.rglob("*") if path.name != "clock") == before
+    notes.assert_settled()
+
+
+@pytest.mark.parametrize(
+    ("limit", "option"), [(resource.RLIMIT_AS, "-v"), (resource.RLIMIT_DATA, "-d")]
+)
+def test_a_low_limit_of_memory(notes: Any, limit: int, option: str) -> None:
+    """A command for whose libraries there is no room says so, and is not ended by one of them."""
+    for words in COMMANDS:
+        done = limited(notes, words, 300_000 << 10, 300_000 << 10, limit)
+        assert done.returncode == 3, (words, done)
+        assert f"ulimit {option}" in done.stderr
+    enough = 2 << 30
+    assert limited(notes, ["sync", "--full"], enough, enough, limit).returncode == 0
+    notes.assert_settled()
+
+
+def test_no_file_may_be_large(notes: Any) -> None:
+    """A limit of the size of files is named, whichever file reached it."""
+    notes.write("file_index/chunked/long.md", "".join(f"Word{n} of it.\n" for n in range(20_000)))
+    for kilobytes in (1, 30, 100, 300):
+        size = kilobytes << 10
+        done = limited(notes, ["sync"], size, size, resource.RLIMIT_FSIZE)
+        assert done.returncode == 3, (kilobytes, done)
+        assert "ulimit -f" in done.stderr
+    notes("sync")
     notes.assert_settled()
 
 
