@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from filestore.config.settings import ModelOptions
 from filestore.core.caller import absolute
 from filestore.core.findings import marked
+from filestore.core.limits import Limits
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.opened import StrPath
@@ -409,6 +410,7 @@ class Store(ReadableStore):
         *,
         wait_s: float = DEFAULT_WAIT_S,
         on_progress: OnProgress = ignore,
+        limits: Mapping[str, int] | None = None,
         **wanted: bool,
     ) -> "Imported":
         """Take in what another store or program wrote; see `into_store.import_from`.
@@ -418,6 +420,7 @@ class Store(ReadableStore):
             source: The file or folder; it may come from anybody.
             wait_s: How long to wait for another writer.
             on_progress: Called with the progress.
+            limits: More than is taken else: ``rows``, ``files``, ``bytes``.
             wanted: ``replace``, ``unchecked``, ``embed``, ``plan``: see `imported.Wanted`.
         """
         from filestore.exchange import imported, into_store
@@ -425,7 +428,7 @@ class Store(ReadableStore):
         self.close()
         place = absolute(os.fsdecode(source))
         options: Any = {"wait_s": wait_s, "on_progress": on_progress}
-        wish = imported.Wanted(**wanted)
+        wish = imported.Wanted(limits=Limits.of(limits or {}), **wanted)
         return into_store.import_from(self._parts, form, place, wish, **options)
 
     def _undo_or_redo(
@@ -489,6 +492,7 @@ class Store(ReadableStore):
         unchecked: bool = False,
         wait_s: float = DEFAULT_WAIT_S,
         on_progress: OnProgress = ignore,
+        limits: Mapping[str, int] | None = None,
     ) -> "ImportedEmbeddings":
         """Take embeddings from a pack, so that `sync` need not make them; see `packs.import_pack`.
 
@@ -497,11 +501,13 @@ class Store(ReadableStore):
             unchecked: Take what the store's model cannot be asked about, too.
             wait_s: How long to wait for another writer.
             on_progress: Called with the progress.
+            limits: More than is taken else: ``rows``, ``bytes``.
         """
         from filestore.sync import packs
 
         self.close()
         options: Any = {"unchecked": unchecked, "wait_s": wait_s, "on_progress": on_progress}
+        options["limits"] = Limits.of(limits or {})
         return packs.import_pack(self._parts, os.fsdecode(path), **options)
 
     def prune_embeddings(

@@ -7,12 +7,14 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Sequence
+from dataclasses import fields
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from filestore.cli import COMMANDS
 from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
+from filestore.core.limits import OPTION, Limits
 from filestore.core.spelling import did_you_mean
 from filestore.fs.typed_names import on_disk
 
@@ -165,6 +167,34 @@ def shared_options() -> argparse.ArgumentParser:
     shared.add_argument("--store", metavar="DIR", help="the store to use")
     shared.add_argument("--json", action="store_true", help="print JSON on standard output")
     return shared
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Let a command that reads what a stranger wrote take more of it; see `limits_of`."""
+    shown = " ".join(f"{one.name}={one.default}" for one in fields(Limits))
+    parser.add_argument(
+        OPTION,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="KEY=N",
+        help=f"take more than {shown}",
+    )
+
+
+def limits_of(options: Any) -> dict[str, int]:
+    """The limits that somebody raised.
+
+    Raises:
+        UsageError: One is no number.
+    """
+    found: dict[str, int] = {}
+    for word in options.limit:
+        name, _, number = word.partition("=")
+        if not re.fullmatch(r"[0-9]{1,18}", number):
+            raise UsageError(f"{OPTION} {word!r}: expected KEY=N", remedy=f"{OPTION} rows=1000000")
+        found[name] = int(number)
+    return found
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

@@ -3,7 +3,8 @@
 import argparse
 from typing import Any
 
-from filestore.cli import _diagnostics, _output
+from filestore.cli import _diagnostics, _output, _parser
+from filestore.core.limits import Limits
 from filestore.core.safe_text import safe_text, shown_path
 
 EXAMPLE = "filestore convert handbook.ragmd handbook-index"
@@ -20,13 +21,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target", metavar="TARGET", help="the same, of another kind; an index there is replaced"
     )
+    _parser.add_limits(parser)
 
 
 def run(options: Any) -> int:
     """Convert, and say what."""
     from filestore.exchange.convert import convert
 
-    done = convert(options.source, options.target)
+    done = convert(options.source, options.target, Limits.of(_parser.limits_of(options)))
     if options.json:
         _output.write_json(done.to_dict())
         return 0

@@ -46,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take also what cannot be checked here; what can be is checked all the same",
     )
+    _parser.add_limits(take)
     info = actions.add_parser(
         "info", parents=[common], help="say what is in a pack, and whether it is whole"
     )
@@ -93,7 +94,10 @@ def _exported(done: "ExportedEmbeddings") -> None:
 def _import(options: Any) -> int:
     with _context.open_store(options) as store, _diagnostics.ProgressBar() as on_progress:
         done = store.import_embeddings(
-            options.pack, unchecked=options.unchecked, on_progress=on_progress
+            options.pack,
+            unchecked=options.unchecked,
+            limits=_parser.limits_of(options),
+            on_progress=on_progress,
         )
     if options.json:
         _output.write_json(done.to_dict())

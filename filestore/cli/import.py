@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
+from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output, _parser
 from filestore.core.safe_text import safe_text
 from filestore.exchange.forms import FORMS
 
@@ -39,6 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--no-embed", action="store_true", help="leave texts without a vector to 'filestore sync'"
     )
     parser.add_argument("--plan", action="store_true", help="say what would be written, only")
+    _parser.add_limits(parser)
 
 
 def run(options: Any) -> int:
@@ -51,6 +52,7 @@ def run(options: Any) -> int:
             unchecked=options.unchecked,
             embed=not options.no_embed,
             plan=options.plan,
+            limits=_parser.limits_of(options),
             on_progress=on_progress,
         )
     if options.json:
@@ -86,6 +88,12 @@ def _told(done: "Imported") -> None:
             _output.line(f"    … and {len(found) - _SHOWN:,} more")
     if not done.resources:
         _output.line("nothing to import was found")
+    if done.planned:
+        limits = done.limits
+        _output.line(
+            f"it has {done.rows:,} rows (at most {limits.rows:,}), {done.size_bytes:,} bytes"
+            f" ({limits.bytes:,}); {done.files:,} files would be written ({limits.files:,})"
+        )
     if done.renamed:
         renamed = _output.count(done.renamed, "chunk file")
         _output.line(f"{renamed} with another name than there: those cannot be used here")

@@ -6,9 +6,11 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output
+from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output, _parser
 from filestore.core.caller import absolute
 from filestore.core.errors import UsageError
+from filestore.core.limits import Counter, Limits
+from filestore.core.safe_text import shown_path
 from filestore.core.schema import make
 from filestore.fs import disk
 from filestore.fs.target import check_target
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 EXAMPLE = "filestore reconstruct glossary.md -o glossary.txt"
 
 _FOLDER = "reconstructed"
-_FOREIGN = ("only", "overlap", "endpoint")
+_FOREIGN = ("only", "overlap", "endpoint", "limit")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,6 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --from openai: a service that answers as OpenAI does; the key of"
         " FILESTORE_API_KEY is sent there",
     )
+    _parser.add_limits(parser)
 
 
 def run(options: Any) -> int:
@@ -173,6 +176,8 @@ def _documents(options: Any, left_out: "LeftOut") -> "Iterator[Document]":
     from filestore.exchange.rebuild import foreign_chunks
     from filestore.exchange.rebuild.vector_store import VectorStore
 
+    name = ", ".join(map(shown_path, options.names)) or options.origin
+    counter = Counter(Limits.of(_parser.limits_of(options)), name)
     kind, _, identifier = options.origin.partition(":")
     if kind == "openai":
         if options.names:
@@ -185,6 +190,7 @@ def _documents(options: Any, left_out: "LeftOut") -> "Iterator[Document]":
             endpoint=options.endpoint or "",
             environment=os.environ,
             left_out=left_out,
+            counter=counter,
         ).documents()
     readers = {"folder": foreign_chunks.in_folder, "jsonl": foreign_chunks.in_lines}
     if options.origin not in readers:
@@ -200,4 +206,4 @@ def _documents(options: Any, left_out: "LeftOut") -> "Iterator[Document]":
             remedy=f"filestore reconstruct SOURCE --from {kind}",
         )
     read = readers[kind]
-    return (document for name in options.names for document in read(name, left_out))
+    return (document for name in options.names for document in read(name, left_out, counter))

@@ -200,9 +200,12 @@ SHAPES: Final[dict[str, str]] = {
     " embedded:number cleared:flag",
     "Exported": "files:[text] bytes=size_bytes:number resources:number chunks:number vectors:number"
     " model:text left_out:[text] more_left_out:number",
-    "Imported": "resources:[ImportedResource] planned:flag files:number"
-    " renamed:number vectors:number compared:number no_vectors?:text left_out:[text]"
-    " more_left_out:number" + _EMBEDDED + " not_embedded?:Problem undo:text|null",
+    "Imported": "resources:[ImportedResource] planned:flag files:number rows:number"
+    " bytes=size_bytes:number limits:Limits renamed:number vectors:number compared:number"
+    " no_vectors?:text left_out:[text] more_left_out:number"
+    + _EMBEDDED
+    + " not_embedded?:Problem undo:text|null",
+    "Limits": "rows:number files:number bytes:number",
     "ImportedResource": "resource:text status:text files:number reason?:text",
     "ExportedEmbeddings": "path:text bytes=size_bytes:number digest:text models:[PackedModel]"
     " lacking:number",

@@ -11,7 +11,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import orjson
+
 from filestore.core.errors import FilestoreError
+from filestore.core.limits import Counter, Size
 from filestore.fs.target import TargetRefused as TargetRefused
 
 if TYPE_CHECKING:
@@ -43,6 +46,14 @@ class LeftOut(list[str]):
             self.more += 1
 
 
+def size_of(values: Mapping[str, Any] | None) -> int:
+    """How many bytes some JSON takes; 0 for what cannot be written, and is left out."""
+    try:
+        return len(orjson.dumps(values)) if values else 0
+    except TypeError:
+        return 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
     """One chunk file, or one section of a document in place."""
@@ -55,6 +66,12 @@ class Chunk:
     """Ours and the user's own keys, in their order; values are JSON."""
     vectors: Mapping[int, NDArray[float32]] = field(default_factory=dict)
     """By part: 0 of the body under its headings, n of question n; ``(dimension,) float32``."""
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes in memory, about."""
+        vectors = sum(one.nbytes for one in self.vectors.values())
+        return len(self.text.encode("utf-8", "replace")) + size_of(self.frontmatter) + vectors
 
     @property
     def source(self) -> str | None:
@@ -86,10 +103,26 @@ class Collection:
     """How many numbers a vector has; 0 without vectors."""
     left_out: LeftOut = field(default_factory=LeftOut)
     """What could not be taken, a sentence each, known when all resources were passed through."""
+    stated: Size = field(default_factory=Size)
+    """How much there is at the most, where the source says so before it is read; 0 where not."""
 
     def __iter__(self) -> Iterator[Resource]:
         """The resources, once."""
         return iter(self.resources)
+
+    def counted(self, counter: Counter) -> Iterator[Resource]:
+        """The resources, held against limits on the way.
+
+        Raises:
+            LimitExceededError: There is more than is taken.
+        """
+        Counter(counter.limits, counter.name).add(self.stated)
+        for resource in self.resources:
+            has_record = resource.record is not None
+            size_bytes = size_of(resource.record) + sum(one.size_bytes for one in resource.chunks)
+            files = len(resource.chunks) + has_record
+            counter.add(Size(rows=files, files=files, bytes=size_bytes))
+            yield resource
 
 
 class Form(ABC):

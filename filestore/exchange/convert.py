@@ -11,6 +11,7 @@ from typing import Final
 
 from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.limits import USUAL, Counter, Limits, Size
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.exchange.vector_files import faiss_folder, faiss_json, ragmd
@@ -56,16 +57,18 @@ class NothingThere(FilestoreError, FileNotFoundError):
     """There is nothing to be converted."""
 
 
-def convert(source: str, target: str) -> Converted:
+def convert(source: str, target: str, limits: Limits = USUAL) -> Converted:
     """Write what is in one form in the other one.
 
     Args:
         source: A `.ragmd` file, a folder of FAISS + JSON, or one of its two files.
         target: Of another kind than the source; an index that is there is replaced.
+        limits: How much is taken.
 
     Raises:
         UsageError: Both are of one kind, or it is not to be seen which one is meant.
         NothingThere: There is no source.
+        LimitExceededError: There is more than is taken.
         FormDamaged: The source is of none of the forms, or disagrees with itself.
         TargetRefused: Something else has its place at the target.
         WriteFailedError: The disk refused; what was there is untouched.
@@ -87,6 +90,7 @@ def convert(source: str, target: str) -> Converted:
         found = ragmd.read_map(source)
     else:
         found, notes = faiss_json.read_map(source)
+    Counter(limits, shown_path(source)).add(Size(rows=len(found.rows), bytes=found.rows.nbytes))
     if written_as == RAGMD:
         files: tuple[str, ...] = (target,)
         ragmd.write_map(target, found)

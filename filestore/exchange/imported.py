@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from filestore.core.errors import FilestoreError
+from filestore.core.limits import USUAL, Limits
 from filestore.core.schema import JsonObject
 
 
@@ -22,6 +23,8 @@ class Wanted:
     """Whether texts without a vector are embedded now."""
     plan: bool = False
     """Whether nothing is written, only said."""
+    limits: Limits = USUAL
+    """How much is taken."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +50,12 @@ class Imported(JsonObject):
     """Whether nothing was written."""
     files: int
     """How many were written or removed."""
+    rows: int
+    """How many came: records and chunks."""
+    size_bytes: int
+    """Of what came, in memory."""
+    limits: Limits
+    """How much of each would have been taken."""
     renamed: int
     """How many chunk files have another path than they had."""
     vectors: int

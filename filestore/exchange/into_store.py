@@ -21,9 +21,10 @@ from filestore.chunks.observation import Observation
 from filestore.config.layout import folded_path
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import content_hash
+from filestore.core.limits import Counter, LimitExceededError
 from filestore.core.paths import CHUNKS, ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
-from filestore.core.safe_text import brief
+from filestore.core.safe_text import brief, shown_path
 from filestore.exchange.base import Chunk, Collection, FormDamaged, LeftOut, Resource
 from filestore.exchange.chunk_bytes import UnusableChunkError, has_same_content, written
 from filestore.exchange.forms import open_form
@@ -63,10 +64,15 @@ def import_from(
 
     Raises:
         UnknownFormError: There is no such form.
+        LimitExceededError: It is more than is taken; nothing was written.
         SourceMissingError: There is nothing at the path.
     """
     refuse_in_place(parts.places, COMMAND)
+    name = shown_path(os.path.basename(source))
     try:
+        # Counting is quick, and nothing is written of what turns out to be too much further on.
+        for _ in open_form(form).read(source).counted(Counter(wanted.limits, name)):
+            pass
         collection = open_form(form).read(source)
     except FileNotFoundError as error:
         raise SourceMissingError(
@@ -75,7 +81,8 @@ def import_from(
     except OSError as error:
         disk.pass_limits(error)
         raise _unreadable(error) from error
-    return take(parts, collection, wanted, wait_s=wait_s, on_progress=on_progress)
+    options: Any = {"wait_s": wait_s, "on_progress": on_progress}
+    return take(parts, collection, wanted, name=name, **options)
 
 
 def _unreadable(error: OSError) -> FormDamaged:
@@ -89,6 +96,7 @@ def take(
     collection: Collection,
     wanted: Wanted,
     *,
+    name: str = "the collection",
     wait_s: float = DEFAULT_WAIT_S,
     on_progress: OnProgress = ignore,
     chance: random.Random | None = None,
@@ -101,6 +109,7 @@ def take(
         parts: The store's.
         collection: Passed through once.
         wanted: What is asked.
+        name: What the collection is called in messages.
         wait_s: How long to wait for another writer.
         on_progress: Called with the progress.
         chance: Chooses the texts that are embedded again; None for what nobody can foresee.
@@ -108,12 +117,13 @@ def take(
     Raises:
         InPlaceError: The store's truth are documents.
         FormDamaged: The source cannot be used; what was taken before is in the store.
+        LimitExceededError: It is more than is taken; the same holds.
         GitBusyError: A merge, rebase or the like is under way.
         LockedError: Another writer holds the store.
         WriteFailedError: The disk refused; what was written before stays.
     """
     refuse_in_place(parts.places, COMMAND)
-    work = _Taking(parts, collection, wanted, on_progress, chance or random.SystemRandom())
+    work = _Taking(parts, collection, wanted, name, on_progress, chance or random.SystemRandom())
     if wanted.plan:
         work.keep_vectors()
         work.pass_through()
@@ -127,7 +137,7 @@ def take(
         problem: FilestoreError | None = None
         try:
             work.pass_through()
-        except FormDamaged as error:
+        except (FormDamaged, LimitExceededError) as error:
             problem = error
         done = work.finish(catalog, embeddings)
         if problem is not None:
@@ -168,6 +178,7 @@ class _Taking:
         parts: Parts,
         collection: Collection,
         wanted: Wanted,
+        name: str,
         on_progress: OnProgress,
         chance: random.Random,
     ) -> None:
@@ -175,6 +186,7 @@ class _Taking:
         self._places = parts.places
         self._layout = parts.layout
         self._collection = collection
+        self._counter = Counter(wanted.limits, name)
         self._wanted = wanted
         self._on_progress = on_progress
         self._chance = chance
@@ -216,7 +228,7 @@ class _Taking:
 
     def _resources(self) -> Iterator[Resource]:
         """The resources; a disk that cannot be read is the fault of the source."""
-        resources = iter(self._collection)
+        resources = self._collection.counted(self._counter)
         while True:
             try:
                 resource = next(resources)
@@ -534,6 +546,9 @@ class _Taking:
             resources=tuple(target.report for target in self._targets.values()),
             planned=self._wanted.plan,
             files=len(self._written) + len(self._removed),
+            rows=self._counter.found.rows,
+            size_bytes=self._counter.found.bytes,
+            limits=self._wanted.limits,
             renamed=self._renamed,
             vectors=self.vectors,
             compared=self.compared,

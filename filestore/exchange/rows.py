@@ -114,7 +114,7 @@ class RowReader:
             record = its_record if its_record is not None else record
             if chunk is not None:
                 chunks.append(chunk)
-                held += len(chunk.text)
+                held += chunk.size_bytes
         if chunks or record is not None:
             yield Resource(name=name, chunks=tuple(chunks), record=record)
 

@@ -18,6 +18,7 @@ from filestore.catalog import CatalogDamagedError, in_batches, queries
 from filestore.config.layout import Places
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import vector_id
+from filestore.core.limits import USUAL, Counter, Limits, Size
 from filestore.core.paths import ChunkPath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.schema import JsonObject
@@ -239,6 +240,7 @@ def import_pack(
     unchecked: bool = False,
     wait_s: float = DEFAULT_WAIT_S,
     on_progress: OnProgress = ignore,
+    limits: Limits = USUAL,
     chance: random.Random | None = None,
 ) -> ImportedEmbeddings:
     """Take embeddings from a pack; a sound vector that is here stays. Writes the cache alone.
@@ -252,10 +254,12 @@ def import_pack(
         unchecked: Take what cannot be checked here, too; what can be is checked all the same.
         wait_s: How long to wait for another writer.
         on_progress: Called with the progress.
+        limits: How much is taken.
         chance: Chooses the texts that are embedded again; None for what nobody can foresee.
 
     Raises:
         NotAPack, PackDamaged, PackNewer: It cannot be used.
+        LimitExceededError: It is more than is taken.
         PackUnchecked: Nothing here can tell whether its vectors are right.
         PackDiffers: They are not.
         LockedError: Another writer holds the store.
@@ -263,6 +267,7 @@ def import_pack(
     """
     with Pack.open(path) as pack:
         total = sum(model.vectors for model in pack.models)
+        Counter(limits, path).add(Size(rows=total, bytes=pack.info.size_bytes))
         pack.check(lambda done: on_progress(Progress(stage="checking", done=done, total=total)))
         parts.model.ask()
         with parts.locked("embeddings import", wait_s=wait_s):

@@ -8,17 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import IO, Any, Final
+from typing import IO, Any
 
 import orjson
 
+from filestore.core.limits import LINE_BYTES, why_bomb
 from filestore.core.safe_text import shown_path
 from filestore.exchange.base import FormDamaged, LeftOut, Resource
 from filestore.exchange.pages.page import Content, Style, as_stored, content_of, text_hash
 from filestore.exchange.rows import RowReader
 from filestore.fs import disk
-
-_MOST_LINE: Final = 64 * 1024 * 1024
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,9 +62,12 @@ class PageReading:
 
     def _rows(self, file: IO[bytes], name: str) -> Iterator[tuple[str, Any]]:
         number, resource = 0, None
-        while line := file.readline(_MOST_LINE):
+        while line := file.readline(LINE_BYTES):
             number += 1
             where = f"{name}, line {number}"
+            if why := why_bomb(line):
+                self.left_out.add(f"{where}: {why}")
+                continue
             try:
                 row = orjson.loads(line)
             except orjson.JSONDecodeError as error:

@@ -16,6 +16,7 @@ from filestore.chunks import chunk_file
 from filestore.chunks.reconstruct import reconstruct
 from filestore.config.layout import RECORD_NAME
 from filestore.core.errors import FilestoreError
+from filestore.core.limits import LINE_BYTES, Counter, Size, why_bomb
 from filestore.core.paths import StorePath
 from filestore.core.safe_text import brief
 from filestore.exchange.base import LeftOut
@@ -48,7 +49,6 @@ class Document:
 
 ENDING: Final = ".reconstructed.md"
 """Of what is written: no chunk, where it lies among those that are read."""
-_LINE_BYTES: Final = 64 * 1024 * 1024
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _TEXT: Final = ("text", "page_content", "content", "chunk", "chunk_text", "body")
 _DOCUMENT: Final = (
@@ -77,7 +77,7 @@ def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
 
 
-def in_folder(folder: str, left_out: LeftOut) -> list[Document]:
+def in_folder(folder: str, left_out: LeftOut, counter: Counter) -> list[Document]:
     """The documents of a folder of text files.
 
     A folder inside is a document, or several where all of its names with numbers say so; at the
@@ -85,6 +85,7 @@ def in_folder(folder: str, left_out: LeftOut) -> list[Document]:
 
     Raises:
         NoSuchSource: There is no such folder.
+        LimitExceededError: It has more files or bytes than are taken.
     """
     if not os.path.isdir(folder):
         raise NoSuchSource(
@@ -95,6 +96,8 @@ def in_folder(folder: str, left_out: LeftOut) -> list[Document]:
     for path, folders, names in os.walk(folder, onerror=partial(_unread, left_out)):
         folders[:] = sorted((one for one in folders if not one.startswith(".")), key=natural_key)
         files = [one for one in names if _is_chunk(one, path, left_out)]
+        for member in files:
+            counter.add(Size(rows=1, bytes=_size(os.path.join(path, member))))
         below = os.path.relpath(path, folder)
         top = os.path.basename(os.path.abspath(folder))
         name = top if below == "." else below.replace(os.sep, "/")
@@ -111,6 +114,7 @@ def in_folder(folder: str, left_out: LeftOut) -> list[Document]:
         for document, members in _grouped(name, files, is_top=below == "."):
             paths = [os.path.join(path, member) for member in members]
             found.append(Document(name=document, read=partial(_texts, paths, left_out)))
+    counter.add(Size(files=len(found)))
     return found
 
 
@@ -124,6 +128,13 @@ def _flat_source(folder: str, name: str) -> str:
         disk.pass_limits(error)
         return ""
     return chunk.source if chunk.source and chunk.order else ""
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0  # what cannot be read is named later
 
 
 def _unread(left_out: LeftOut, error: OSError) -> None:
@@ -226,22 +237,25 @@ class _Places:
     """Order, number of the line, offset."""
 
 
-def in_lines(path: str, left_out: LeftOut) -> list[Document]:
+def in_lines(path: str, left_out: LeftOut, counter: Counter) -> list[Document]:
     """The documents of a file of JSON lines: a chunk a line.
 
     Raises:
         NoSuchSource: There is no such file.
+        LimitExceededError: It has more lines or bytes than are taken.
     """
     found: dict[str, _Places] = {}
     fallback = os.path.splitext(os.path.basename(path))[0]
     with _opened(path) as file:
+        counter.add(Size(bytes=os.fstat(file.fileno()).st_size))
         number = offset = 0
-        while line := file.readline(_LINE_BYTES):
+        while line := file.readline(LINE_BYTES):
             number, start, offset = number + 1, offset, offset + len(line)
-            if len(line) == _LINE_BYTES and not line.endswith(b"\n"):
-                left_out.add(f"{path}, line {number:,}: longer than {_LINE_BYTES:,} bytes")
+            counter.add(Size(rows=1))
+            if len(line) == LINE_BYTES and not line.endswith(b"\n"):
+                left_out.add(f"{path}, line {number:,}: longer than {LINE_BYTES:,} bytes")
                 while line and not line.endswith(b"\n"):
-                    line = file.readline(_LINE_BYTES)
+                    line = file.readline(LINE_BYTES)
                     offset += len(line)
                 continue
             row, problem = _row(line)
@@ -249,6 +263,8 @@ def in_lines(path: str, left_out: LeftOut) -> list[Document]:
                 left_out.add(f"{path}, line {number:,}: {problem}")
             elif row is not None:
                 document = _document_of(row) or fallback
+                if document not in found:
+                    counter.add(Size(files=1))
                 places = found.setdefault(document, _Places())
                 places.lines.append((_order_of(row, number), number, start))
     return [
@@ -272,6 +288,8 @@ def _row(line: bytes) -> tuple[Mapping[str, Any] | None, str]:
     line = line.removeprefix(_BYTE_ORDER_MARK)
     if not line.strip():
         return None, ""
+    if why := why_bomb(line):
+        return None, why
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -313,6 +331,6 @@ def _texts_of_lines(path: str, places: _Places) -> list[str]:
     with _opened(path) as file:
         for _, _, offset in sorted(places.lines):
             file.seek(offset)
-            row, _ = _row(file.readline(_LINE_BYTES))
+            row, _ = _row(file.readline(LINE_BYTES))
             texts.append(_text_of(row) or "" if row is not None else "")
     return texts

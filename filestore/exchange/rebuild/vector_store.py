@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from filestore.core.errors import UsageError
+from filestore.core.limits import Counter, Size
 from filestore.core.safe_text import safe_text
 from filestore.exchange.base import LeftOut
 from filestore.exchange.rebuild.foreign_chunks import Document
@@ -39,11 +40,8 @@ USE: Final = Use(
 LIMITS: Final = Limits(read_s=60.0, total_s=300.0, answer_bytes=256 * 1024 * 1024)
 """For each request; there are as many as there are files and pages."""
 PAGE: Final = 100
-_MOST_FILES: Final = 1_000_000
 _MOST_PAGES: Final = 100_000
 """Of the contents of one file."""
-_MOST_CHARACTERS: Final = 1024 * 1024 * 1024
-"""Of the contents of one file: more than such a service takes."""
 _IDENTIFIER: Final = re.compile(r"(?!\.+$)[A-Za-z0-9._-]{1,200}", re.ASCII)
 
 
@@ -72,6 +70,7 @@ class VectorStore:
         endpoint: str,
         environment: Mapping[str, str],
         left_out: LeftOut,
+        counter: Counter,
         limits: Limits = LIMITS,
     ) -> None:
         """Prepare.
@@ -81,6 +80,7 @@ class VectorStore:
             endpoint: "" for OpenAI's own. Whoever types it allows it: the key is sent there.
             environment: The variables of the process: where the key is.
             left_out: Takes what could not be read.
+            counter: Holds what comes against limits.
             limits: How patient to be.
         """
         if not _IDENTIFIER.fullmatch(identifier):
@@ -93,6 +93,7 @@ class VectorStore:
         self._service = Service(address, USE, limits=limits, is_final=is_final)
         self._limits = limits
         self._left_out = left_out
+        self._counter = counter
         self._asked = Asked(use=USE, address=str(address), model=identifier, key=self._key)
 
     def documents(self) -> Iterator[Document]:
@@ -122,13 +123,14 @@ class VectorStore:
                     self._left_out.add(f"a file that has no usable id: {_shown(identifier)}")
                     continue
                 seen.add(identifier)
+                self._counter.add(Size(files=1))
                 if self._is_complete(identifier, one):
                     yield _File(identifier=identifier, strategy=_strategy(one))
             if page.get("has_more") is not True:
                 return
             last = page.get("last_id") or (page["data"][-1].get("id") if page["data"] else None)
             usable = isinstance(last, str) and _IDENTIFIER.fullmatch(last)
-            if not found or not usable or len(seen) > _MOST_FILES:
+            if not found or not usable:
                 raise EndpointError(
                     f"{self._asked.address} says that there are more files and gives none that"
                     f" were not on the pages before ({len(seen):,} so far)",
@@ -168,14 +170,14 @@ class VectorStore:
         """
         base = f"/vector_stores/{self._identifier}/files/{identifier}/content"
         texts: list[str] = []
-        size, path, pages = 0, base, set[str]()
+        path, pages = base, set[str]()
         while True:
             page = self._fields(path, f"content of {identifier!r}")
             for place, part in enumerate(page["data"], start=1):
                 text = part.get("text")
                 if part.get("type", "text") == "text" and isinstance(text, str):
                     texts.append(text)
-                    size += len(text)
+                    self._counter.add(Size(rows=1, bytes=len(text)))
                 else:
                     kind = _shown(part.get("type"))
                     self._left_out.add(f"{identifier}: part {place} is no text but {kind}")
@@ -187,12 +189,6 @@ class VectorStore:
                 raise EndpointError(
                     f"{self._asked.address} holds back a part of the content of {identifier!r}",
                     remedy="run the command again",
-                )
-            if size > _MOST_CHARACTERS:
-                raise EndpointError(
-                    f"{self._asked.address} sends more than {_MOST_CHARACTERS:,} characters as"
-                    f" the content of {identifier!r}",
-                    remedy="leave it out with --only",
                 )
             pages.add(str(following))
             path = f"{base}?page={following}"

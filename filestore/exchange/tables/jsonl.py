@@ -11,6 +11,7 @@ from typing import IO, Any, ClassVar, Final
 
 import orjson
 
+from filestore.core.limits import LINE_BYTES, Size, why_bomb
 from filestore.core.packages import UPGRADE
 from filestore.core.safe_text import shown_path
 from filestore.exchange.base import (
@@ -28,8 +29,6 @@ from filestore.fs.target import check_target
 
 FORMAT: Final = "filestore-jsonl/"
 VERSION: Final = 1
-_MOST_LINE_BYTES: Final = 64 * 1024 * 1024
-"""A longer line is passed over: no chunk with its vectors comes near it."""
 _BUFFER_BYTES: Final = 1024 * 1024
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
@@ -81,6 +80,8 @@ class JsonLines(Form):
             model=model,
             dimension=dimension,
             left_out=left_out,
+            # No text is longer than the JSON that it is written in.
+            stated=Size(bytes=os.path.getsize(source)),
         )
 
 
@@ -103,7 +104,7 @@ def _opened(source: str) -> IO[bytes]:
 def _head(source: str) -> dict[str, Any]:
     """The first line of a file that a store wrote; empty for a stranger's."""
     with _opened(source) as file:
-        line = file.readline(_MOST_LINE_BYTES)
+        line = file.readline(LINE_BYTES)
     try:
         head = orjson.loads(line.removeprefix(_BYTE_ORDER_MARK))
     except orjson.JSONDecodeError:
@@ -129,17 +130,20 @@ def _resources(source: str, reader: RowReader, *, skip: bool) -> Iterator[Resour
 def _rows(file: IO[bytes], left_out: LeftOut, *, skip: bool) -> Iterator[tuple[str, Any]]:
     """Every line that is JSON, with its number."""
     number = 0
-    while line := file.readline(_MOST_LINE_BYTES):
+    while line := file.readline(LINE_BYTES):
         number += 1
-        if len(line) == _MOST_LINE_BYTES and not line.endswith(b"\n"):
+        if len(line) == LINE_BYTES and not line.endswith(b"\n"):
             _pass_line(file)
-            left_out.add(f"line {number}: longer than {_MOST_LINE_BYTES:,} bytes")
+            left_out.add(f"line {number}: longer than {LINE_BYTES:,} bytes")
             continue
         if number == 1:
             line = line.removeprefix(_BYTE_ORDER_MARK)
             if skip:
                 continue
         if not line.strip():
+            continue
+        if why := why_bomb(line):
+            left_out.add(f"line {number}: {why}")
             continue
         try:
             row = orjson.loads(line)

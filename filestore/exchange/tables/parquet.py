@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import orjson
 
 from filestore.core.errors import FilestoreError
+from filestore.core.limits import Size
 from filestore.core.packages import UPGRADE, install_line, missing_packages
 from filestore.core.safe_text import shown_path
 from filestore.exchange.base import (
@@ -105,6 +106,7 @@ class ParquetForm(Form):
             model=model,
             dimension=dimension,
             left_out=left_out,
+            stated=Size(rows=head["rows"]),
         )
 
 

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import orjson
 
+from filestore.core.limits import LINE_BYTES
 from filestore.core.safe_text import brief
 from filestore.exchange.rows import COLUMNS, encoded
 from filestore.fs.subprocess_worker import Line, parent_line
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 _ROWS: Final = 1_000
 """So many are read at once."""
 _MESSAGE_BYTES: Final = 8 * 1024 * 1024
-_LARGEST_VALUE: Final = 64 * 1024 * 1024
 _BUFFER_BYTES: Final = 1024 * 1024
 _THRIFT_BYTES: Final = 64 * 1024 * 1024
 _THRIFT_ITEMS: Final = 1_000_000
@@ -89,6 +89,7 @@ def _send(line: Line, file: "pyarrow.parquet.ParquetFile") -> None:
     _say(
         line,
         {
+            "rows": file.metadata.num_rows,
             "format": about("filestore"),
             "model": about("filestore.model"),
             "dimension": int(dimension) if dimension.isdecimal() and len(dimension) < 9 else 0,
@@ -278,8 +279,8 @@ def _messages(
 def _converted(name: str, scalar: Any, convert: Convert) -> tuple[Any, int, str]:
     """A value as JSON, about how large it is, and what is wrong with it, "" for nothing."""
     size = _size(scalar)
-    if size > _LARGEST_VALUE:
-        return None, 0, f"{size:,} bytes, at most {_LARGEST_VALUE:,} are read"
+    if size > LINE_BYTES:
+        return None, 0, f"{size:,} bytes, at most {LINE_BYTES:,} are read"
     try:
         value = convert(_value(name, scalar))
         orjson.dumps(value)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import orjson
 
+from filestore.core.limits import why_bomb
 from filestore.core.safe_text import brief, shown_path
 from filestore.exchange.base import FormDamaged, TargetRefused
 from filestore.exchange.vector_files import faiss_bytes
@@ -32,9 +33,6 @@ MOST_BYTES: Final = 1024**3
 """No larger file of these forms is read, nor written: they are held in memory as a whole."""
 MOST_JSON_BYTES: Final = 256 * 1024**2
 """So many of them may be JSON, which takes several times its size in memory."""
-_BYTES_A_CONTAINER: Final = 16
-_FEW_CONTAINERS: Final = 100_000
-"""Brackets that open, for so many bytes: what is made to fill the memory has one every three."""
 _LONGEST_ID: Final = 4_096
 OURS: Final = "filestore"
 """The key under which stands what only a store knows."""
@@ -171,9 +169,8 @@ def read_json(data: bytes | bytearray, what: str, block: tuple[int, int] | None 
             "have it exported in parts, or as jsonl or parquet, which are read piece by piece",
         )
     raw = data[first:last]
-    opened = raw.count(b"[") + raw.count(b"{")
-    if opened > len(raw) // _BYTES_A_CONTAINER + _FEW_CONTAINERS:
-        refuse(f"the {what} has {opened:,} brackets in {len(raw):,} bytes")
+    if why := why_bomb(raw):
+        refuse(f"the {what} has {why}")
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError as error:

@@ -1,0 +1,108 @@
+"""How much is taken of what a stranger wrote, unless a person allows more. Pure.
+
+One rule: what comes is counted as it comes, and refused before it fills a disk or the memory.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Final, Self
+
+from filestore.core.errors import RefusedError, UsageError
+from filestore.core.schema import JsonObject
+from filestore.core.spelling import did_you_mean
+
+OPTION: Final = "--limit"
+"""What raises a limit."""
+LINE_BYTES: Final = 64 * 1024 * 1024
+"""Of a line, or a value: no chunk with its vectors comes near it. A longer one is passed over."""
+
+
+_BYTES_A_CONTAINER: Final = 16
+_FEW_CONTAINERS: Final = 100_000
+"""Brackets that open, for so many bytes: what is made to fill the memory has one every three."""
+
+
+def why_bomb(raw: bytes | bytearray) -> str:
+    """Why some JSON would take far more memory than its text can need, "" where it does not."""
+    opened = raw.count(b"[") + raw.count(b"{")
+    is_bomb = opened > len(raw) // _BYTES_A_CONTAINER + _FEW_CONTAINERS
+    return f"{opened:,} brackets in {len(raw):,} bytes" if is_bomb else ""
+
+
+class LimitExceededError(RefusedError, ValueError):
+    """There is more than is taken unless a person allows it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size(JsonObject):
+    """How much something is."""
+
+    rows: int = 0
+    """Lines, rows, chunks or vectors that come in."""
+    files: int = 0
+    """Chunk files, records or documents to be written."""
+    bytes: int = 0
+    """Of texts, metadata and vectors, as they are in memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits(Size):
+    """The most that is taken of one form."""
+
+    rows: int = 250_000
+    files: int = 250_000
+    bytes: int = 1024**3
+
+    @classmethod
+    def of(cls, raised: Mapping[str, int]) -> Self:
+        """The limits, some of them others.
+
+        Raises:
+            UsageError: There is no such limit, or it is no number of things.
+        """
+        for name, most in raised.items():
+            if name not in _NAMES:
+                known = ", ".join(f"{one}=N" for one in _NAMES)
+                raise UsageError(
+                    f"no limit {name!r}{did_you_mean(name, _NAMES)}",
+                    remedy=f"{OPTION} takes {known}",
+                )
+            if most < 1:
+                raise UsageError(
+                    f"the limit of {name} is {most:,}: expected 1 or more",
+                    remedy=f"{OPTION} {name}=1000000",
+                )
+        return cls(**raised)
+
+
+@dataclass(slots=True)
+class Counter:
+    """What came so far, held against the limits."""
+
+    limits: Limits
+    name: str
+    """Of what comes, for messages."""
+    found: Size = Size()
+
+    def add(self, more: Size) -> None:
+        """Count some more.
+
+        Raises:
+            LimitExceededError: It is more than is taken.
+        """
+        was, limits = self.found, self.limits
+        self.found = found = Size(
+            rows=was.rows + more.rows, files=was.files + more.files, bytes=was.bytes + more.bytes
+        )
+        for name in _NAMES:
+            if getattr(found, name) > getattr(limits, name):
+                raise LimitExceededError(
+                    f"{self.name} has {getattr(found, name):,} {name} or more, at most"
+                    f" {getattr(limits, name):,} are taken",
+                    remedy=f"if you trust it, add {OPTION} {name}=N with a larger number",
+                )
+
+
+_NAMES: Final = tuple(one.name for one in fields(Size))
+USUAL: Final = Limits()
+"""What is taken where nobody says more."""
