@@ -25,9 +25,9 @@ from filestore.core.paths import CHUNKS, TOP, ChunkPath, StorePath, folder_of, i
 from filestore.core.progress import ignore
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
-from filestore.core.schema import text as json_text
 from filestore.extract.frontmatter import read_frontmatter
 from filestore.fs import disk
+from filestore.fs.scan import MAX_DEPTH
 from filestore.fs.transaction import collect_staged
 from filestore.git.repository import refuse_during_operation
 from filestore.history import write
@@ -35,7 +35,9 @@ from filestore.history.backup_store import list_batches
 from filestore.history.batch import is_note, is_truth
 from filestore.ingest import put
 from filestore.ingest.remove import refuse_unmerged
+from filestore.ingest.sources import check_name
 from filestore.sync.apply import put_settled
+from filestore.verify.names import why_unportable
 
 if TYPE_CHECKING:
     from filestore.fs.scan import TreeRules
@@ -53,6 +55,7 @@ _MOST_LOOKED_AT: Final = 100_000
 _LONGEST: Final = 80
 """Characters of a name."""
 _LONGEST_BYTES: Final = 200
+_MOST_PATH_BYTES: Final = 1_000
 _NO_NAME: Final = frozenset('/\\:*?"<>|#^[]%')
 """Signs that some file systems, links or shells read as something else."""
 
@@ -172,7 +175,9 @@ def _stem(title: str) -> str:
         for sign in unicodedata.normalize("NFC", title)
     )
     words = " ".join(plain.split())[:_LONGEST].encode()[:_LONGEST_BYTES].decode(errors="ignore")
-    return words.strip(" .-_~")
+    stem = words.strip(" .-_~")
+    # The name of a device is one with a suffix, too.
+    return f"note {stem}" if stem and why_unportable(f"{stem}.md") else stem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -389,10 +394,17 @@ class NoteWriter:
             RefusedError: It is hidden, leads elsewhere, or the rules of the folder leave it out.
         """
         places = self.snapshot.places
-        if not is_note(path) or "\\" in json_text(path):
+        folder = folder_of(path)
+        inner = places.root
+        for part in folder.split("/") if folder else ():
+            check_name(part, chosen_in=inner, remedy="choose another folder")
+            inner = os.path.join(inner, part)
+        is_long = path.count("/") > MAX_DEPTH or len(path.encode()) > _MOST_PATH_BYTES
+        if is_long or "\\" in path or not is_note(path) or not places.tree.holds(path):
             raise UsageError(
-                f"{brief(path)} cannot name a note: it is UTF-8 without a backslash, and no part of"
-                " it is hidden, empty or '..'"
+                f"no note can lie in {brief(folder)}: expected at most {MAX_DEPTH} folders of"
+                f" {_MOST_PATH_BYTES:,} bytes together, none of them hidden",
+                remedy="choose another folder",
             )
         real = os.path.realpath(os.path.join(places.root, folder_of(path)))
         if real != os.path.join(os.path.realpath(places.root), folder_of(path)).rstrip("/"):

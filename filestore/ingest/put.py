@@ -25,16 +25,18 @@ from filestore.git.repository import refuse_during_operation
 from filestore.history import write
 from filestore.history.batch import is_truth
 from filestore.ingest.remove import refuse_unmerged
-from filestore.ingest.sources import MAX_NAME_BYTES, check_name
+from filestore.ingest.sources import check_name
 from filestore.sidecar import fulltext_file
 from filestore.sync.apply import put_settled
 from filestore.verify.drift import is_as_recorded
+from filestore.verify.names import MAX_UNITS, why_no_name
 
 if TYPE_CHECKING:
     from filestore.sidecar.commit import Commit
     from filestore.sidecar.snapshot import StoreSnapshot
 
 _SUFFIX: Final = ".md"
+_ANOTHER: Final = "put the texts into another folder"
 
 
 class WrittenByHand(RefusedError):
@@ -210,17 +212,17 @@ def _check_folder(snapshot: "StoreSnapshot", folder: str) -> None:
             "texts are put into a folder of their own, and the flat layout has none",
             remedy="put them beside the other files: name no folder",
         )
-    check_name(folder)
+    check_name(folder, chosen_in=snapshot.places.chunked, remedy=_ANOTHER)
     place = os.path.join(snapshot.places.chunked, folder)
     if os.path.lexists(place) and (os.path.islink(place) or not os.path.isdir(place)):
         raise RefusedError(
             f"{shown_path(CHUNKS.store_path(ChunkPath(folder)))} is there, and is no folder",
-            remedy="put the texts into another folder",
+            remedy=_ANOTHER,
         )
     if os.path.lexists(os.path.join(place, RECORD_NAME)):
         raise RefusedError(
             f"the chunk files of {folder!r} are made from its source, which would take yours away",
-            remedy="put the texts into another folder",
+            remedy=_ANOTHER,
         )
     _check_alike(snapshot.places.chunked, [folder])
 
@@ -236,14 +238,10 @@ def _path(folder: str, chunk: NewChunk) -> ChunkPath:
     else:
         name = chunk_file.flat_name(json.dumps(chunk.metadata, default=str), chunk.text, ())
     path = inside(ChunkPath(folder), name)
-    try:
-        is_name = "/" not in name and len(name.encode()) <= MAX_NAME_BYTES
-    except UnicodeEncodeError:
-        is_name = False
-    if not is_name or not is_truth(CHUNKS.store_path(path)):
+    if (reason := why_no_name(name)) or not is_truth(CHUNKS.store_path(path)):
         raise UsageError(
-            f"{brief(chunk.name)} cannot name a chunk file: a name is UTF-8 without a slash, does "
-            f"not start with a dot, and has at most {MAX_NAME_BYTES - len(_SUFFIX)} bytes"
+            f"{brief(chunk.name)} cannot name a chunk file: {reason or 'it is hidden'}",
+            remedy=f"choose a name of at most {MAX_UNITS - len(_SUFFIX)} bytes",
         )
     return path
 

@@ -178,7 +178,7 @@ class Naming:
         )
 
     def _check(self, source: SourcePath) -> None:
-        check_name(source.resource)
+        check_name(source.resource, chosen_in=self._places.chunked if source.named else "")
         path, root = os.path.realpath(source.path), os.path.realpath(self._places.root)
         for derived in (self._places.chunked, self._places.sidecar, self._places.undo):
             if is_below(path, os.path.realpath(derived)):

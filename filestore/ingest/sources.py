@@ -13,11 +13,13 @@ from filestore.config.layout import MAX_SOURCE_BYTES
 from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.hashing import source_hash
+from filestore.core.safe_text import brief
 from filestore.extract.folder import children
 from filestore.fs import disk
 from filestore.fs.typed_names import on_disk
+from filestore.verify.names import why_no_name, why_unportable
 
-MAX_NAME_BYTES: Final = 255
+_ANOTHER_NAME: Final = "choose a name with --into"
 
 
 class SourceError(FilestoreError):
@@ -167,27 +169,25 @@ def _each_child(path: str, place: str, patterns: Sequence[str]) -> Sources:
     )
 
 
-def check_name(name: str) -> None:
-    """Refuse a resource name that cannot be a folder of the store.
+def check_name(
+    name: str, *, chosen_in: str = "", remedy: str = "choose a name with --into"
+) -> None:
+    """Refuse a name that cannot be a folder of the store.
+
+    Args:
+        name: Of a resource, or of a folder that a program names.
+        chosen_in: Where it is to lie, of one that somebody thought of: unless it is there already
+            every system has to hold it. "" for the name of a file that is added, as that is.
+        remedy: What helps.
 
     Raises:
         SourceError: It cannot.
     """
-    reason = ""
-    if not name or name in (".", "..") or "/" in name or "\0" in name:
-        reason = "a resource name is one folder name"
-    elif name.startswith("."):
-        reason = "a name that starts with a dot is hidden from the walk"
-    else:
-        try:
-            if len(name.encode()) > MAX_NAME_BYTES:
-                reason = f"a name has at most {MAX_NAME_BYTES} bytes"
-        except UnicodeEncodeError:
-            reason = "it is not valid UTF-8"
+    reason = why_no_name(name)
+    if not reason and chosen_in and not os.path.lexists(os.path.join(chosen_in, name)):
+        reason = why_unportable(name)
     if reason:
-        raise SourceError(
-            f"{name!r} cannot name a resource: {reason}", remedy="choose a name with --into"
-        )
+        raise SourceError(f"{brief(name)} cannot name a resource: {reason}", remedy=remedy)
 
 
 def read_source(path: str) -> bytes:

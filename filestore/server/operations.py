@@ -68,7 +68,10 @@ class Operation:
         try:
             orjson.dumps(given)
         except TypeError as error:
-            raise UsageError(f"{self.name}: not valid UTF-8, or no JSON") from error
+            raise UsageError(
+                f"{self.name}: not valid UTF-8, or no JSON",
+                remedy=f"see the parameters of {self.name}",
+            ) from error
         if isinstance(given, dict):
             given = {name: self._meant(name, value) for name, value in given.items()}
             given = {name: value for name, value in given.items() if value is not _LEFT_OUT}

@@ -21,6 +21,10 @@ MAX_UNITS: Final = 255
 _FOLDERS: Final = 300
 _FORBIDDEN: Final = re.compile(r'[<>:"|?*\\]')
 _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\..*)?")
+_DECEIVING: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+"""Controls, ends of lines, and signs that turn or hide what stands beside them."""
 _PLAIN: Final = bytes(set(range(32, 127)) - set(b'<>:"|?*\\')) + b"\0"
 _LETTERS: Final = bytes(set(b"conprnauxnulcomlpt" + b"CONPRNAUXNULCOMLPT"))
 _ALIKE: Final = bytes.maketrans(_LETTERS + b" ", b"x" * len(_LETTERS) + b".")
@@ -29,6 +33,26 @@ _ALIKE_DEVICE: Final = re.compile(rb"\0xxx(?:[0-9]?[.\0]|[^\0]*\$)")
 which only begins with such letters, is none."""
 _DEVICE: Final = re.compile(rb"\0(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9])[.\0]", re.I)
 """Slower than the search before it, and exact: `rom 1.md` is none."""
+
+
+def why_no_name(name: str) -> str:
+    """Why nothing that the store makes may have a name, "" for one that it may; pure.
+
+    Args:
+        name: Of a folder or a file, as a person or a program gave it.
+    """
+    if not name or name in (".", "..") or "/" in name or "\0" in name:
+        return "it is not one name"
+    if name.startswith("."):
+        return "a name that starts with a dot is hidden from the walk"
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        return "it is not valid UTF-8"
+    if size > MAX_UNITS:
+        return f"a name has at most {MAX_UNITS} bytes"
+    found = _DECEIVING.search(name)
+    return f"it holds U+{ord(found[0]):04X}, which is not seen as it is" if found else ""
 
 
 def why_unportable(name: str) -> str:

@@ -15,9 +15,8 @@ from filestore.core.paths import is_below
 from filestore.core.safe_text import brief, shown_path
 from filestore.fs import disk
 from filestore.fs.database import remove
-from filestore.ingest.sources import check_name
 from filestore.sidecar.refusals import refuse_in_place
-from filestore.verify.names import why_unportable
+from filestore.verify.names import why_no_name, why_unportable
 
 if TYPE_CHECKING:
     from filestore.store import Store
@@ -55,9 +54,7 @@ def take(store: "Store", uploads: Sequence[Upload], *, into: str, replace: bool)
     refuse_in_place(store.places, "add")
     names = [one.name for one in uploads]
     for name in (*names, *([into] if into else [])):
-        check_name(name)
-        reason = "not every sign of it is seen" if not name.isprintable() else why_unportable(name)
-        if reason:
+        if reason := why_no_name(name) or why_unportable(name):
             raise UsageError(
                 f"{brief(name)} is no name for a document: {reason}", remedy="rename it"
             )

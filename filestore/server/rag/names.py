@@ -1,16 +1,12 @@
 """What a collection may be called: one folder name that is the same on every machine."""
 
-import unicodedata
 from collections.abc import Iterable
-from typing import Final
 
 from filestore.config.layout import folded_path
 from filestore.core.errors import RefusedError, UsageError
 from filestore.core.safe_text import brief
 from filestore.fs.staged_tree import LONGEST_NAME_BYTES
-
-_UNSEEN: Final = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-"""Controls, marks of direction, halves of characters, ends of lines and paragraphs."""
+from filestore.verify.names import why_no_name, why_unportable
 
 
 def check_name(name: object) -> str:
@@ -34,12 +30,10 @@ def _wrong(name: str) -> str:
         return "it is empty"
     if name != name.strip():
         return "it begins or ends with a blank"
-    if name[0] in ".-":
-        return f"it begins with {name[0]!r}"
-    if "/" in name or "\\" in name:
-        return "it is one folder name, without a slash"
-    if any(unicodedata.category(one) in _UNSEEN for one in name):
-        return "it has a character that is not seen"
+    if name[0] == "-":
+        return "it begins with a hyphen"
+    if reason := why_no_name(name) or why_unportable(name):
+        return reason
     if len(name.encode()) > LONGEST_NAME_BYTES:
         return f"it has more than {LONGEST_NAME_BYTES} bytes"
     return ""

@@ -219,22 +219,47 @@ def test_an_interruption_anywhere_loses_nothing(
     assert report["points"] >= 2
 
 
-@pytest.mark.parametrize(
-    "folder",
-    ["..", "../out", "/etc", ".git", "a/../..", "notes/.hidden", "a\0b", "link", "x\udcff"],
-)
-def test_no_note_leaves_the_store(store: Store, folder: str) -> None:
-    """Whatever folder is named, also one that is a link."""
+NO_FOLDERS = [
+    *("..", "../out", "/etc", ".git", "a/../..", "notes/.hidden", "a\0b", "link", "x\udcff"),
+    *("a\nb", "a\x1b[2J", "a\x7fb", "a\u202eb", "a\u2028b", "\u200b.git", "git~1"),
+    *("x" * 256, "é" * 128, "notes/" * 200, "notes//a", "./notes", "notes/..", "/".join("a" * 65)),
+    *("con", "Aux.old", "a:b", "a\\b", "what?", "ends.", "ends ", "file.md"),
+]
+
+
+def test_no_note_leaves_the_store(store: Store) -> None:
+    """Whatever folder is named, also one that is a link, hidden, or that some system cannot hold.
+
+    What a person has already made is no new name; and where a note was taken it is found.
+    """
     outside = Path(store.root).parent / "outside"
     outside.mkdir()
     tree = Path(store.places.chunked)
     tree.mkdir(exist_ok=True)
     (tree / "link").symlink_to(outside)
+    (tree / "file.md").write_text("A file.\n")
+    (tree / "what? now").mkdir()
     before = truth(store)
-    with pytest.raises(FilestoreError):
-        store.add_note(TEXT, title="x", folder=folder)
-    assert truth(store) == before
+    for folder in NO_FOLDERS:
+        with pytest.raises(FilestoreError) as refused:
+            store.add_note(TEXT, title="x", folder=folder)
+        assert refused.value.remedy, folder
+        assert len(str(refused.value)) < 400
+        assert truth(store) == before, folder
     assert not list(outside.iterdir())
+    if store.settings.layout != "flat":
+        deepest = "/".join("a" * 64) if store.places.is_in_place else "a" * 255
+        for folder in ("what? now", "日本語 notes", deepest):
+            note = store.add_note(TEXT, title="x", folder=folder)
+            assert note.path not in str(store.status().drift)
+            assert store.show(note.path).body
+
+
+def test_a_title_that_is_a_device_is_no_file_name(store: Store) -> None:
+    """Windows opens the device instead, whatever suffix the name has."""
+    path = store.add_note(TEXT, title="CON").path
+    assert path.endswith("note CON.md")
+    assert "unportable-name" not in {one.code for one in store.verify().findings}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,97 @@
+"""Names that programs give to folders and documents: one judge, whichever the door."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import filestore
+from filestore import FilestoreError, Store
+from filestore.server.agents.notes import NOTES
+from filestore.server.http import uploads
+from filestore.server.operations import OPERATIONS, Operation
+from filestore.server.rag.names import check_name
+from tests.system.conftest import files_below
+from tests.system.server.conftest import GAS
+
+WRONG = [
+    *(
+        "..",
+        ".",
+        ".hidden",
+        "a/b",
+        "../a",
+        "/a",
+        "a\0b",
+        "a\nb",
+        "a\rb",
+        "a\tb",
+        "a\x1bb",
+        "a\x7fb",
+    ),
+    *("a\u0085b", "a\u202eb", "a\u2066b", "a\u2028b", "\ufeffa", "a\U000e0041b", "a\udcffb"),
+    *("x" * 256, "é" * 128, "con", "LPT1", "nul.x", "a:b", "a\\b", 'a"b', "a*", "a?", "a|b", "a."),
+]
+RIGHT = ["notes 2024", "Gebäude", "知識", "👩\u200d💻", "می\u200cخواهم", "console", "a..b"]
+NAMING = ("into", "folder")
+"""What operations call the name of a folder that is to be made."""
+
+
+def asked(operation: Operation, parameter: str) -> Callable[[Store, str], Any]:
+    """An operation that is given a name."""
+
+    def ask(store: Store, name: str) -> Any:
+        document = Path(store.root, "docs", f"{len(name)}-{ord(name[0])}.md")
+        document.parent.mkdir(exist_ok=True)
+        document.write_text(GAS)
+        given = {"text": GAS, "paths": [str(document)]}
+        needed = {key: given[key] for key in operation.required}
+        done = operation.run(store, operation.checked(needed | {parameter: name}))
+        for failed in done.get("failed", ()):
+            raise FilestoreError(failed["error"], remedy="a report tells of each document")
+        return done
+
+    return ask
+
+
+def uploaded(store: Store, name: str, into: str = "") -> Any:
+    """A document that is sent."""
+    sent = [uploads.Upload(name=name, data=GAS.encode())]
+    return uploads.take(store, sent, into=into, replace=True)
+
+
+DOORS: dict[str, Callable[[Store, str], Any]] = {
+    **{
+        f"{one.name} {parameter}": asked(one, parameter)
+        for one in (*OPERATIONS.values(), *NOTES)
+        for parameter in NAMING
+        if parameter in one.parameters
+    },
+    "put": lambda store, name: store.put(GAS, into=name),
+    "put names": lambda store, name: store.put(GAS, into="notes", names=name),
+    "upload": lambda store, name: uploaded(store, f"{name}.md" if name in RIGHT else name),
+    "upload into": lambda store, name: uploaded(store, "gas.md", name),
+    "collection": lambda _, name: check_name(name),
+}
+ANY_SYSTEM = ("con", "LPT1", "nul.x", "a:b", "a\\b", 'a"b', "a*", "a?", "a|b", "a.")
+"""The names of chunk files come from ids of other programs, which may be so on most systems."""
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_name_is_judged_the_same_at_every_door(tmp_path: Path, door: str) -> None:
+    """Refused in words with what helps, and nothing is written; or taken as it is."""
+    with filestore.create(tmp_path / "kb", embedder="builtin") as store:
+        before = files_below(tmp_path)
+        for name in WRONG:
+            if door == "put names" and name in ANY_SYSTEM:
+                continue
+            with pytest.raises(FilestoreError) as refused:
+                DOORS[door](store, name)
+            assert refused.value.remedy, name
+            assert "\n" not in refused.value.message
+            written = files_below(tmp_path).keys() - before.keys()
+            assert not [path for path in written if "/." not in path and "/docs/" not in path], name
+        for name in RIGHT:
+            DOORS[door](store, name)
+        assert "unportable-name" not in {one.code for one in store.verify().findings}
