@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import mcp_types as types
+import orjson
 
 from filestore.browse.file import UnknownPathError
 from filestore.core.errors import FilestoreError, UsageError
@@ -26,6 +27,8 @@ OFFERED: Final[Mapping[str, Operation]] = {
     **{operation.name: operation for operation in NOTES},
 }
 _WITH_LINES: Final = re.compile(r"(?P<path>.+\.[a-z]+):(?P<line>[0-9]{1,9})(-[0-9]{1,9})?", re.S)
+_QUOTED: Final = re.compile(r'\A"(?:[^"\\]|\\.)*"(?=\Z|:[0-9]|\s)')
+"""A name as `wording` writes one that has blanks in it."""
 _DESTROYING: Final = frozenset(["edit_note"])
 """Those that take away what was there; the rest adds, or repairs what can be derived again."""
 
@@ -116,13 +119,23 @@ async def call(stores: Stores, name: str, given: Any) -> types.CallToolResult:
 
 
 def _as_meant(name: str, values: dict[str, Any], is_in_place: bool) -> dict[str, Any]:
-    """What is asked, with a path as an agent takes it out of a text: lines behind it and all."""
+    """What is asked, with a path as an agent takes it out of a text: quotes, lines and all."""
     path = values.get("path")
+    if isinstance(path, str):
+        path = _QUOTED.sub(_unquoted, path)
+        values = {**values, "path": path}
     found = _WITH_LINES.fullmatch(path) if isinstance(path, str) else None
     if found is None:
         return values
     is_whole = name == "edit_note" or (name == "show" and not is_in_place)
     return {**values, "path": found["path"] if is_whole else f"{found['path']}:{found['line']}"}
+
+
+def _unquoted(found: re.Match[str]) -> str:
+    try:
+        return str(orjson.loads(found[0]))
+    except orjson.JSONDecodeError:
+        return found[0]
 
 
 def _named(stores: Stores, name: str) -> Operation:

@@ -67,6 +67,26 @@ def test_a_hit_begins_with_what_shows_it(stores: Stores, place: Path) -> None:
     assert edited.structured_content["path"] == path
 
 
+def test_a_path_is_taken_as_it_is_written(tmp_path: Path) -> None:
+    """Also one in quotes, which has blanks and brackets in it, and line ends."""
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    names = ["a lamp.md", "(lamp) [1].md", 'the "lamp".md', "lamp\n2. b.md", "lamp: x.md"]
+    for name in names:
+        (vault / name).write_text("# Lamp\n\nA lamp burns.\n")
+    with filestore.create(vault, layout="in-place", embedder="builtin") as store:
+        store.sync()
+    with Stores.open([str(vault)], Access()) as stores:
+        lines = call(stores, "search", query="lamp", k=9).content[0].text.splitlines()
+        heads = [line for line in lines if not line.startswith("> ")]
+        assert len(heads) == len(names)
+        for line in heads:
+            path = line.partition(" ")[2].rpartition(" Lamp")[0].rpartition(" ")[0]
+            shown = call(stores, "show", path=path)
+            assert not shown.is_error, path
+            assert "A lamp burns." in shown.content[0].text
+
+
 def test_in_place_a_hit_is_shown_by_its_line(tmp_path: Path) -> None:
     """The section alone, not the whole document."""
     vault = tmp_path / "vault"
