@@ -85,7 +85,6 @@ def _staged(options: Any) -> int:
     if options.json:
         _output.write_json(checked.to_dict())
     else:
-
         _output.findings(checked.findings)
         files = _output.count(checked.files, "staged file")
         _output.line(f"{'clean' if checked.clean else 'not clean'}: {files}")

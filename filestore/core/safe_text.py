@@ -1,9 +1,11 @@
 r"""Text from files, names, keys and errors, made fit for a terminal.
 
 Whatever could steer a terminal, turn text around or hide in it becomes a visible escape
-(``\x1b``, ``\u202e``, ``\U000e0041``); all else stays as it is. One rule: it is for showing only;
-what was shown is read back only as one of several names, of which the disk has to know one, since
-a backslash in the text is not escaped.
+(``\x1b``, ``\u202e``, ``\U000e0041``); all else stays as it is. What joins the letters of a word,
+or the parts of an emoji, is text there, and a soft hyphen is nothing; in a name both are shown, so
+that none is taken for another that looks like it. One rule: it is for showing only; what was
+shown is read back only as one of several names, of which the disk has to know one, since a
+backslash in the text is not escaped.
 """
 
 import re
@@ -13,13 +15,19 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-# Everything of Unicode's category Cf, so also what joins emoji, and what is zero-width besides.
+# Everything of Unicode's category Cf, and what is zero-width besides.
 _INVISIBLE: Final = (
     "\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180e"
     "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e007f"
 )
+_SOFT_HYPHEN: Final = "\u00ad"
+_JOINERS: Final = "\u200c\u200d"
+_SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+"""They choose another form of the sign before them, and hide anywhere else."""
+_EMOJI_FORM: Final = "\ufe0f"
+_VARIED: Final = frozenset({"So", "Sm", "Sk", "Po", "Pd", "Nd", "Lo"})
 _SHOWN: Final = 100
 _SHOWN_BITS: Final = 256
 _SEPARATORS: Final = "\u2028\u2029"
@@ -28,8 +36,8 @@ _NONCHARACTERS: Final = "\ufdd0-\ufdef" + "".join(
     f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(17)
 )
 _ABOVE_ASCII: Final = f"\x7f-\x9f{_INVISIBLE}{_SEPARATORS}{_SURROGATES}{_NONCHARACTERS}"
-_UNSAFE: Final = f"[\x00-\x08\x0b-\x1f{_ABOVE_ASCII}]"
-_UNSAFE_IN_LINE: Final = f"[\x00-\x1f{_ABOVE_ASCII}]"
+_UNSAFE: Final = f"[\x00-\x08\x0b-\x1f{_ABOVE_ASCII}{_SELECTORS}]"
+_UNSAFE_IN_LINE: Final = f"[\x00-\x1f{_ABOVE_ASCII}{_SELECTORS}]"
 _UNSAFE_ASCII: Final = "[\x00-\x08\x0b-\x1f\x7f]"
 _SHOWN_ESCAPE: Final = r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U([0-9a-f]{8})"
 _UNDECODED: Final = range(0xDC80, 0xDD00)
@@ -37,7 +45,9 @@ _UNDECODED: Final = range(0xDC80, 0xDD00)
 
 
 def safe_text(text: str, *, keep_newlines: bool = True) -> str:
-    """The text with control, bidirectional, invisible and undecodable characters made visible.
+    """A text with control, bidirectional, invisible and undecodable characters made visible.
+
+    What joins the letters of a word stays, soft hyphens go; a name is for `shown_path`.
 
     Args:
         text: Anything, also with lone surrogates.
@@ -48,7 +58,7 @@ def safe_text(text: str, *, keep_newlines: bool = True) -> str:
             return text
         if keep_newlines:
             return _pattern(_UNSAFE_ASCII).sub(_escape, text)
-    return _pattern(_UNSAFE if keep_newlines else _UNSAFE_IN_LINE).sub(_escape, text)
+    return _pattern(_UNSAFE if keep_newlines else _UNSAFE_IN_LINE).sub(_in_text, text)
 
 
 def safe_json(data: bytes) -> bytes:
@@ -78,7 +88,9 @@ def shown_path(path: bytes | str) -> str:
         path: The bytes on disk, or the text that Python makes of them.
     """
     name = path.decode("utf-8", "surrogateescape") if isinstance(path, bytes) else path
-    return safe_text(name, keep_newlines=False)
+    if name.isascii() and name.isprintable():
+        return name
+    return _pattern(_UNSAFE_IN_LINE).sub(_in_name, name)
 
 
 def paths_shown_so(shown: str) -> Iterator[str]:
@@ -100,7 +112,7 @@ def _unescape(match: re.Match[str], *, undecoded: bool) -> str:
         return chr(code + 0xDC00)
     sign = chr(code) if code <= sys.maxunicode else ""
     # Nothing else is ever shown as an escape.
-    return sign if sign and safe_text(sign, keep_newlines=False) == match[0] else match[0]
+    return sign if sign and shown_path(sign) == match[0] else match[0]
 
 
 def timestamp(seconds: int) -> str:
@@ -119,6 +131,55 @@ def brief(value: object) -> str:
         return f"a number of {value.bit_length():,} bits"
     text = repr(value[: _SHOWN + 1] if isinstance(value, str) else value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _in_text(match: re.Match[str]) -> str:
+    if match[0] == _SOFT_HYPHEN:
+        return ""
+    return match[0] if match[0] in _JOINERS and _joins(match) else _in_name(match)
+
+
+def _in_name(match: re.Match[str]) -> str:
+    return match[0] if _varies(match) else _escape(match)
+
+
+def _joins(match: re.Match[str]) -> bool:
+    """Whether a joiner stands between the letters of a word, or the parts of an emoji."""
+    text, at = match.string, match.start()
+    before = at - 2 if text[at - 1 : at] == _EMOJI_FORM else at - 1
+    after = text[match.end() : match.end() + 1]
+    if before < 0 or not after:
+        return False
+    if match[0] == "\u200d" and _is_emoji(text[before]) and _is_emoji(after):
+        return True
+    return before == at - 1 and _is_of_word(text[before], "LMN") and _is_of_word(after, "LM")
+
+
+def _varies(match: re.Match[str]) -> bool:
+    """Whether a variation selector stands behind a sign that has more than one form."""
+    before = match.string[match.start() - 1] if match.start() else ""
+    if not before or not _pattern(f"[{_SELECTORS}]").fullmatch(match[0]) or _is_hidden(before):
+        return False
+    return _is_emoji(before) or before == "\u2139" or _category(before) in _VARIED
+
+
+def _is_of_word(sign: str, kinds: str) -> bool:
+    return _category(sign)[0] in kinds and not _is_hidden(sign)
+
+
+def _is_emoji(sign: str) -> bool:
+    is_symbol = sign > "\u2000" and _category(sign) in ("So", "Sm")
+    return is_symbol or "\U0001f000" <= sign <= "\U0001faff"
+
+
+def _category(sign: str) -> str:
+    import unicodedata
+
+    return unicodedata.category(sign)
+
+
+def _is_hidden(sign: str) -> bool:
+    return _pattern(_UNSAFE_IN_LINE).fullmatch(sign) is not None
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -68,7 +68,14 @@ def _stands_in(output: bytes, payload: bytes) -> bool:
 
 
 def _is_unsafe(text: str) -> bool:
-    return any(one not in PLAIN and unicodedata.category(one) in HIDDEN for one in text)
+    seen = "".join(one for at, one in enumerate(text) if not _is_joining(text, at))
+    return any(one not in PLAIN and unicodedata.category(one) in HIDDEN for one in seen)
+
+
+def _is_joining(text: str, at: int) -> bool:
+    """Whether a joiner stands between two signs that are seen."""
+    beside = text[at - 1 : at] + text[at + 1 : at + 2] if text[at] in "\u200c\u200d" else ""
+    return len(beside) == 2 and all(unicodedata.category(one)[0] in "LMNS" for one in beside)
 
 
 # The store

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Final
 
 # The function, not the module of the same name that the package also has.
-from filestore.browse import safe_text
+from filestore.browse import shown_path
 
 MOST_NAMED: Final = 10
 """Names behind one option of a command line that is shown, not copied."""
@@ -20,7 +20,7 @@ _WORD: Final = re.compile(r"(?:\$'(?:\\.|[^'\\])*'|'[^']*'|\"(?:\\.|[^\"\\])*\"|
 
 def quoted(word: str) -> str:
     r"""A word for a shell; one that would steer a terminal is written as ``$'\xNN'``."""
-    if safe_text(word, keep_newlines=False) == word:
+    if shown_path(word) == word:
         return shlex.quote(word)
     return "$'" + "".join(map(_escaped, word)) + "'"
 
@@ -46,7 +46,7 @@ def shortened(command: str) -> str:
 def _escaped(character: str) -> str:
     if character in "\\'":
         return f"\\{character}"
-    if safe_text(character, keep_newlines=False) == character:
+    if shown_path(character) == character:
         return character
     is_undecoded = "\udc80" <= character <= "\udcff"
     data = character.encode("utf-8", "surrogateescape" if is_undecoded else "surrogatepass")

@@ -57,7 +57,10 @@ def field(label: str, value: object, role: Role = "text") -> Line:
 
 def cut(text: str, length: int) -> str:
     """A text, shortened where it is longer."""
-    return text if len(text) <= length else text[: max(length - 3, 0)] + "..."
+    # What joins two letters would stand at an edge, and be shown.
+    return (
+        text if len(text) <= length else text[: max(length - 3, 0)].rstrip("\u200c\u200d") + "..."
+    )
 
 
 def plain(lines: Sequence[Line]) -> str:

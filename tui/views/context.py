@@ -58,7 +58,7 @@ class ViewContext(Protocol):
         """Open a file in the user's editor, at a line; or show why not; then check it again."""
 
     def verified(self, found: Sequence[Finding], level: str, not_checked: Sequence[str]) -> None:
-        """Replace the known findings by those of a verification after a repair, and what it left."""
+        """Take what a verification after a repair found, and what it left out."""
 
     def look_again(self) -> None:
         """The store may have changed: check it again, and update the views."""

@@ -22,6 +22,7 @@ from tui.formatting.lines import Line
 from tui.widgets.cells import PLAIN, TAB, Wrapping, hanging
 from tui.widgets.styles import Drawn
 
+_JOINERS: Final = re.compile("[\u200c\u200d\u00ad]")
 _SLICE: Final = 100
 """Rows that are wrapped between two looks at the clock."""
 _WORK_S: Final = 0.005
@@ -308,7 +309,9 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         self._current = None
         self._matches = []
         if self._sought:
-            pattern = re.compile(re.escape(self._sought), re.IGNORECASE)
+            # Joiners that one writes and another leaves out make no other word.
+            letters = map(re.escape, _JOINERS.sub("", self._sought))
+            pattern = re.compile(f"{_JOINERS.pattern}*".join(letters), re.IGNORECASE)
             if self._strips is not None:
                 texts: Iterable[str] = (strip.text for strip in self._strips)
             else:

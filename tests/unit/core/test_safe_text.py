@@ -21,9 +21,15 @@ BANNED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 @given(ANY_TEXT)
 def test_nothing_that_steers_a_terminal_is_left(text: str) -> None:
-    """No control, format, surrogate or separator character is left, but line feeds and tabs."""
+    """No control, format, surrogate or separator character is left, but line feeds and tabs, and
+    what joins two signs that are seen."""
     shown = safe_text(text).replace("\n", "").replace("\t", "")
-    assert not {unicodedata.category(character) for character in shown} & BANNED
+    seen = shown.replace("\u200c", "").replace("\u200d", "")
+    assert not {unicodedata.category(character) for character in seen} & BANNED
+    for at, character in enumerate(shown):
+        if character in "\u200c\u200d":
+            assert 0 < at < len(shown) - 1
+            assert not {shown[at - 1], shown[at + 1]} & set(" \u200c\u200d.,\u3164")
 
 
 @given(ANY_TEXT)
@@ -52,7 +58,19 @@ def test_printable_text_is_unchanged(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["plain", "two\nlines\tand a tab", "größe – “quoted”", "日本語", "❤️ ☎️", "e\u0301", "a\\x1b"],
+    [
+        "plain",
+        "two\nlines\tand a tab",
+        "größe – “quoted”",
+        "日本語",
+        "❤️ ☎️ 1️⃣ ℹ️",
+        "e\u0301",
+        "a\\x1b",
+        "کتاب\u200cخانه\u200cها و ۱۴۰۰\u200cم",
+        "शक्\u200dति राष्\u200cट्र",
+        "👨\u200d👩\u200d👧 👩🏽\u200d🚀 🏳️\u200d🌈 ❤️\u200d🔥 🧑\u200d⚕️",
+        "葛\U000e0100",
+    ],
 )
 def test_ordinary_text_is_unchanged(text: str) -> None:
     """Ordinary text passes as it is, combining marks and variation selectors included."""
@@ -69,7 +87,15 @@ def test_ordinary_text_is_unchanged(text: str) -> None:
         ("\x7f\x00", "\\x7f\\x00"),
         ("fdp.\u202egpj.exe", "fdp.\\u202egpj.exe"),
         ("zero\u200bwidth\ufeff", "zero\\u200bwidth\\ufeff"),
-        ("👩\u200d🔬", "👩\\u200d🔬"),
+        ("\u200cwords", "\\u200cwords"),
+        ("words\u200d", "words\\u200d"),
+        ("two \u200c words", "two \\u200c words"),
+        ("a\u200c\u200db", "a\\u200c\\u200db"),
+        ("a\u3164\u200cb", "a\\u3164\\u200cb"),
+        ("👩\u200c🔬", "👩\\u200c🔬"),
+        ("a\u200d🔬", "a\\u200d🔬"),
+        ("a\ufe0fb\U000e0101", "a\\ufe0fb\\U000e0101"),
+        ("☎\ufe0f\ufe0f", "☎\ufe0f\\ufe0f"),
         ("line\u2028paragraph\u2029", "line\\u2028paragraph\\u2029"),
         ("tag\U000e0041", "tag\\U000e0041"),
         ("\ud800", "\\ud800"),
@@ -81,6 +107,20 @@ def test_ordinary_text_is_unchanged(text: str) -> None:
 def test_each_kind_of_danger_is_shown(text: str, shown: str) -> None:
     """Every dangerous character is replaced by an escape that names it."""
     assert safe_text(text) == shown
+
+
+def test_a_soft_hyphen_is_nothing_in_a_text() -> None:
+    """It says where a word may be broken, and nothing is broken there."""
+    assert safe_text("hy\u00adphen\u00ad") == "hyphen"
+
+
+@pytest.mark.parametrize("sign", ["\u200c", "\u200d", "\u00ad"])
+def test_what_is_not_seen_is_shown_in_a_name(sign: str) -> None:
+    """Two names that look alike are not taken for each other, and each is read back."""
+    for name in (f"sea{sign}son.md", f"کتاب{sign}خانه.md", f"👨{sign}👧.md"):
+        shown = shown_path(name)
+        assert sign not in shown
+        assert name in paths_shown_so(shown)
 
 
 def test_newlines_and_tabs_are_escaped_in_a_line() -> None:
