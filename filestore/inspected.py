@@ -4,9 +4,11 @@ Hands over, as `Store` does; `filestore.browse` names it.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from filestore.core.findings import marked
 from filestore.core.progress import OnProgress, ignore
 from filestore.store import Store
 
@@ -67,9 +69,11 @@ class InspectedStore(Store):
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused; the old generation stays.
         """
-        from filestore.sync.run import Wanted
+        from filestore.sync.run import Wanted, catch_up
 
-        return self._sync(Wanted(forget=forget), on_progress)
+        self.close()
+        report = catch_up(self._parts, Wanted(forget=forget), on_progress)
+        return replace(report, remaining=marked(report.remaining, self.settings.accepted))
 
     def about_file(self, path: str, *, indexed_as: str = "") -> "About":
         """Everything known of one file, whatever state it is in; see `file.about`."""

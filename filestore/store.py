@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from filestore.sync.change_model import ModelChange
     from filestore.sync.packs import ImportedEmbeddings
     from filestore.sync.prune import Pruning
-    from filestore.sync.run import Wanted
     from filestore.verify.trust import Reaches
 
 
@@ -80,18 +79,11 @@ class Store(ReadableStore):
             LockedError: Another writer holds the store.
             WriteFailedError: The disk refused; the old generation stays.
         """
-        from filestore.sync.run import Wanted
-
-        first: Level | None = "deep" if deep else "full" if full else None
-        return self._sync(
-            Wanted(embed=embed, forget_missing=forget_missing, first=first, wait_s=wait_s),
-            on_progress,
-        )
-
-    def _sync(self, wanted: "Wanted", on_progress: OnProgress) -> "SyncReport":
-        from filestore.sync.run import catch_up
+        from filestore.sync.run import Wanted, catch_up
 
         self.close()
+        first: Level | None = "deep" if deep else "full" if full else None
+        wanted = Wanted(embed=embed, forget_missing=forget_missing, first=first, wait_s=wait_s)
         report = catch_up(self._parts, wanted, on_progress)
         return replace(report, remaining=marked(report.remaining, self.settings.accepted))
 

@@ -10,7 +10,7 @@ from filestore.cli import EXIT_INTERRUPTED
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import is_clean
 from filestore.core.progress import OnProgress, Progress
-from filestore.core.safe_text import safe_text
+from filestore.core.safe_text import shown_path
 from filestore.core.schema import make
 
 if TYPE_CHECKING:
@@ -153,7 +153,8 @@ def unwritable(error: OSError) -> int:
 def say(text: str) -> None:
     """Write one line to stderr; where stderr cannot be written, the exit code has to do."""
     with contextlib.suppress(OSError):
-        sys.stderr.write(safe_text(text) + "\n")
+        # What goes wrong is told by names.
+        sys.stderr.write("\n".join(map(shown_path, text.split("\n"))) + "\n")
 
 
 class ProgressBar:

@@ -100,7 +100,7 @@ def findings(found: Iterable[Finding]) -> None:
 def _member(finding: Finding, suffix: str) -> None:
     """One finding below its code: on one line where it fits, else the detail below the path."""
     path = f"    {shown_path(finding.path)}{suffix}"
-    detail = safe_text(finding.detail, keep_newlines=False) if tells_more(finding) else ""
+    detail = shown_path(finding.detail) if tells_more(finding) else ""
     if len(path) + 2 + len(detail) <= WIDTH:
         line(f"{path}  {detail}".rstrip())
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from filestore.cli import _context, _diagnostics, _given, _output
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.findings import is_clean
-from filestore.core.safe_text import safe_text, shown_path
+from filestore.core.safe_text import shown_path
 from filestore.core.schema import make
 from filestore.repair.plan import KINDS, Plan, Step
 from filestore.repair.plan_json import Saved, parse
@@ -162,7 +162,7 @@ def _show_step(step: Step, line: Any) -> None:
     """One step below its kind: on one line where it fits, else the detail below the path."""
     from_where = f"  from {shown_path(step.other)}" if step.kind == "repoint" else ""
     path = f"    {shown_path(step.path)}{from_where}"
-    detail = safe_text(step.detail, keep_newlines=False) if step.truth or step.part else ""
+    detail = shown_path(step.detail) if step.truth or step.part else ""
     if len(path) + 2 + len(detail) <= _WIDTH:
         line(f"{path}  {detail}".rstrip())
     else:

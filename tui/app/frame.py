@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Thread
 from typing import Any, ClassVar, Final, cast
 
 from textual import on
@@ -26,6 +27,7 @@ from textual.widgets import ContentSwitcher
 from textual.worker import WorkerFailed
 
 from filestore import FilestoreError, Finding
+from filestore.browse import shown_path
 from tui.actions import table
 from tui.actions.context import ActionContext, Place
 from tui.app.key_order import KeysInOrder
@@ -48,6 +50,7 @@ FOOTER_KEYS: Final = 7
 MOST_LOGGED: Final = 1_000
 AFTERWARDS_S: Final = 0.5
 WORK_S: Final = 0.1
+GIVEN_BACK_S: Final = 1.0
 AGAIN_S: Final = 5.0
 """The same error is not shown again within this time."""
 
@@ -201,7 +204,7 @@ class Frame(KeysInOrder):
         markup: bool = False,
     ) -> None:
         """Show a notification, made safe for a terminal."""
-        safe = "\n".join(one_line(part) for part in message.splitlines())
+        safe = "\n".join(map(shown_path, message.splitlines()))
         timeout_s = timeout or (4.0 if severity == "information" else 8.0)
         super().notify(
             safe, title=one_line(title), severity=severity, timeout=timeout_s, markup=False
@@ -405,10 +408,12 @@ class Frame(KeysInOrder):
     def give_terminal_back(self) -> bool:
         """Restore the terminal, from any thread; False while another program has it."""
         driver = self._driver
-        if isinstance(driver, TerminalDriver):
-            if driver.is_lent:
-                return False
-            driver.give_back()
+        if not isinstance(driver, TerminalDriver) or driver.is_lent:
+            return not isinstance(driver, TerminalDriver)
+        # A terminal that takes nothing must not hold it up.
+        giving = Thread(target=driver.give_back, daemon=True)
+        giving.start()
+        giving.join(GIVEN_BACK_S)
         return True
 
     def close_screen(self) -> None:

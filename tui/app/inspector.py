@@ -162,7 +162,6 @@ class Inspector(Menus):
         if self.task_manager is not None:
             self.task_manager.end()
         absent = isinstance(error, NoStoreError)
-        self.take_keys()
         self.push_screen(StartScreen(error, absent=absent), partial(self._take_way, error))
 
     def _take_way(self, error: FilestoreError, way: str | None) -> None:
@@ -250,7 +249,7 @@ class Inspector(Menus):
 
     # Checking the store
 
-    def verified(self, found: Sequence[Finding], level: str, not_checked: Sequence[str]) -> None:
+    def verified(self, found: Sequence[Finding], level: str, not_checked: tuple[str, ...]) -> None:
         """Take what the verification after a repair found.
 
         After a check by stats alone, findings of a more thorough one stay.
@@ -259,20 +258,16 @@ class Inspector(Menus):
         kept = () if is_all else tuple(self.findings)
         self.task_manager.read(
             lambda store: (_generation(store), by_stats(kept, found, store.places.tree)),
-            partial(self._take_verified, level, tuple(not_checked), is_all),
+            partial(self._take_verified, Coverage(level=level, not_checked=not_checked), is_all),
             group="",
         )
 
     def _take_verified(
-        self,
-        level: str,
-        not_checked: tuple[str, ...],
-        is_all: bool,
-        whole: tuple[int, StatsFindings],
+        self, coverage: Coverage, is_all: bool, whole: tuple[int, StatsFindings]
     ) -> None:
         self._verified, stats = whole
         is_clean = all(finding.severity == "I" for finding in stats.index.known.values())
-        coverage = Coverage(level=level, at=time.strftime("%H:%M:%S"), not_checked=not_checked)
+        coverage = replace(coverage, at=time.strftime("%H:%M:%S"))
         if is_all:
             self.findings.replace(stats.index, coverage, clean=is_clean)
         else:
@@ -487,9 +482,9 @@ class Inspector(Menus):
         if self.read_only:
             self.notify(self.read_only, severity="warning")
         else:
-            self.sync(
-                full="full" in typed.options, forget_missing="forget-missing" in typed.options
-            )
+            names = [name for name in ("full", "forget-missing") if name in typed.options]
+            arguments = {name.replace("-", "_"): True for name in names}
+            self._sync(" --".join(["sync", *names]), Job(name="sync", arguments=arguments))
 
     def _repair(self, typed: Typed) -> None:
         options = ("path", "paths"), ("ours", "ours"), ("theirs", "theirs"), ("remove", "remove")

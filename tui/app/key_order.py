@@ -13,7 +13,6 @@ from typing import Any, Final
 from textual.app import App
 from textual.events import Event, InputEvent, Key, Paste
 from textual.message import Message
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -52,14 +51,12 @@ class KeysInOrder(App[int]):
         self._checking: Timer | None = None
         self.is_seen = True
         """Whether there is something that keys and the mouse can be meant for."""
-        self._unseen: Screen[Any] | None = None
-        """The screen that is to be seen before it gets any."""
 
     async def on_event(self, event: Event) -> None:
         """Hold back a key that is new; one that came up to here has been everywhere."""
         is_typed = isinstance(event, Key | Paste)
-        is_seen = self.is_seen and self._unseen not in self.screen_stack[-1:]
-        if not is_seen and isinstance(event, InputEvent | Paste) and not _is_urgent(event):
+        is_input = isinstance(event, InputEvent | Paste)
+        if is_input and not self.is_seen and not _is_urgent(event):
             return
         if is_typed and not event.is_forwarded and not _is_urgent(event):
             self._held.append(event)
@@ -76,25 +73,17 @@ class KeysInOrder(App[int]):
 
     def take_keys(self) -> None:
         """Take keys again, once the screen is drawn."""
-
-        def take() -> None:
-            self.is_seen = True
-
-        self.call_after_refresh(take)
+        self.call_after_refresh(setattr, self, "is_seen", True)
 
     def push_screen(self, screen: Any, *more: Any, **named: Any) -> Any:
         """Lay a screen over this one; see `Steady.is_seen_first`."""
+        is_seen_first = isinstance(screen, Steady) and screen.is_seen_first
+        if is_seen_first:
+            self.drop_keys()
         pushed = super().push_screen(screen, *more, **named)
-        if isinstance(screen, Steady) and screen.is_seen_first:
-            assert isinstance(screen, Screen)
-            self._unseen = screen
-            self._held.clear()
-            screen.call_after_refresh(self._saw, screen)
+        if is_seen_first:
+            self.take_keys()
         return pushed
-
-    def _saw(self, screen: Screen[Any]) -> None:
-        if self._unseen is screen:
-            self._unseen = None
 
     def hold_keys_for(self, page: Widget) -> None:
         """Hold keys back until `let_keys_go`: they are meant for a page that is not there yet."""

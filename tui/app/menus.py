@@ -5,12 +5,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.command import Hit, Hits, Provider
 
 from filestore import Finding
-from filestore.browse import InspectedStore, editor_command, opened_at, run_program
+from filestore.browse import InspectedStore, editor_command, opened_at, run_program, shown_path
 from tui.actions import table
 from tui.actions.context import ActionContext, Place
 from tui.actions.table import Action
@@ -27,8 +27,6 @@ from tui.workers import Handlers, Job, clipboard
 
 if TYPE_CHECKING:
     from filestore import SyncReport
-
-MOST_NAMED: Final = 3
 
 
 class ActionsProvider(Provider):
@@ -299,8 +297,7 @@ class Menus(Frame):
 
     def do_sync(self) -> None:
         """Sync the index; ask first where that would forget the texts of deleted files."""
-        is_missing = self.findings.by_code().get("missing")
-        gone = [one.path for one in self.findings if one.code == "missing"] if is_missing else []
+        gone = [one.path for one in self.findings if one.code == "missing"]
         if not gone:
             # What was deleted since the last look stays known.
             self._sync("sync", Job(name="sync_but", arguments={"forget": ()}))
@@ -309,9 +306,8 @@ class Menus(Frame):
             Choice(name="keep", title="keep them in the index", about="to restore or remove later"),
             Choice(name="forget", title="remove them from it", about="their texts are forgotten"),
         ]
-        named = f"{count(len(gone), 'file')} deleted: {', '.join(gone[:MOST_NAMED])}"
-        more = f" and {len(gone) - MOST_NAMED:,} more" if len(gone) > MOST_NAMED else ""
-        self.push_screen(ChoiceScreen(f"{named}{more}", choices), partial(self._take_sync, gone))
+        named = f"{count(len(gone), 'file')} deleted: {shown_path(gone[0])}{' …' * (len(gone) > 1)}"
+        self.push_screen(ChoiceScreen(named, choices), partial(self._take_sync, gone))
 
     def _take_sync(self, gone: Sequence[str], choice: str | None) -> None:
         if choice == "forget":
@@ -320,16 +316,6 @@ class Menus(Frame):
             codes = sorted({one.code for one in self.findings if one.safe} - {"missing"})
             command = f"repair --only {' '.join(codes)}" if codes else ""
             self._sync(command, Job(name="sync_but", arguments={"forget": ()}))
-
-    def sync(self, *, full: bool, forget_missing: bool) -> None:
-        """Sync the index as the command does; see `Store.sync`."""
-        options = "".join(
-            f" --{name}"
-            for name, wanted in (("full", full), ("forget-missing", forget_missing))
-            if wanted
-        )
-        arguments = {"full": full, "forget_missing": forget_missing}
-        self._sync(f"sync{options}", Job(name="sync", arguments=arguments))
 
     def _sync(self, command: str, job: Job) -> None:
         if command:

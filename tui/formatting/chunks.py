@@ -190,7 +190,7 @@ def absence_lines(error: "FilestoreError") -> list[Line]:
             line("This store has no index yet:", "title"),
             (Span("i", "key"), Span(" builds it from its files", "text")),
         ]
-    lines = [line(error.message, "error")]
+    lines = [line(shown_path(error.message), "error")]
     if isinstance(error, CatalogNewerError) or "sync" not in error.remedy:
         return [*lines, (Span("try: ", "quiet"), span(error.remedy))] if error.remedy else lines
     return [*lines, (Span("i", "key"), Span(" rebuilds the index from its files", "text"))]
@@ -466,7 +466,7 @@ def moved_lines(found: Sequence["Finding"], path: str = "") -> list[Line]:
 
 def error_lines(error: "FilestoreError", found: Sequence["Finding"] = ()) -> list[Line]:
     """What went wrong, and what to do about it."""
-    lines = [line(error.message, "error")]
+    lines = [line(shown_path(error.message), "error")]
     if error.remedy:
         lines.append((Span("try: ", "quiet"), span(error.remedy)))
     lines += moved_lines(found)

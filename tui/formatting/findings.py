@@ -74,7 +74,7 @@ def finding_line(
     """
     about = [span(place_of(finding.path, tree))]
     if finding.detail:
-        about += [Span("  "), span(cut(finding.detail, _MOST_DETAIL), "quiet")]
+        about += [Span("  "), span(cut(shown_path(finding.detail), _MOST_DETAIL), "quiet")]
     if from_before:
         about = [Span(one.text, "quiet") for one in about] + [Span("  (from before)", "quiet")]
     if in_group:
@@ -216,7 +216,7 @@ def finding_lines(finding: "Finding") -> list[Line]:
     if finding.other:
         lines.append(field(finding.meaning.other, shown_path(finding.other)))
     if finding.detail:
-        lines.append(field("found", finding.detail))
+        lines.append(field("found", shown_path(finding.detail)))
     return [*lines, field("repair", finding.repair)]
 
 

@@ -81,7 +81,7 @@ def help_lines(keys: str, meaning: str, command: str) -> list[Line]:
 
 def error_lines(error: "FilestoreError") -> list[Line]:
     """What went wrong and what to do about it."""
-    lines = [line(error.message, "error")]
+    lines = [line(shown_path(error.message), "error")]
     if error.remedy:
         lines += [(), (Span("try  ", "quiet"), span(error.remedy, "title"))]
     if error.detail:
@@ -92,7 +92,7 @@ def error_lines(error: "FilestoreError") -> list[Line]:
 def short_error(error: "FilestoreError") -> str:
     """An error in two lines at most."""
     remedy = f"\ntry: {one_line(error.remedy)}" if error.remedy else ""
-    return one_line(error.message) + remedy
+    return shown_path(error.message) + remedy
 
 
 def start_lines(error: "FilestoreError", *, absent: bool) -> list[Line]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from filestore.browse import shown_path
 from tui.formatting.findings import place_of
-from tui.formatting.lines import Line, Role, Span, count, cut, line, one_line, span
+from tui.formatting.lines import Line, Role, Span, count, cut, line, span
 
 HUES: Final[tuple[Role, ...]] = (
     "hue0", "hue1", "hue2", "hue3", "hue4", "hue5", "hue6", "hue7",
@@ -186,7 +186,7 @@ def legend_lines(known: Grouped, *, width: int, letters: bool = False) -> list[L
 
 
 def _entry(symbol: str, role: Role, name: str, points: int) -> Line:
-    words = f" {cut(one_line(name), _NAME_WIDTH)} {points:,}  "
+    words = f" {cut(shown_path(name), _NAME_WIDTH)} {points:,}  "
     return Span(symbol, role), Span(words, "quiet")
 
 
@@ -298,7 +298,7 @@ def drift_lines(
     name_width = max(8, min(_NAME_WIDTH, width - 40))
     lines: list[Line] = []
     for name, chunks, found in shown:
-        label = cut(one_line(name) or "(no resource)", name_width)
+        label = cut(shown_path(name) or "(no resource)", name_width)
         parts = [
             count(found[severity], noun)
             for severity, noun in (("E", "error"), ("W", "warning"))

@@ -237,7 +237,7 @@ def step_lines(step: Step, *, number: int, total: int, model: str = "") -> list[
         line(f"step {number:,} of {total:,}", "quiet"),
         field("repairs", ", ".join(step.codes) or "what was forgotten"),
     ]
-    found += [field("why", step.detail)] if step.detail else []
+    found += [field("why", shown_path(step.detail))] if step.detail else []
     other = "text stays" if step.kind == "remove-duplicate" else "was at"
     found += [field(other, shown_path(step.other))] if step.other else []
     found += _touched(step)
@@ -316,7 +316,7 @@ def left_lines(left: Left) -> list[Line]:
         line(f"left for you: {finding.code}", "title"),
         field("file", shown_path(finding.path)),
         *([field("other", shown_path(finding.other))] if finding.other else []),
-        *([field("found", finding.detail)] if finding.detail else []),
+        *([field("found", shown_path(finding.detail))] if finding.detail else []),
         line(""),
         line(left.reason),
     ]

@@ -76,15 +76,12 @@ class FindingIndex:
         return (*self.of_path(path), moved) if moved is not None else self.of_path(path)
 
     def moved_to(self, path: str) -> str:
-        """Where a file is now that the catalog has under this path; "" for there."""
-        moved = self._moved_from.get(path)
-        return moved.path if moved is not None else ""
-
-    def resource_moved_to(self, resource: str) -> str:
-        """The folder in which a file of a resource is now; "" where none was moved."""
-        below = self._tree.store_path(ChunkPath(f"{resource}/"))
-        found = (one.path for old, one in self._moved_from.items() if old.startswith(below))
-        return next(found, "").rpartition("/")[0]
+        """Where a file that was moved is now, or the first of a folder's; "" for none."""
+        if not path.endswith("/"):
+            moved = self._moved_from.get(path)
+            return moved.path if moved is not None else ""
+        below = (one.path for old, one in self._moved_from.items() if old.startswith(path))
+        return next(below, "").rpartition("/")[0]
 
     def of_resource(self, resource: str) -> dict[str, int]:
         """How many of E, W and I below the folder of a resource, or about its record.

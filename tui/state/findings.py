@@ -181,12 +181,8 @@ class Findings:
         return self._index.of_row(path)
 
     def moved_to(self, path: str) -> str:
-        """Where a file is now that the catalog has under this path; "" for there."""
+        """Where a file that was moved is now, or the first of a folder's; "" for none."""
         return self._index.moved_to(path)
-
-    def resource_moved_to(self, resource: str) -> str:
-        """The folder in which a file of a resource is now; "" where none was moved."""
-        return self._index.resource_moved_to(resource)
 
     def by_severity(self) -> dict[str, int]:
         """How many of E, W and I."""

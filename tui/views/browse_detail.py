@@ -20,7 +20,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from filestore import FilestoreError
-from filestore.browse import InspectedStore
+from filestore.browse import ChunkPath, InspectedStore
 from tui.formatting import chunks as texts
 from tui.formatting import documents
 from tui.formatting.findings import place_of
@@ -353,8 +353,9 @@ class Detail(Vertical):
             if not self._host.findings.tree.folder:
                 lines = documents.folder_lines(about, found)
             else:
-                moved = self._host.findings.resource_moved_to(about.resource)
-                lines = texts.resource_lines(about, found, moved_to=moved if found["W"] else "")
+                below = self._host.findings.tree.store_path(ChunkPath(f"{about.resource}/"))
+                moved = self._host.findings.moved_to(below) if found["W"] else ""
+                lines = texts.resource_lines(about, found, moved_to=moved)
             self.reader.show(lines, key=f"resource {about.resource}")
 
     def _show_error(self, error: FilestoreError) -> None:

@@ -57,7 +57,7 @@ class ViewContext(Protocol):
     def edit(self, path: str, *, line: int = 0) -> None:
         """Open a file in the user's editor, at a line; or show why not; then check it again."""
 
-    def verified(self, found: Sequence[Finding], level: str, not_checked: Sequence[str]) -> None:
+    def verified(self, found: Sequence[Finding], level: str, not_checked: tuple[str, ...]) -> None:
         """Take what a verification after a repair found, and what it left out."""
 
     def look_again(self) -> None:

@@ -9,7 +9,6 @@ dropped.
 import contextlib
 import os
 import re
-import select
 import selectors
 import termios
 import time
@@ -54,11 +53,6 @@ _WHOLE: Final = re.compile(
     rf"|(?P<key>[^{_BEGINS}]+|\x1b(?=[{_BEGINS}])|\x1b[^{_BEGINS}\[O\]PX^_\\]|\x1b\](?=[^0-9lLI]))",
     re.DOTALL,
 )
-_OFF: Final = (
-    b"\x1b[?2026l\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1016l"
-    b"\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l\x1b[m"
-)
-"""Ends every mode that `LinuxDriver` begins."""
 _BEHIND_ESCAPE: Final = re.compile(r"\[[0-?A-Z]|\][0-9lLI]|[PX^_][!-~]|O[ -~]\Z")
 """The rest of a sequence that came so late that its escape was taken for a key."""
 
@@ -193,12 +187,10 @@ class TerminalDriver(LinuxDriver):
         super().resume_application_mode()
 
     def give_back(self) -> None:
-        """Restore the terminal from any thread, where Textual does not come to it."""
-        with contextlib.suppress(OSError, termios.error):
-            if self.attrs_before is not None:
-                termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
-            if select.select([], [self.fileno], [], _EVERY_S)[1]:
-                os.write(self.fileno, _OFF)
+        """Restore the terminal from any thread, where the main one does not come to it."""
+        # Textual leaves this out where it cannot handle signals, as in any other thread.
+        self._disable_mouse_support()
+        self.suspend_application_mode()
 
     def _run_input_thread(self) -> None:
         self.run_input_thread()

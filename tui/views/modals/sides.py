@@ -14,9 +14,9 @@ from textual.containers import Vertical
 from textual.events import Resize
 from textual.screen import ModalScreen
 
-from filestore.browse import Choice
+from filestore.browse import Choice, shown_path
 from tui.formatting.diffs import Facing, Mark, facing, stacked_lines
-from tui.formatting.lines import Line, Role, Span, line, one_line, span
+from tui.formatting.lines import Line, Role, Span, line, span
 from tui.formatting.sides import BASE_TITLE, choice_lines, side_titles, sides_title, wanted_side
 from tui.state.edit_line import line_named
 from tui.views.context import ViewContext
@@ -78,7 +78,9 @@ class SidesScreen(Steady, ModalScreen[Choice | None]):
 
     def begin(self) -> None:
         """Have both sides read."""
-        self.query_one("#sides-title", Caption).show([line(one_line(self._finding.path), "title")])
+        self.query_one("#sides-title", Caption).show(
+            [line(shown_path(self._finding.path), "title")]
+        )
         self.query_one(TextPane).focus()
         finding = self._finding
         self._host.task_manager.read(

@@ -17,7 +17,6 @@ LEAST: Final = Size(60, 16)
 class SmallScreen(Steady, ModalScreen[None]):
     """Shows the size needed, and closes once the terminal has it; keys do nothing meanwhile."""
 
-    is_seen_first = True
     DEFAULT_CSS = """
     SmallScreen { align: center middle; background: $background; overflow: hidden; }
     SmallScreen Static { width: auto; max-width: 100%; text-align: center; }

@@ -442,7 +442,7 @@ def test_a_moved_file_counts_where_it_is_and_where_it_was() -> None:
     assert known.by_severity()["W"] == 3
     assert known.moved_to("chunked/old/chunk1.md") == "chunked/new/chunk1.md"
     assert known.moved_to("chunked/new/chunk1.md") == ""
-    assert known.resource_moved_to("old") == "chunked/new"
-    assert known.resource_moved_to("new") == ""
+    assert known.moved_to("chunked/old/") == "chunked/new"
+    assert known.moved_to("chunked/new/") == ""
     known.replace_of(["chunked/new/", "chunked/one/b.md"], [])
     assert [known.of_resource(name)["W"] for name in ("new", "old", "one")] == [0, 0, 0]
