@@ -32,7 +32,9 @@ from filestore.chunks.chunk_file import Section as Section
 from filestore.config.discovery import find_root as find_root
 from filestore.core.codes import Code as Code
 from filestore.core.example import copy_example as copy_example
+from filestore.core.findings import LEFT_BY_STATS as LEFT_BY_STATS
 from filestore.core.findings import is_clean as is_clean
+from filestore.core.findings import not_checked_words as not_checked_words
 from filestore.core.packages import install_line as install_line
 from filestore.core.paths import CHUNKS as CHUNKS
 from filestore.core.paths import ChunkPath as ChunkPath
@@ -56,5 +58,3 @@ from filestore.repair.sides import NoSidesError as NoSidesError
 from filestore.repair.sides import Sides as Sides
 from filestore.sidecar.refusals import in_place_error as in_place_error
 from filestore.verify.paths import TooManyPathsError as TooManyPathsError
-from filestore.verify.verify import LEFT_BY_STATS as LEFT_BY_STATS
-from filestore.verify.verify import not_checked_words as not_checked_words

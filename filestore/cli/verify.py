@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _output
 from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.findings import not_checked_words
 
 if TYPE_CHECKING:
     from filestore.sidecar.snapshot import Sample
@@ -42,8 +43,6 @@ def run(options: Any) -> int:
     if options.json:
         _output.write_json(checked.to_dict())
     else:
-        from filestore.verify.verify import not_checked_words
-
         _output.findings(checked.findings)
         _output.line(f"{'clean' if checked.clean else 'not clean'} at level {checked.level}")
         _output.wrapped("checked: ", checked.checked or ["nothing"])

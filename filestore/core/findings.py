@@ -2,10 +2,20 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from filestore.core.codes import CODE_ORDER, CODES, Code, Severity
 from filestore.core.paths import NO_PATH, StorePath, Tree
 from filestore.core.schema import JsonObject
+
+LEFT_BY_STATS: Final = (
+    "contents of files with unchanged stats",
+    "rows of the embeddings",
+    "vectors",
+    "full-text entries",
+    "the model",
+)
+"""What a check by stats leaves out, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -71,6 +81,11 @@ def as_told(findings: Iterable[Finding], tree: Tree) -> tuple[Finding, ...]:
     if tree.folder:
         return tuple(findings)
     return tuple(replace(one, in_place=True) for one in findings)
+
+
+def not_checked_words(left_out: Sequence[str]) -> str:
+    """What a check left out, as one sentence; "" where that is nothing."""
+    return f"not checked: {'; '.join(left_out)}" if left_out else ""
 
 
 def is_clean(

@@ -5,7 +5,7 @@ three sets, files, catalog and vectors, and holds them against each other; `deep
 too. One rule: a cause hides its consequences, and what was not looked at is said.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +15,7 @@ from filestore.chunks.observation import Observation
 from filestore.chunks.observe import unreadable
 from filestore.config.layout import SETTINGS, Places
 from filestore.core.errors import FilestoreError
-from filestore.core.findings import Finding, is_clean, worst_first
+from filestore.core.findings import LEFT_BY_STATS, Finding, is_clean, worst_first
 from filestore.core.paths import CHUNKS, ChunkPath, Tree
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
@@ -36,14 +36,6 @@ if TYPE_CHECKING:
     from filestore.verify._rows import Judged
 
 ALL: Final = Sample()
-LEFT_BY_STATS: Final = (
-    "contents of files with unchanged stats",
-    "rows of the embeddings",
-    "vectors",
-    "full-text entries",
-    "the model",
-)
-"""What a check by stats leaves out, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +59,6 @@ class Checked(JsonObject):
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
-
-
-def not_checked_words(left_out: Sequence[str]) -> str:
-    """What a check left out, as one sentence; "" where that is nothing."""
-    return f"not checked: {'; '.join(left_out)}" if left_out else ""
 
 
 def result(level: Level, report: VerificationReport) -> Checked:
