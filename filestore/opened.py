@@ -55,7 +55,7 @@ class OpenStore:
         """
         require_utf8()
         folder = configuration_folder() if configuration is None else os.fsdecode(configuration)
-        self._session = Parts(os.fsdecode(root), configuration=folder, processes=processes)
+        self._session = Parts(leads(os.fsdecode(root)), configuration=folder, processes=processes)
         self._session.on_wait = on_wait
         self._thread = threading.get_ident()
         self.chosen_because = ""

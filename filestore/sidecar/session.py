@@ -16,7 +16,6 @@ from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError,
 from filestore.config import settings
 from filestore.config.discovery import NoStoreError
 from filestore.config.layout import SETTINGS, Places
-from filestore.core.caller import leads
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, is_below
 from filestore.fs import disk, refusals
@@ -51,7 +50,7 @@ class Parts:
 
     def __init__(self, root: str, *, configuration: str, processes: int = 1) -> None:
         """Read the settings; see `Store`, which says what is raised."""
-        root = leads(root)
+        root = os.path.abspath(root)
         path = os.path.join(root, SETTINGS)
         try:
             data = settings.read(path)
