@@ -63,6 +63,8 @@ class Code:
     """Whether it says nothing about the bytes of its file: these still have to be checked."""
     awaits_model: bool = False
     """Whether a sync that does not embed leaves it on purpose."""
+    stops_commit: bool = False
+    """Whether a commit of it is stopped although it is a warning: others cannot check it out."""
     passing: bool = False
     """Whether it passes by itself when another process is done."""
     edited: bool = False
@@ -218,6 +220,7 @@ CODES: Final[dict[str, Code]] = {
         repair="rename one: some file systems hold only one of them",
         about="file",
         remark=True,
+        stops_commit=True,
         shown_by="verify",
     ),
     "unportable-name": Code(
@@ -225,6 +228,7 @@ CODES: Final[dict[str, Code]] = {
         repair="rename it: some file systems cannot hold this name",
         about="file",
         remark=True,
+        stops_commit=True,
     ),
     "unsafe-attributes": Code(
         severity="W",

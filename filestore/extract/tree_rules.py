@@ -74,6 +74,10 @@ class _Top:
         """See `TopRules`."""
         return _MARKS
 
+    def at(self, root: str) -> "TopRules":
+        """See `TopRules`."""
+        return replace(self, root=root)
+
     def outside(self, marked: Iterable[ChunkPath]) -> Iterator[str]:
         """See `TopRules`."""
         yield from files_around(self.root)

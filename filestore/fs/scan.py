@@ -117,6 +117,9 @@ class TopRules(TreeRules, Protocol):
     def marks(self) -> Collection[str]:
         """Names that say something about the folder they are in, or about what is below it."""
 
+    def at(self, root: str) -> "TopRules":
+        """The same for a folder that stands for the tree."""
+
     def outside(self, marked: Iterable[ChunkPath]) -> Iterator[str]:
         """Paths of files and folders that say something, and that no walk lists.
 

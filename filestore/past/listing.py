@@ -1,4 +1,4 @@
-"""Which files of a commit belong to the tree of a store, as a walk of its checkout would tell.
+"""Which files of a commit, or of git's index, belong to a tree, as a walk of a checkout would tell.
 
 Pure but for the files of ignore rules, which are put where the rules look for them.
 """
@@ -6,6 +6,7 @@ Pure but for the files of ignore rules, which are put where the rules look for t
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from filestore.config.layout import SETTINGS, Places
 from filestore.core.paths import TOP, ChunkPath, inside
@@ -14,7 +15,8 @@ from filestore.extract.ignore_files import RULE_FILES
 from filestore.fs import disk
 from filestore.fs.scan import MAX_DEPTH, FolderRules, TreeRules
 
-_MARKS = frozenset((*RULE_FILES, *TOOL_MARKS, SETTINGS))
+MARKS: Final = frozenset((*RULE_FILES, *TOOL_MARKS, SETTINGS))
+"""Names of files that say what of the tree belongs to it."""
 
 
 @dataclass(slots=True)
@@ -28,7 +30,7 @@ def documents_of(places: Places, files: Mapping[str, str]) -> dict[ChunkPath, st
 
     Args:
         places: Of the view; its files of ignore rules are fetched.
-        files: What the commit has below the root: path to the name of its blob.
+        files: What git has below the root: path to the name of its blob.
 
     Raises:
         FilestoreError: Ignore rules cannot be followed.
@@ -60,7 +62,7 @@ class _Walk:
 
     def _enter(self, path: ChunkPath, folder: _Folder, around: TreeRules, depth: int) -> None:
         names = sorted([*folder.files, *folder.folders])
-        marks = _MARKS.intersection(folder.files)
+        marks = MARKS.intersection(folder.files)
         if not marks or self._places.fetch is None:
             inner = around.enter(self._root, path, names)
         else:

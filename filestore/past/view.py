@@ -36,6 +36,7 @@ from filestore.core.paths import ChunkPath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import brief, safe_text
 from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
+from filestore.extract.listing import documents_of
 from filestore.fs import disk, part
 from filestore.fs.database import remove
 from filestore.fs.hard_link import link_or_copy
@@ -45,7 +46,6 @@ from filestore.git.revisions import Commit, blob_at, files_at, first_with, store
 from filestore.past import submodules
 from filestore.past.checkout import GIT, Checkout
 from filestore.past.conversions import NOTE, are_named, from_work_tree
-from filestore.past.listing import documents_of
 from filestore.past.rows import BlobNames, compared
 from filestore.sidecar import fulltext_file
 from filestore.sidecar.chunker import Chunker

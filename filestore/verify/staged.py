@@ -1,23 +1,29 @@
 """What is staged for the next commit, checked as `verify` checks what is on disk. Changes nothing.
 
 Reads git's index and no file of the work tree: what is committed is what was staged, whatever an
-editor wrote since. One rule: a blob is looked at by the very functions that look at a file.
+editor wrote since. One rule: a blob is looked at by the very functions that look at a file, and
+ignore rules of the index say what is left out. Links and submodules are no files, so they pass.
 """
 
 import os
+import stat
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, Final
 
-from filestore import extract
 from filestore.chunks import observe
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, Observation, why_excluded
-from filestore.config.layout import Places, folded_path
+from filestore.config.layout import MAX_SOURCE_BYTES, Places, folded_path
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, as_told, is_clean, worst_first
-from filestore.core.paths import ChunkPath, Tree, is_made
+from filestore.core.paths import ChunkPath, Tree, folder_of, has_plain_names
 from filestore.core.schema import make
+from filestore.extract.ignore_files import GIT, GIT_RULES, OWN_RULES
+from filestore.extract.listing import MARKS, documents_of
+from filestore.fs import disk
 from filestore.git import repository
 from filestore.git.process import Answer, Blobs, NoAnswerError, ask
 from filestore.verify.names import is_ours, why_unportable
@@ -43,6 +49,12 @@ class Staged:
     def clean(self) -> bool:
         """Whether nothing was found beyond notes and accepted warnings."""
         return is_clean(self.findings)
+
+    @property
+    def stops_commit(self) -> bool:
+        """Whether it is more than what a person may want to know, and commit as it is."""
+        found = [one for one in self.findings if not is_clean([one])]
+        return any(one.severity == "E" or one.meaning.stops_commit for one in found)
 
     def to_dict(self) -> dict[str, Any]:
         """The values that `--json` prints; see JSON.md, Checked."""
@@ -75,23 +87,16 @@ def check(places: Places, layout: Layout) -> Staged:
         )
     index = _Index(work_tree, os.path.relpath(places.chunked, work_tree))
     tree = places.tree
-    entries = [one for one in index.staged() if _is_of_tree(tree, one.path)]
+    entries = index.staged()
+    if entries and places.rules is not None:
+        entries = index.walked(places, entries)
     if not entries:
         return Staged(files=0, findings=())
-    found = [*_content_findings(places.tree, index, entries, layout)]
+    found = [*_content_findings(tree, index, entries, layout)]
     paths = [entry.path for entry in entries]
-    found += collisions(places.tree, paths, index.paths())
-    found += unportable(places.tree, paths)
+    found += collisions(tree, paths, index.paths())
+    found += unportable(tree, paths)
     return Staged(files=len(entries), findings=as_told(worst_first(found), tree))
-
-
-def _is_of_tree(tree: Tree, path: ChunkPath) -> bool:
-    """Whether a staged path is one that a walk may find; ignore rules are not asked."""
-    if tree.folder or is_made(path):
-        return True
-    if any(part.startswith(".") for part in path.split("/")):
-        return False
-    return tree.holds(path) and extract.for_name(path.rpartition("/")[2]) is not None
 
 
 def collisions(
@@ -143,9 +148,8 @@ def _content_findings(
 def _observed(entry: _Entry, blobs: Blobs, layout: Layout) -> Observation:
     name = entry.path.rpartition("/")[2]
     layout = layout.of(entry.path)
-    # Git has no blob for a submodule, and none that is too large is wanted in memory.
-    is_link = layout.unread_code(name, entry.mode, 0) != ""
-    size, data = (0, b"") if is_link else blobs.read(entry.blob, layout.most_bytes)
+    is_unread = layout.unread_code(name, entry.mode, 0) != ""
+    size, data = (0, b"") if is_unread else blobs.read(entry.blob, layout.most_bytes)
     values = (size, 0, 0, 0, entry.mode)
     code = layout.unread_code(name, entry.mode, size)
     seen = Observation(path=entry.path, values=values, state=code or INDEXED, data=data)
@@ -155,6 +159,16 @@ def _observed(entry: _Entry, blobs: Blobs, layout: Layout) -> Observation:
     else:
         layout.interpret(seen, name)
     return seen
+
+
+def _is_of_git(path: str) -> bool:
+    return GIT in path.lower().split("/")
+
+
+def _folders_around(path: ChunkPath) -> Iterator[ChunkPath]:
+    while path:
+        path = folder_of(path)
+        yield path
 
 
 class _Index:
@@ -167,19 +181,75 @@ class _Index:
         self._index = os.path.abspath(index) if index else ""
 
     def staged(self) -> list[_Entry]:
-        """What the next commit adds or changes, and what is unmerged."""
+        """The files that the next commit adds or changes, and what is unmerged."""
         fields = self._names(*_DIFF, "--diff-filter=ACMRTU", self._last())
         found = []
         for head, path in zip(fields[::2], fields[1::2], strict=True):
-            _, mode, _, blob, status = head.lstrip(":").split(" ")
-            below = self._inside(path)
+            before, mode, _, blob, status = head.lstrip(":").split(" ")
             merged = not status.startswith("U")
-            found.append(_Entry(path=below, mode=int(mode, 8), blob=blob, merged=merged))
+            kind = int(mode if merged else before, 8)
+            if stat.S_ISREG(kind) or not kind:
+                below = self._inside(path)
+                found.append(_Entry(path=below, mode=kind, blob=blob, merged=merged))
         return found
 
     def paths(self) -> list[ChunkPath]:
         """Every path of the index."""
-        return [self._inside(path) for path in self._names("ls-files", "-z", "--cached")]
+        start = "" if self._folder == "." else f"{self._folder}/"
+        return [self._inside(path) for path in self._files if path.startswith(start)]
+
+    @cached_property
+    def _around(self) -> list[str]:
+        """Where rules may stand above the folder, from the top of the work tree."""
+        parts = [] if self._folder == "." else self._folder.split("/")
+        above = ["".join(f"{part}/" for part in parts[:depth]) for depth in range(len(parts))]
+        return [f"{folder}{name}" for folder in above for name in (OWN_RULES, GIT_RULES)]
+
+    @cached_property
+    def _files(self) -> dict[str, str]:
+        """What the index has in the folder, and rules above it: path to blob, "" for no file."""
+        fields = self._names("ls-files", "-z", "--stage", more=self._around)
+        heads = (field.partition("\t") for field in fields)
+        return {
+            path: head.split(" ")[1] if head.startswith("100") else "" for head, _, path in heads
+        }
+
+    def walked(self, places: Places, entries: Sequence[_Entry]) -> list[_Entry]:
+        """Those of some entries that a walk of a checkout would find in documents in place.
+
+        Raises:
+            TreeRulesError: Ignore rules cannot be followed.
+        """
+        folders = {folder for one in entries for folder in _folders_around(one.path)}
+        # An index may come from a stranger, with names that no checkout would make.
+        marks = (path for path in self.paths() if path.rpartition("/")[2] in MARKS)
+        files: dict[str, str] = dict.fromkeys((one.path for one in entries), "")
+        files |= dict.fromkeys((path for path in marks if folder_of(path) in folders), "")
+        files = {path: "" for path in files if has_plain_names(path) and not _is_of_git(path)}
+        state = repository.git_folder(self._tree)
+        assert places.rules is not None
+        assert state is not None
+        with tempfile.TemporaryDirectory(prefix="filestore-index-") as made, self.blobs() as blobs:
+            top = os.path.realpath(made)
+            root = os.path.normpath(os.path.join(top, self._folder))
+            os.makedirs(root, exist_ok=True)
+            # What git ignores in this clone alone is asked, too.
+            os.symlink(os.path.realpath(state), os.path.join(top, GIT))
+            files |= {GIT: ""} if root == top else {}
+            fetch = partial(self._put, top, blobs)
+            for path in self._around:
+                fetch(os.path.join(top, path))
+            there = replace(places, root=root, rules=places.rules.at(root), fetch=fetch)
+            found = documents_of(there, files)
+        return [one for one in entries if one.path in found]
+
+    def _put(self, top: str, blobs: Blobs, path: str) -> None:
+        """Write a file of the index where rules look for it, in a folder that stands for ours."""
+        with disk.disk_errors(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if blob := self._files.get(os.path.relpath(path, top)):
+                with open(path, "xb") as file:
+                    file.write(blobs.read(blob, MAX_SOURCE_BYTES)[1])
 
     def blobs(self) -> Blobs:
         """Hand out blobs, one after another."""
@@ -190,9 +260,9 @@ class _Index:
             return ChunkPath(path)
         return ChunkPath(path.removeprefix(self._folder).removeprefix("/"))
 
-    def _names(self, *words: str) -> list[str]:
-        """What a git command prints for the folder, between its NULs."""
-        answer = self._ask(*words, "--", self._folder)
+    def _names(self, *words: str, more: Sequence[str] = ()) -> list[str]:
+        """What a git command prints for the folder, and more paths, between its NULs."""
+        answer = self._ask(*words, "--", self._folder, *more)
         if answer.status != 0:
             raise NotInGitError(f"git cannot tell what is staged: {answer.said}")
         return answer.output.decode("utf-8", "surrogateescape").split("\0")[:-1]

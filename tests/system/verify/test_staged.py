@@ -13,11 +13,12 @@ CONFLICT = b"<<<<<<< ours\none\n=======\ntwo\n>>>>>>> theirs\n"
 GENERATED = b"---\norigin: sha256:" + b"0" * 64 + b"\n---\n"
 
 
-def staged(workspace: Any, *, code: int) -> list[tuple[str, str]]:
+def staged(workspace: Any, *, code: int, store: object = "") -> list[tuple[str, str]]:
     """Code and path of everything found in what is staged."""
     before = (workspace.folder / ".git" / "index").read_bytes()
     truth = workspace.truth()
-    report = workspace.json("verify", "--staged", code=code)
+    words = ("--store", store) if store else ()
+    report = workspace.json(*words, "verify", "--staged", code=code)
     assert report["level"] == "staged"
     assert report["clean"] is (code == 0)
     assert (workspace.folder / ".git" / "index").read_bytes() == before
@@ -78,22 +79,48 @@ def test_too_large(workspace: Any) -> None:
     assert found == [("empty", "chunked/b/chunk1.md"), ("oversized", "chunked/a/chunk1.md")]
 
 
-def test_links_and_submodules(workspace: Any) -> None:
-    """A staged symbolic link is found and not followed, a submodule is no file."""
-    folder = workspace.chunked / "a"
-    folder.mkdir()
-    (folder / "chunk1.md").symlink_to("/etc/hostname")
-    workspace.git("add", "file_index/chunked/a")
-    workspace.git("commit", "--quiet", "--allow-empty", "-m", "one")
-    head = workspace.git("rev-parse", "HEAD").strip()
-    entry = f"160000,{head},file_index/chunked/sub.md"
-    workspace.git("rm", "--quiet", "--cached", "file_index/chunked/a/chunk1.md")
-    workspace.git("update-index", "--add", "--cacheinfo", entry)
-    assert staged(workspace, code=1) == [("special-file", "chunked/sub.md")]
-    workspace.git("reset", "--quiet", "--soft", "HEAD")
-    workspace.git("update-ref", "-d", "HEAD")
-    workspace.git("add", "file_index/chunked/a")
-    assert ("symlink", "chunked/a/chunk1.md") in staged(workspace, code=1)
+def test_links_and_submodules_pass(workspace: Any, new_workspace: Callable[..., Any]) -> None:
+    """They are no files, in either kind of store, also where they are unmerged or in each other."""
+    place = new_workspace("place", init=False)
+    place("init", "--in-place", "--embedder", "builtin", ".")
+    for made, folder in ((workspace, "file_index/chunked/a"), (place, "a")):
+        made.git("commit", "--quiet", "--allow-empty", "-m", "one")
+        head = made.git("rev-parse", "HEAD").strip()
+        (made.folder / folder).mkdir(exist_ok=True)
+        for link, target in {"one.md": "/etc/hostname", "two": "..", "LICENSE": "gone"}.items():
+            (made.folder / folder / link).symlink_to(target)
+        made.git("add", folder)
+        for module in ("sub.md", "theme", "theme2/inner"):
+            entry = f"160000,{head},{folder}/{module}"
+            made.git("update-index", "--add", "--cacheinfo", entry)
+        assert staged(made, code=0) == []
+
+
+def test_what_a_walk_leaves_out_is_not_checked(new_workspace: Callable[..., Any]) -> None:
+    """By the rules as they are staged, of all folders and of this clone; not by those on disk."""
+    for below in ("", "docs/kb/"):
+        made = new_workspace(f"rules{len(below)}", init=False)
+        store = made.folder / below
+        store.mkdir(parents=True, exist_ok=True)
+        made("init", "--in-place", "--embedder", "builtin", store)
+        for name in ("kept.md", "ours/a.md", "sub/theirs/a.md", "node_modules/a.md", "here/a.md"):
+            made.write(f"{below}{name}", CONFLICT)
+        for name in ("env/a.md", "nested/a.md", ".hidden/a.md", "sub/above/a.md"):
+            made.write(f"{below}{name}", CONFLICT)
+        made.write(f"{below}.filestoreignore", "ours/\n")
+        made.write(f"{below}sub/.gitignore", "theirs\n")
+        made.write(".gitignore", "above\n" if below else "sub/above\n")
+        made.write(f"{below}env/pyvenv.cfg", "")
+        made.write(f"{below}nested/filestore.toml", "")
+        (made.folder / ".git/info/exclude").write_text("here\n")
+        made.git("add", "--all", "--force")
+        assert staged(made, code=1, store=store) == [("conflict-markers", "kept.md")]
+        # What stands on the disk alone is not committed with it.
+        (store / ".filestoreignore").write_text("kept.md\n")
+        (store / "sub/.gitignore").unlink()
+        assert staged(made, code=1, store=store) == [("conflict-markers", "kept.md")]
+        made.git("rm", "--quiet", "--cached", "--force", f"{below}.filestoreignore")
+        assert ("conflict-markers", "ours/a.md") in staged(made, code=1, store=store)
 
 
 def test_names_that_collide(workspace: Any) -> None:
