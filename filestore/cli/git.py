@@ -71,7 +71,7 @@ def _manage(options: Any) -> int:
     else:
         _words(place, hooks, options.action)
     if options.action == "remove":
-        return 0
+        return 1 if any(hook.state == "called" for hook in hooks) else 0
     done = all(hook.serves for hook in hooks)
     return 1 if in_the_way or not done else 0
 
@@ -79,23 +79,25 @@ def _manage(options: Any) -> int:
 def _words(place: "Repository", hooks: "tuple[Hook, ...]", action: str) -> None:
     _output.line(f"hooks of {shown_path(place.hooks)}")
     for hook in hooks:
-        _output.line(f"    {hook.name}: {_TOLD[hook.state]}")
+        told = _TOLD[hook.state]
+        beside = f"; lines of others stay in {shown_path(hook.path)}" if hook.shared else ""
+        _output.line(f"    {hook.name}: {told}{beside if hook.state == 'removed' else ''}")
     for hook in hooks:
+        path, lines = shown_path(hook.path), hook.line.replace("\n", "\n    ")
         if action == "remove" and hook.state == "called":
-            _diagnostics.say(f"take the line out of {shown_path(hook.path)}:\n    {hook.line}")
+            _diagnostics.say(
+                f"it still calls filestore: take the lines out of {path}:\n    {lines}"
+            )
         elif action != "remove" and hook.state == "foreign":
-            _diagnostics.say(f"add this line to {shown_path(hook.path)}:\n    {hook.line}")
+            # There no line before it ends the hook, and the status is that of those behind.
+            _diagnostics.say(f"add this line to {path}, behind its first line:\n    {lines}")
     if place.note:
         _diagnostics.say(place.note)
 
 
 def _hook(options: Any) -> int:
     """What a hook does: git is failed by nothing but findings in what is staged."""
-    from filestore.git.hooks import (
-        CHECKING,
-        EXIT_STOP,
-        HOOKS,
-    )
+    from filestore.git.hooks import CHECKING, HOOKS
 
     name = options.arguments[0] if options.arguments else ""
     stores = options.stores or []
@@ -110,7 +112,6 @@ def _hook(options: Any) -> int:
         _follow_all(stores)
     except FilestoreError as error:
         _diagnostics.report(error, as_json=False)
-        return EXIT_STOP if name == CHECKING else 0
     return 0
 
 
@@ -127,27 +128,36 @@ def _follow_all(stores: list[str]) -> None:
 
 
 def _check(stores: list[str]) -> int:
-    """Check what is staged in every store; tells the hook to stop the commit where it finds."""
-    from filestore.git.hooks import (
-        EXIT_STOP,
-        served_roots,
-    )
+    """Check what is staged in every store; tells the hook to stop the commit where it finds.
+
+    What cannot be checked is said, and stops nothing but where the settings are why: these are
+    committed, too, and no clone could use them.
+    """
+    from filestore.config.settings import SettingsError
+    from filestore.git.hooks import EXIT_STOP, served_roots
     from filestore.store import Store
 
-    stop = False
+    codes = {0}
     for name, root in served_roots(os.getcwd(), stores):
-        with Store(root) as store:
-            checked = store.staged()
-            if not checked.clean:
-                _refuse(name, checked)
-                stop = True
-    return EXIT_STOP if stop else 0
+        try:
+            with Store(root) as store:
+                checked = store.staged()
+        except FilestoreError as error:
+            _diagnostics.report(error, as_json=False)
+            codes.add(EXIT_STOP if isinstance(error, SettingsError) else error.exit_code)
+            continue
+        if not checked.clean:
+            _tell(name, checked)
+            codes.add(EXIT_STOP if checked.stops_commit else 0)
+    return max(codes)
 
 
-def _refuse(store: str, checked: "Staged") -> None:
-    _diagnostics.say(f"filestore: commit blocked: problems in staged files of {shown_path(store)}:")
+def _tell(store: str, checked: "Staged") -> None:
+    blocked = "commit blocked: " if checked.stops_commit else ""
+    _diagnostics.say(f"filestore: {blocked}problems in staged files of {shown_path(store)}:")
     _output.findings([finding for finding in checked.findings if finding.severity != "I"])
-    _diagnostics.say("  try: fix and stage it; 'git commit --no-verify' commits it as it is")
+    if blocked:
+        _diagnostics.say("  try: fix and stage it; 'git commit --no-verify' commits it as it is")
 
 
 def _follow(options: Any) -> int:

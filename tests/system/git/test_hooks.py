@@ -182,8 +182,8 @@ def test_a_foreign_hook_is_not_touched(workspace: Any) -> None:
     assert line in workspace("git", "status", code=1).stderr
     path.write_bytes(FOREIGN + line.encode() + b"\n")
     assert states(workspace.json("git", "install"))["post-merge"] == "called"
-    said = workspace("git", "remove").stderr
-    assert f"take the line out of {path}" in said
+    said = workspace("git", "remove", code=1).stderr
+    assert f"take the lines out of {path}" in said
     assert "add this line" not in said
     assert [*hook_files(workspace)] == ["post-merge"]
 
@@ -197,19 +197,143 @@ def test_a_foreign_hook_that_calls_us_follows(followed: Any) -> None:
     said = run_git(followed.folder, "checkout", "main")
     assert "somebody else" in said
     assert followed.drift() == {}
-    followed.write("file_index/chunked/notes.md/chunk1.md", "")
-    assert "empty" in run_git(followed.folder, "commit", "-a", "-m", "empty", code=1)
+    followed.write("file_index/chunked/notes.md/chunk1.md", "---\n[\n---\n")
+    assert "malformed" in run_git(followed.folder, "commit", "-a", "-m", "broken", code=1)
 
 
-def test_a_changed_hook_is_another_s(workspace: Any) -> None:
-    """A hook of ours that a person went on to write is theirs: never overwritten, never removed."""
+def test_lines_that_were_added_to_ours_stay(workspace: Any) -> None:
+    """A hook of ours in which others wrote still serves; only our lines are written and removed."""
     workspace("git", "install")
     path = workspace.folder / ".git" / "hooks" / "post-checkout"
-    path.write_bytes(path.read_bytes() + b"echo more\n")
+    ours = path.read_text()
+    path.write_text(ours.replace("#!/bin/sh\n", "#!/usr/bin/env bash\necho less\n") + "echo more\n")
     before = hook_files(workspace)["post-checkout"]
-    workspace("git", "install", code=None)
+    assert states(workspace.json("git", "status")) == dict.fromkeys(HOOKS, "installed")
+    workspace("git", "install")
+    assert hook_files(workspace)["post-checkout"] == before
+    said = workspace("git", "remove").stdout
+    assert f"post-checkout: removed; lines of others stay in {path}" in said
+    assert hook_files(workspace).keys() == {"post-checkout"}
+    assert path.read_text() == "#!/usr/bin/env bash\necho less\necho more\n"
+    assert states(workspace.json("git", "status", code=1))["post-checkout"] == "foreign"
+
+
+def test_our_lines_that_were_changed_are_told(workspace: Any) -> None:
+    """Nobody is told to add a call that is there, and what still calls us is not called removed."""
+    workspace("git", "install")
+    path = workspace.folder / ".git" / "hooks" / "pre-commit"
+    changed = path.read_text().replace("exit 1", "exit 3")
+    path.write_text(changed)
+    assert states(workspace.json("git", "status"))["pre-commit"] == "called"
+    said = workspace("git", "remove", code=1).stderr
+    assert f"take the lines out of {path}" in said
+    assert '"$python" -P -m filestore git "$@"' in said
+    assert path.read_text() == changed
+    path.chmod(0o644)
+    assert states(workspace.json("git", "status", code=1))["pre-commit"] == "foreign"
+
+
+def test_a_hook_that_was_switched_off_stays_so(workspace: Any) -> None:
+    """Taking our lines away has no lines of others run that nobody wanted to run."""
+    workspace("git", "install")
+    path = workspace.folder / ".git" / "hooks" / "pre-commit"
+    path.write_text(path.read_text() + "echo more\n")
+    path.chmod(0o640)
+    assert states(workspace.json("git", "status", code=1))["pre-commit"] == "absent"
     workspace("git", "remove")
-    assert hook_files(workspace) == {"post-checkout": before}
+    assert path.read_text() == "#!/bin/sh\necho more\n"
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_lines_around_ours_get_what_git_gave(workspace: Any, name: str) -> None:
+    """Arguments, standard input, the environment and the status of the line before."""
+    workspace("git", "install")
+    path = workspace.folder / ".git" / "hooks" / name
+    ours = path.read_text()
+    behind = 'printf "%s|" "$?" "$#" "$@" "$PYTHONPATH" "$(cat)" >told\n'
+    for before, after, code, told in (
+        ("set -eu\n", behind, 0, "0|2|x|y z|.:|given|"),
+        ("(exit 3)\n", behind, 0, "3|2|x|y z|.:|given|"),
+        ("(exit 3)\n", "", 3, ""),
+        ("", "exit 5\n", 5, ""),
+    ):
+        path.write_text(ours.replace("#!/bin/sh\n", f"#!/bin/sh\n{before}") + after)
+        done = subprocess.run(
+            [path, "x", "y z"],
+            cwd=workspace.folder,
+            env=os.environ | {"PYTHONPATH": ".:"},
+            input=b"given",
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == code, (before, after, done.stderr)
+        found = workspace.folder / "told"
+        assert (found.read_text() if found.exists() else "") == told, (before, after)
+        found.unlink(missing_ok=True)
+
+
+def test_hooks_that_other_tools_run_are_ours(workspace: Any) -> None:
+    """A tool that keeps our hook and runs it, and the folder of a person beside a tool's own."""
+    workspace("git", "install")
+    folder = workspace.folder / ".git" / "hooks"
+    (folder / "pre-commit").rename(folder / "pre-commit.legacy")
+    (folder / "pre-commit").write_bytes(FOREIGN)
+    (folder / "pre-commit").chmod(0o755)
+    # Not every tool runs what lies beside its hook.
+    assert states(workspace.json("git", "status", code=1))["pre-commit"] == "foreign"
+    kept = FOREIGN + b"# File generated by pre-commit: https://pre-commit.com\n"
+    (folder / "pre-commit").write_bytes(kept)
+    assert states(workspace.json("git", "install")) == dict.fromkeys(HOOKS, "installed")
+    workspace("git", "remove")
+    assert [*hook_files(workspace)] == ["pre-commit"]
+    assert (folder / "pre-commit").read_bytes() == kept
+    own = workspace.folder / ".husky"
+    run_git(workspace.folder, "config", "core.hooksPath", ".husky/_")
+    (own / "_").mkdir(parents=True)
+    for name in HOOKS:
+        (own / "_" / name).write_bytes(FOREIGN)
+        (own / "_" / name).chmod(0o755)
+    for hook in workspace.json("git", "install", code=1)["hooks"]:
+        assert hook["path"] == str(own / hook["hook"])
+        (own / hook["hook"]).write_text(f"lint\n{hook['line']}\n")
+    assert states(workspace.json("git", "install")) == dict.fromkeys(HOOKS, "called")
+    assert f"take the lines out of {own}" in workspace("git", "remove", code=1).stderr
+
+
+def test_hooks_of_before_are_made_new(followed: Any) -> None:
+    """Lines that an earlier version wrote end the file: with lines behind them they are renewed."""
+    path = followed.folder / ".git" / "hooks" / "post-merge"
+    body = 'python=/gone\nset -- --in=file_index "$@"\nexit 0\n'
+    path.write_text(f"{hooks.SHELL}{hooks._marker(body)}\n{body}echo more\n")
+    assert states(followed.json("git", "status"))["post-merge"] == "installed"
+    assert states(followed.json("git", "install"))["post-merge"] == "updated"
+    assert "/gone" not in path.read_text()
+    assert path.read_text().endswith("echo more\n")
+
+
+@pytest.mark.parametrize("value", ["", ".", "/", "a file", ".git/HEAD"])
+def test_a_path_that_git_runs_no_hooks_of(workspace: Any, value: str) -> None:
+    """Nothing is written, and nothing is called installed; the remedy names the setting."""
+    workspace.write("a file", "")
+    run_git(workspace.folder, "config", "core.hooksPath", value)
+    before = sorted(workspace.folder.rglob("*"))
+    for action in ("install", "status", "remove"):
+        done = workspace("git", action, code=4)
+        assert "git runs no hooks here" in done.stderr
+        assert "git config --unset core.hooksPath" in done.stderr
+    assert sorted(workspace.folder.rglob("*")) == before
+
+
+def test_warnings_stop_no_commit(workspace: Any) -> None:
+    """They are said; names that nobody else can check out are errors of the whole."""
+    workspace("git", "install")
+    workspace.write("file_index/chunked/a/chunk1.md", "")
+    run_git(workspace.folder, "add", "--all")
+    assert "empty" in run_git(workspace.folder, "commit", "-m", "the first one")
+    workspace.write("file_index/chunked/a/con.md", "Words.\n")
+    run_git(workspace.folder, "add", "--all")
+    assert "unportable-name" in run_git(workspace.folder, "commit", "-m", "name", code=1)
 
 
 def test_a_link_is_not_followed(workspace: Any) -> None:
@@ -220,6 +344,15 @@ def test_a_link_is_not_followed(workspace: Any) -> None:
     workspace("git", "remove")
     assert not target.exists()
     assert (workspace.folder / ".git" / "hooks" / "post-merge").is_symlink()
+    for text in (
+        hooks.call_line("post-merge", ["file_index"]),
+        hooks.hook_script("post-merge", ["file_index"], "python"),
+    ):
+        target.write_text(text)
+        target.chmod(0o755)
+        assert states(workspace.json("git", "install"))["post-merge"] == "called"
+        workspace("git", "remove", code=1)
+        assert target.read_text() == text
 
 
 def test_several_stores_share_a_hook(workspace: Any) -> None:
@@ -253,9 +386,9 @@ def test_the_store_is_the_work_tree(new_workspace: Callable[..., Any]) -> None:
     workspace.write("chunked/a/chunk1.md", "Words.\n")
     run_git(workspace.folder, "checkout", "--quiet", "-b", "next")
     assert "untracked" not in workspace.json("status", code=1)["drift"]
-    workspace.write("chunked/a/chunk1.md", "")
+    workspace.write("chunked/a/chunk1.md", "---\n[\n---\n")
     run_git(workspace.folder, "add", "chunked")
-    assert "empty" in run_git(workspace.folder, "commit", "-m", "one", code=1)
+    assert "malformed" in run_git(workspace.folder, "commit", "-m", "one", code=1)
 
 
 def test_another_folder_of_hooks(workspace: Any) -> None:
@@ -291,8 +424,8 @@ def test_linked_work_trees_share_hooks(followed: Any, tmp_path: Path) -> None:
     report = followed.json(*second, "git", "install")
     assert report["folder"] == str(followed.folder / ".git" / "hooks")
     assert states(report) == dict.fromkeys(HOOKS, "installed")
-    (tmp_path / "second/file_index/chunked/notes.md/chunk1.md").write_text("")
-    assert "empty" in run_git(tmp_path / "second", "commit", "-a", "-m", "x", code=1)
+    (tmp_path / "second/file_index/chunked/notes.md/chunk1.md").write_text("---\n[\n---\n")
+    assert "malformed" in run_git(tmp_path / "second", "commit", "-a", "-m", "x", code=1)
     assert followed.drift() == {}
 
 
