@@ -7,6 +7,7 @@ is then verified. A size is counted without the white space around a piece, plus
 Source code is split by the outline that comes with it, as no grammar is known here.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from filestore.chunking._blocks import (
 from filestore.chunking._code import code_spans
 from filestore.chunking._measure import HEADING_SEPARATOR, Draft, Measure, clean_title
 from filestore.chunking._packing import join_small, pack, verified_spans
+from filestore.core.encoded_data import blanked_data
 
 __all__ = [
     "CHUNKER",
@@ -35,8 +37,11 @@ __all__ = [
     "way",
 ]
 
-CHUNKER: Final = "structure/2"
+CHUNKER: Final = "structure/3"
 """Name and version of what `split` makes; another output needs another version."""
+
+
+_BLANKS: Final = re.compile(r" {2,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +131,11 @@ def split(
     """
     if budget < 1:
         raise ValueError(f"the token budget of a piece must be at least 1, not {budget}")
+    plain = blanked_data(text)
+    if plain is not text:
+        # Data has no place in what is embedded, so it takes none of the budget, either.
+        text, count_visible = plain, count_tokens
+        count_tokens = lambda some: count_visible(_BLANKS.sub(" ", some))  # noqa: E731
     measure = Measure(
         text=text,
         budget=budget,

@@ -25,6 +25,7 @@ from filestore.chunks.frontmatter import (
     with_keys,
 )
 from filestore.core import hashing
+from filestore.core.encoded_data import without_data
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath
 
@@ -348,12 +349,16 @@ def is_summary(path: str, chunk: Chunk) -> bool:
 
 
 def embed_text(headings: Iterable[str], body: str) -> str:
-    """What is embedded for a body: its headings on one line, a blank line, the body."""
+    """What is embedded for a body: its headings on one line, a blank line, the body without data.
+
+    A body that is data alone, and has no heading, is embedded as it is.
+    """
     trail = _HEADING_SEPARATOR.join(headings)
+    said = without_data(body)
     if not trail:
-        return body
+        return said if said.strip() else body
     # The hash of a text ignores a byte-order mark, but only where it comes first.
-    return f"{trail}\n\n{body.removeprefix(_BYTE_ORDER_MARK)}"
+    return f"{trail}\n\n{said.removeprefix(_BYTE_ORDER_MARK)}"
 
 
 def texts(chunk: Chunk) -> tuple[str, ...]:

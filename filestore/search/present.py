@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from filestore.catalog import Catalog, in_batches, queries
 from filestore.chunks.observation import DOCUMENT
+from filestore.core.encoded_data import blanked_data
 from filestore.core.paths import StorePath
 from filestore.extract import is_code
 from filestore.fulltext import Marker
@@ -66,6 +67,7 @@ def present(
 
 
 def _passage(text: str, marker: Marker, nearest: Nearest | None) -> Passage:
+    text = blanked_data(text)
     best = passages.best(text, marker.marks(text), marker.weights)
     if best is not None:
         return best

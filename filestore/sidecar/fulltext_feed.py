@@ -17,6 +17,7 @@ from filestore.chunks import chunk_file, kept, questions_file
 from filestore.chunks.chunk_file import Chunk
 from filestore.config import user_config
 from filestore.config.layout import Places
+from filestore.core.encoded_data import without_data
 from filestore.core.paths import ChunkPath
 from filestore.fulltext import (
     Entry,
@@ -51,7 +52,7 @@ def entries(identifier: int, path: ChunkPath, chunk: Chunk) -> Iterator[Entry]:
             yield Entry(id=text_id(identifier, part), title="", text=text)
         return
     if not chunk.sections:
-        text = "\n\n".join((chunk.body, *chunk.questions))
+        text = "\n\n".join((without_data(chunk.body), *chunk.questions))
         yield Entry(id=identifier, title=" > ".join(chunk.headings), text=text)
         return
     for part, section in enumerate(chunk.sections):
@@ -64,7 +65,7 @@ def entries(identifier: int, path: ChunkPath, chunk: Chunk) -> Iterator[Entry]:
         yield Entry(
             id=text_id(identifier, part),
             title=" > ".join(filter(None, words)),
-            text=chunk.body[section.start : section.end],
+            text=without_data(chunk.body[section.start : section.end]),
         )
 
 

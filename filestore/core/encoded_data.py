@@ -1,0 +1,83 @@
+"""Data that stands in a text as signs: pictures in `data:` addresses, keys and files as Base64.
+
+It says nothing to a person, so neither words nor meaning are taken from it. Data is the address of
+a `data:` link; a run of at least 256 letters, digits and `+/=_-` without a blank; and four or more
+lines that are one run of at least 48 each. A run is data only with a digit among 25 signs and few
+hyphens, as rules and long names have not. Pure, and in linear time whatever the text.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_LONG: Final = 256
+_LINE: Final = 48
+_SIGNS: Final = "[A-Za-z0-9+/=_-]"
+_ADDRESS: Final = re.compile(
+    r"\bdata:(?:(?:image|audio|video|font|text|application|model)/[\w.+-]+)?"
+    r"(?:;[\w.+-]+(?:=[\w.+-]+)?)*,[^\s\"'()<>\\]*",
+    re.IGNORECASE,
+)
+_RUN: Final = re.compile(rf"(?<!{_SIGNS}){_SIGNS}{{{_LONG},}}")
+_WHOLE_LINE: Final = re.compile(rf"^[ \t>]*{_SIGNS}{{{_LINE},}}[ \t\r]*$", re.MULTILINE)
+_LAST_LINE: Final = re.compile(rf"\n[ \t>]*(?=\S*[\d=]){_SIGNS}+[ \t\r]*$", re.MULTILINE)
+_LEAST_LINES: Final = 4
+_JOINTS: Final = re.compile(r"[_-]")
+_DIGITS: Final = re.compile(r"\d")
+_VISIBLE: Final = re.compile(r"[^\n]")
+
+
+def data_spans(text: str) -> list[tuple[int, int]]:
+    """Where data stands in a text: start and end in characters, in order."""
+    longest = max(map(len, text.split()), default=0)
+    if longest < _LINE and "data:" not in text and "DATA:" not in text:
+        return []
+    found = [one.span() for one in _ADDRESS.finditer(text) if ";" in one[0] or "/" in one[0]]
+    if longest >= _LINE:
+        runs = [match.span() for match in _RUN.finditer(text)]
+        found += [span for span in (*runs, *_blocks(text)) if _is_data(text[slice(*span)])]
+    spans: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+        else:
+            spans.append((start, end))
+    return spans
+
+
+def without_data(text: str) -> str:
+    """A text without its data."""
+    spans = data_spans(text)
+    if not spans:
+        return text
+    ends = [0, *(end for _, end in spans)]
+    starts = [*(start for start, _ in spans), len(text)]
+    return "".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+
+
+def blanked_data(text: str) -> str:
+    """A text with blanks in place of its data, so that all else stays where it was."""
+    pieces, end = [], 0
+    for start, stop in data_spans(text):
+        pieces += [text[end:start], _VISIBLE.sub(" ", text[start:stop])]
+        end = stop
+    return "".join([*pieces, text[end:]]) if pieces else text
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Lines of one run each that stand together, with the shorter one that ends them."""
+    lines = [match.span() for match in _WHOLE_LINE.finditer(text)]
+    first = 0
+    for place, (_, end) in enumerate(lines):
+        if place + 1 < len(lines) and lines[place + 1][0] == end + 1:
+            continue
+        last = _LAST_LINE.match(text, end)
+        if place - first + 1 + (last is not None) >= _LEAST_LINES:
+            yield lines[first][0], last.end() if last else end
+        first = place + 1
+
+
+def _is_data(run: str) -> bool:
+    signs = len(run)
+    is_dense = len(_DIGITS.findall(run)) * 25 >= signs
+    return is_dense and len(_JOINTS.findall(run)) * 10 <= signs
