@@ -17,6 +17,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from filestore.fulltext._parted import INVISIBLE, parted_words
+
 if TYPE_CHECKING:
     import tantivy
 
@@ -77,7 +79,7 @@ def language_of(text: str) -> str:
     return best if votes[best] >= _MIN_VOTES else DEFAULT_LANGUAGE
 
 
-_INVISIBLE: Final = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
+_INVISIBLE: Final = dict.fromkeys(map(ord, INVISIBLE))
 
 
 def clean(text: str) -> str:
@@ -87,7 +89,7 @@ def clean(text: str) -> str:
     text = text.encode("utf-8", "replace").decode("utf-8")
     if not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", text)
-    return text.translate(_INVISIBLE) if "\u00ad" in text or "\u200b" in text else text
+    return text.translate(_INVISIBLE) if any(sign in text for sign in INVISIBLE) else text
 
 
 SPACELESS: Final = re.compile(
@@ -236,7 +238,9 @@ class Prepared:
 
 
 def prepare(text: str) -> Prepared:
-    """What the fields get of a text that `clean` returned."""
+    """What the fields get of a text that `clean` returned: words that markup parts as one, too."""
+    if parted := [clean(read) for _, _, read in parted_words(text)]:
+        text = f"{text} {' '.join(parted)}"
     exact, stem = space_pairs(text), space_singles(text)
     if camel_words := camel_words_of(text):
         stem = f"{stem} {camel_parts(camel_words)}"

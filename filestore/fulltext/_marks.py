@@ -7,6 +7,7 @@ One rule: what is marked is what the index would find, or a part of it; never an
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +30,7 @@ from filestore.fulltext._analysis import (
     language_of,
 )
 from filestore.fulltext._clauses import Clause, Kind
+from filestore.fulltext._parted import parted_words
 from filestore.fulltext._query import Query
 
 if TYPE_CHECKING:
@@ -166,6 +168,22 @@ class Marker:
             return []
         text = text[:MOST_CHARACTERS]
         language = language_of(clean(text[:2_000]))
+        found = self._marked_as_written(text, language)
+        if joined := list(self._marked_joined(text, language)):
+            starts = [mark.start for mark in joined]
+            last = ((mark, bisect_left(starts, mark.end) - 1) for mark in found)
+            apart = [mark for mark, at in last if at < 0 or joined[at].end <= mark.start]
+            found = sorted(apart + joined, key=lambda mark: (mark.start, mark.end))
+        return found
+
+    def _marked_joined(self, text: str, language: str) -> Iterator[Mark]:
+        """Words that markup parts, where what is read there matches."""
+        for start, end, read in parted_words(text):
+            marks = self._marked_words(_tokens(clean(read)), language)
+            if (first := next(marks, None)) is not None:
+                yield Mark(start, end, first.term)
+
+    def _marked_as_written(self, text: str, language: str) -> list[Mark]:
         if not self._phrases:
             is_plain = text.isascii() and language not in _OTHERWISE
             if is_plain and not camel_words_of(text):

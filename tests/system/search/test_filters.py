@@ -72,3 +72,20 @@ def test_a_pasted_text_is_searched_to_its_end(workspace: Any) -> None:
         assert "heron_total" in answer["hits"][0]["excerpt"]
         assert [note for note in answer["notes"] if "words are not searched for" in note]
     assert not workspace.json("search", "the migration")["notes"]
+
+
+@pytest.mark.parametrize("layout", ["tree", "in-place"])
+def test_words_that_markup_parts_are_found(new_workspace: Any, layout: str) -> None:
+    """By keyword, on their line, with their marks, in documents and chunk files."""
+    text = (
+        "# Notes\n\nOne line.\n\nWe met in the caf&#233; by the lake.\n\nIt was un**believ**able.\n"
+    )
+    work = new_workspace(init=layout == "tree")
+    work.write("notes/n.md", text)
+    work(*(["add", "notes"] if layout == "tree" else ["init", "--in-place", "notes"]))
+    root = work.folder / ("" if layout == "tree" else "notes")
+    for query, line in (("café", 5), ("unbelievable", 7), ('"unbelievable"', 7)):
+        (hit,) = work.json("search", query, "--mode", "keyword", cwd=root)["hits"]
+        assert hit["line"] == line
+        assert len(hit["marks"]) == 1
+    assert work.json("verify", "--level", "full", cwd=root)["clean"]
