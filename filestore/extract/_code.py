@@ -7,6 +7,7 @@ import re
 from typing import Final
 
 from filestore.chunking import Section
+from filestore.core.encoded_data import without_data
 from filestore.extract._code_outline import parsed_outline
 from filestore.extract._languages import language_of
 from filestore.extract._text import decode, encoding_metadata
@@ -60,7 +61,8 @@ class CodeExtractor(Extractor):
         """Decodes the file and asks a parser for its outline; see `Extractor.extract`."""
         decoded, encoding = decode(data, name=name)
         text = document_text(decoded, name=name)
-        long = sum(len(line) for line in text.split("\n") if len(line) > _LONG_LINE)
+        written = without_data(text).split("\n")
+        long = sum(len(line) for line in written if len(line) > _LONG_LINE)
         if long * 2 > len(text):
             raise ExtractionError(
                 f"{name}: expected source code, found mostly lines of more than {_LONG_LINE:,} "

@@ -209,7 +209,8 @@ class Commit:
         if look.state == RECORD:
             self._put_record(look)
         made = row_of(look, row.id, layout=self._layout, generation=row.generation)
-        if row.file_hash == look.file_hash and row.detail == look.detail:
+        is_as_read = row.kind != DOCUMENT or self._catalog.content(row.id) == look.data
+        if row.file_hash == look.file_hash and row.detail == look.detail and is_as_read:
             return
         self._catalog.update(replace(made, resource=made.resource or row.resource))
         if look.state == INDEXED:

@@ -87,10 +87,11 @@ def test_a_store_is_the_same_in_every_locale(run: Run, notes: Path, locale: str)
 
 
 @pytest.mark.long
-def test_every_command_works_in_a_locale_of_few_letters(run: Run, notes: Path) -> None:
+@pytest.mark.parametrize("locale", _LOCALES)
+def test_every_command_works_in_a_locale_of_few_letters(run: Run, notes: Path, locale: str) -> None:
     """None ends in a traceback, and none takes the catalog for damaged."""
     for command in COMMANDS:
-        done = run(*WORDS.get(command, [command]), cwd=notes, env=_PLAIN | _LOCALES["C"])
+        done = run(*WORDS.get(command, [command]), cwd=notes, env=_PLAIN | _LOCALES[locale])
         assert not _spoilt(done.stdout + done.stderr), (command, done)
         assert done.code in (0, 1, 2, 3, 4), (command, done)
     assert run("status", cwd=notes).code == 0

@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from filestore import chunking
+from filestore.extract import _markdown
+
 
 @pytest.fixture
 def filtered(workspace: Any) -> Any:
@@ -89,3 +92,18 @@ def test_words_that_markup_parts_are_found(new_workspace: Any, layout: str) -> N
         assert hit["line"] == line
         assert len(hit["marks"]) == 1
     assert work.json("verify", "--level", "full", cwd=root)["clean"]
+
+
+def test_values_are_read_again_when_everything_is_cut_again(
+    workspace: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store that an earlier version made has the values of this one after a sync."""
+    workspace.write("notes/n.md", "---\nzip: 01234\n---\nA walrus.\n")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(chunking, "CHUNKER", "structure/0")
+        earlier.setattr(_markdown.MarkdownExtractor, "version", 0)
+        earlier.setattr(_markdown, "read_frontmatter", lambda text: ({"zip": 668}, 19))
+        workspace("init", "--in-place", "notes")
+    root = workspace.folder / "notes"
+    assert workspace("sync", cwd=root)
+    assert workspace.json("search", "walrus", "--where", "zip=01234", cwd=root)["hits"]

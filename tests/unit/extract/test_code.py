@@ -1,5 +1,6 @@
 """Source code comes out unchanged, with its functions and classes named where they start."""
 
+import base64
 import sys
 
 import pytest
@@ -404,3 +405,10 @@ def test_sections_of_damaged_code_are_in_order():
     ]
     assert len(starts) > 3
     assert starts == sorted(starts)
+
+
+def test_a_file_with_a_picture_in_it_is_code():
+    """Data as text makes no line one that a generator wrote."""
+    picture = base64.b64encode(bytes(range(256)) * 40).decode()
+    text = f'"""Icons."""\n\nICON = "{picture}"\n\n\ndef icon():\n    return ICON\n'
+    assert for_name("icons.py").extract(text.encode(), name="icons.py").text == text
