@@ -162,8 +162,7 @@ def _read_entry(read: _Read, entry: str, line: int) -> None:
         if items := list(_items(read, rest, line + 1)):
             read.values[key] = items
     else:
-        read.values[key] = value
-        read.as_text.append(line)
+        read.values[key] = _value(read, value, line)
         _leave_out(read, rest, line + 1)
 
 
@@ -182,11 +181,16 @@ def _items(read: _Read, rest: str, line: int) -> Iterator[Value]:
         if item is None or len(item["value"]) > _MOST_TEXT:
             _leave_out(read, written, at)
             continue
-        try:
-            yield read_yaml(f"item: {item['value']}".encode(), at).values["item"]
-        except MalformedFrontmatter:
-            read.as_text.append(at)
-            yield item["value"].strip()
+        yield _value(read, item["value"].strip(), at)
+
+
+def _value(read: _Read, written: str, line: int) -> Value:
+    """What stands on one line: a value, else text."""
+    try:
+        return read_yaml(f"value: {written}".encode(), line).values["value"]
+    except MalformedFrontmatter:
+        read.as_text.append(line)
+        return written
 
 
 def _leave_out(read: _Read, lines: str, line: int) -> None:
