@@ -159,6 +159,30 @@ def test_modules_have_telling_names() -> None:
     assert [module for module in MODULES if MEANINGLESS & set(re.split("[/_]", module))] == []
 
 
+def test_no_list_in_a_message_is_cut_in_silence() -> None:
+    """Names after names go through `safe_text.listed`, which says how many are left out."""
+    cut = [
+        f"{module}.py:{node.lineno}"
+        for module in MODULES
+        if module.startswith("filestore/") and module != "filestore/core/safe_text"
+        for node in ast.walk(parsed(module))
+        if isinstance(node, ast.Call) and is_cut_list(node)
+    ]
+    assert cut == []
+
+
+def is_cut_list(call: ast.Call) -> bool:
+    """Whether a call joins the first of some names with a comma or a semicolon."""
+    joins = isinstance(call.func, ast.Attribute) and call.func.attr == "join"
+    sign = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if not joins or not isinstance(sign, ast.Constant) or sign.value not in (", ", "; "):
+        return False
+    return any(
+        isinstance(node, ast.Slice) and node.lower is None and node.upper is not None
+        for node in ast.walk(call.args[0])
+    )
+
+
 def test_modules_are_short() -> None:
     """No module has more than 600 lines: it is split along a seam."""
     lines = {path: path.read_bytes().count(b"\n") for path in FILES}

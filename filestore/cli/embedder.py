@@ -13,7 +13,7 @@ from filestore.config.discovery import NoStoreError, configuration_folder
 from filestore.config.settings import ModelOptions
 from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError
-from filestore.core.safe_text import shown_path
+from filestore.core.safe_text import listed, shown_path
 from filestore.core.schema import make
 from filestore.embed import Choice, is_service, known_embedders
 from filestore.embed.models import DEFAULT_MODEL, fetch_model, find_model, try_out
@@ -228,7 +228,7 @@ def _compared(found: "ModelComparison", shown: "Sequence[QueryOverlap]") -> None
     for one in shown:
         _output.line(f"{one.overlap:.2f} {' '.join(one.query.split())}", style="1")
         for name, paths in (("own", one.own), ("beside", one.beside)):
-            _output.line(f"  {name:7}{', '.join(map(shown_path, paths[:_SHOWN])) or 'nothing'}")
+            _output.line(f"  {name:7}{listed(map(shown_path, paths), _SHOWN) or 'nothing'}")
 
 
 def _ask_price(change: "ModelChange") -> None:

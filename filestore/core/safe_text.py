@@ -11,7 +11,7 @@ backslash in the text is not escaped.
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final
 
@@ -131,6 +131,13 @@ def brief(value: object) -> str:
         return f"a number of {value.bit_length():,} bits"
     text = repr(value[: _SHOWN + 1] if isinstance(value, str) else value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def listed(names: Iterable[object], most: int = 3, *, separator: str = ", ") -> str:
+    """The first of some names, as they are, and how many more there are."""
+    words = list(map(str, names))
+    more = f" and {len(words) - most:,} more" if len(words) > most else ""
+    return separator.join(words[:most]) + more
 
 
 def _in_text(match: re.Match[str]) -> str:

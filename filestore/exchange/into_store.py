@@ -24,7 +24,7 @@ from filestore.core.hashing import content_hash
 from filestore.core.limits import Counter, LimitExceededError
 from filestore.core.paths import CHUNKS, ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress, ignore
-from filestore.core.safe_text import brief, shown_path
+from filestore.core.safe_text import brief, listed, shown_path
 from filestore.exchange.base import Chunk, Collection, FormDamaged, LeftOut, Resource
 from filestore.exchange.chunk_bytes import UnusableChunkError, has_same_content, written
 from filestore.exchange.forms import open_form
@@ -382,8 +382,8 @@ class _Taking:
         if self._wanted.replace:
             return ""
         if differing:
-            others = f" and {len(differing) - 1:,} more" if len(differing) > 1 else ""
-            return f"{CHUNKS.store_path(differing[0])}{others} is there and differs"
+            names = listed(map(CHUNKS.store_path, differing), 1)
+            return f"{names} is there and differs"
         if is_first and target.existing and not before:
             return "its name is in use for other chunk files"
         return ""

@@ -16,6 +16,7 @@ from typing import Final, Self
 
 from filestore.core.errors import RefusedError
 from filestore.core.hashing import content_hash
+from filestore.core.safe_text import listed
 from filestore.fs import disk
 
 _FEW_FILES: Final = 8
@@ -283,7 +284,7 @@ class Replacing:
         if left:
             raise HalfReplacedError(
                 f"{reason}; {len(left)} of {len(done)} files could not be put back",
-                detail=", ".join(left[:5]),
+                detail=listed(left, 5),
             ) from reason
         self.touched = False
 

@@ -15,7 +15,7 @@ import orjson
 from filestore.core.errors import FilestoreError
 from filestore.core.hashing import DIGEST_BYTES
 from filestore.core.paths import SUMMARIES
-from filestore.core.safe_text import brief, shown_path
+from filestore.core.safe_text import brief, listed, shown_path
 from filestore.core.schema import JsonObject
 
 BATCH_NAME: Final = "batch.json"
@@ -312,9 +312,7 @@ class Group(JsonObject):
     @property
     def what(self) -> str:
         """The commands, for the list."""
-        said = list(dict.fromkeys(batch.what for batch in self.batches))
-        more = f" and {len(said) - _NAMED:,} more" if len(said) > _NAMED else ""
-        return ", ".join(said[:_NAMED]) + more
+        return listed(dict.fromkeys(batch.what for batch in self.batches), _NAMED)
 
     @property
     def problem(self) -> str:

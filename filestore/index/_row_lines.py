@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 from xxhash import xxh3_128, xxh3_128_hexdigest
 
-from filestore.core.safe_text import shown_path
+from filestore.core.safe_text import listed, shown_path
 from filestore.fs import disk
 from filestore.index.backend import BackendUnreachable, BackendUnusable, EmbedConfig, Stamp
 
@@ -96,7 +96,7 @@ def read(path: str) -> tuple[Head, list[dict[str, Any]]] | None:
     if head is None:
         return None
     if damaged:
-        numbers = ", ".join(map(str, damaged[:_NAMED])) + ("…" if len(damaged) > _NAMED else "")
+        numbers = listed(damaged, _NAMED)
         raise unusable(path, f"{len(damaged):,} of {head.items:,} lines are damaged: {numbers}")
     if len(rows) != head.items or over.hexdigest() != head.of:
         raise unusable(path, f"its first line counts {head.items:,} others, found {len(rows):,}")

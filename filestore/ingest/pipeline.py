@@ -19,6 +19,7 @@ from filestore.config.settings import Settings
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import origin_hash, source_hash
 from filestore.core.paths import CHUNKS, TOP, ChunkPath, StorePath, inside
+from filestore.core.safe_text import listed
 from filestore.core.schema import JsonObject
 from filestore.extract.base import Document
 from filestore.extract.folder import documents
@@ -287,13 +288,13 @@ class Ingest:
             raise RefusedError(
                 f"every document in {source.path} is part of another resource",
                 remedy="'filestore update' brings these up to date",
-                detail="; ".join(f"{path} {reason}" for path, reason in outcome.skipped[:5]),
+                detail=listed((" ".join(one) for one in outcome.skipped), 5, separator="; "),
             )
         if not found:
             raise SourceError(
                 f"no readable document in {source.path}",
                 remedy="add text, Markdown, HTML, PDF, DOCX, PPTX or source code",
-                detail="; ".join(f"{path}: {reason}" for path, reason in outcome.skipped[:5]),
+                detail=listed((": ".join(one) for one in outcome.skipped), 5, separator="; "),
             )
         return found
 

@@ -12,7 +12,7 @@ from filestore.chunks.observation import INDEXED, RECORD
 from filestore.config.layout import Places
 from filestore.core.errors import RefusedError
 from filestore.core.paths import CHUNKS, ChunkPath, StorePath
-from filestore.core.safe_text import shown_path
+from filestore.core.safe_text import listed, shown_path
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
 from filestore.git.repository import GitBusyError, refuse_during_operation, unmerged
@@ -111,8 +111,7 @@ def remove_chunks(places: Places, paths: Sequence[ChunkPath]) -> RemovedChunks:
 
 def _named(command: str, names: Sequence[str]) -> str:
     """A command as the list of changes has it."""
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return " ".join([command, *names[:_NAMED]]) + more
+    return f"{command} {listed(names, _NAMED, separator=' ')}"
 
 
 def _paths_of(catalog: Catalog, resource: str) -> list[ChunkPath]:
@@ -142,10 +141,9 @@ def refuse_unmerged(places: Places, paths: Collection[ChunkPath]) -> None:
     """
     held = sorted(unmerged(places.chunked).intersection(paths))
     if held:
-        others = f" and {len(held) - 1} more" if len(held) > 1 else ""
-        first = shown_path(CHUNKS.store_path(held[0]))
+        names = listed((shown_path(CHUNKS.store_path(path)) for path in held), 1)
         raise GitBusyError(
-            f"git has {first}{others} as unmerged: it is not touched until that is resolved",
+            f"git has {names} as unmerged: it is not touched until that is resolved",
             remedy="resolve the conflict, 'git add' the file, and run the command again",
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from filestore.core.paths import CHUNKS, StorePath
-from filestore.core.safe_text import brief
+from filestore.core.safe_text import brief, listed
 from filestore.past.moment import Moment
 from filestore.past.pairs import Pairs
 from filestore.search.goals import (
@@ -124,9 +124,8 @@ def _notes(first: Moment, earlier: _Then, second: Moment, later: _Then) -> list[
     ]
     for moment, then in ((first, earlier), (second, later)):
         found.append((f"{moment.name} lacks", [one for one in then.lacking if one not in both]))
-    return [f"not there, so not found: {who} {_listed(names)}" for who, names in found if names]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(map(brief, names[:_SHOWN])) + more
+    return [
+        f"not there, so not found: {who} {listed(map(brief, names), _SHOWN)}"
+        for who, names in found
+        if names
+    ]

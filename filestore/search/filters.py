@@ -14,7 +14,7 @@ from filestore.catalog import Catalog, queries, vector_rows
 from filestore.chunks.chunk_file import KINDS
 from filestore.chunks.metadata import value_text
 from filestore.config.layout import Places
-from filestore.core.safe_text import brief
+from filestore.core.safe_text import brief, listed
 from filestore.core.schema import text
 from filestore.core.spelling import did_you_mean
 from filestore.fs.typed_names import composed
@@ -179,5 +179,4 @@ def _instead(word: str, known: Sequence[str], what: str) -> str:
         return meant
     if not known:
         return f"; there are no {what}"
-    more = f" and {len(known) - _NAMED:,} more" if len(known) > _NAMED else ""
-    return f"; {what} there are: {', '.join(map(brief, known[:_NAMED]))}{more}"
+    return f"; {what} there are: {listed(map(brief, known), _NAMED)}"

@@ -9,6 +9,7 @@ from filestore.catalog import Catalog
 from filestore.chunks.observation import INDEXED
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import StorePath, Tree
+from filestore.core.safe_text import listed
 from filestore.fs.typed_names import name_among
 from filestore.search.metrics import Question
 
@@ -126,7 +127,7 @@ def goals_of(
 
 def problem_of(question: Question, entry: str, meant: Sequence[Key]) -> str:
     """What is wrong with the name of an answer that means not just one thing."""
-    fitting = f"it could be {', '.join(value for _, value in meant[:_SHOWN])}"
+    fitting = f"it could be {listed((value for _, value in meant), _SHOWN)}"
     reason = fitting if meant else "nothing in the store has this name"
     return f"line {question.line}: {entry!r}: {reason}"
 
@@ -134,9 +135,8 @@ def problem_of(question: Question, entry: str, meant: Sequence[Key]) -> str:
 def unknown(problems: Sequence[str]) -> UnknownRelevantError:
     """What to raise of names that mean not just one thing."""
     entries = "one entry names" if len(problems) == 1 else f"{len(problems):,} entries name"
-    more = f"; and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
     return UnknownRelevantError(
-        f"{entries} nothing, or several things: {'; '.join(problems[:_SHOWN])}{more}",
+        f"{entries} nothing, or several things: {listed(problems, _SHOWN, separator='; ')}",
         remedy="name a chunk, a source or a resource: 'filestore ls --json' lists them",
         detail="\n".join(problems),
     )

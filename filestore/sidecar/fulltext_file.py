@@ -8,6 +8,7 @@ from filestore.catalog import Catalog
 from filestore.config import user_config
 from filestore.config.layout import FULLTEXT, Places
 from filestore.core.findings import Finding
+from filestore.core.safe_text import listed
 from filestore.fs.hard_link import link_or_copy
 from filestore.fulltext import (
     ANALYSIS,
@@ -94,7 +95,9 @@ def _findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding
             return []
         return [Finding(code="fulltext-missing", path=path, detail="no usable stamp")]
     if problems := check_files(places.fulltext, stamp, hashes=hashes):
-        return [Finding(code="fulltext-damaged", path=path, detail="; ".join(problems[:3]))]
+        return [
+            Finding(code="fulltext-damaged", path=path, detail=listed(problems, separator="; "))
+        ]
     if not _is_ours(places, stamp) and user_config.can_seal(places.configuration):
         detail = "its stamp does not carry this user's keyed hash"
         return [Finding(code="fulltext-foreign", path=path, detail=detail)]

@@ -11,6 +11,7 @@ from filestore.chunks import kept
 from filestore.config.layout import FULLTEXT
 from filestore.core.findings import Finding
 from filestore.core.paths import Tree
+from filestore.core.safe_text import listed
 from filestore.sidecar import fulltext_file
 from filestore.sidecar.fulltext_feed import entries
 from filestore.sidecar.snapshot import Level, Sample, StoreSnapshot, VerificationReport
@@ -95,8 +96,7 @@ def _answers(catalog: Catalog, reader: "Reader", text: int) -> bool:
 def _told(tree: Tree, catalog: Catalog, files: Sequence[int], detail: str) -> Iterator[Finding]:
     paths = sorted(catalog.indexed_paths([file_of_text(one) for one in files]).values())
     if len(paths) > _NAMED:
-        some = ", ".join(map(tree.store_path, paths[:3]))
-        counted = f"{len(paths):,} files ({some}, …): {detail}"
+        counted = f"{len(paths):,} files ({listed(map(tree.store_path, paths))}): {detail}"
         yield Finding(code="fulltext-mismatch", path=tree.part(FULLTEXT), detail=counted)
         return
     for path in map(tree.store_path, paths):

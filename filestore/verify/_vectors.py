@@ -15,6 +15,7 @@ from filestore.core.codes import codes_where
 from filestore.core.findings import Finding
 from filestore.core.hashing import vector_id
 from filestore.core.paths import ChunkPath, StorePath, Tree
+from filestore.core.safe_text import listed
 from filestore.index.backend import BackendError, BackendForeign, BackendUnusable
 from filestore.index.served import ServedIndex
 from filestore.sidecar import vector_file
@@ -389,6 +390,5 @@ def findings(snapshot: StoreSnapshot, code: str, wrong: Wrong, part: StorePath) 
 
 def _counted(tree: Tree, wrong: Wrong, paths: Sequence[ChunkPath]) -> str:
     first = next(iter(wrong))
-    some = ", ".join(tree.store_path(path) for path in paths[:3])
-    files = f" of {len(paths):,} files ({some}{', …' if len(paths) > 3 else ''})" if paths else ""
+    files = f" of {len(paths):,} files ({listed(map(tree.store_path, paths))})" if paths else ""
     return f"{len(wrong):,} vectors{files}; vector {first}: {wrong[first]}"

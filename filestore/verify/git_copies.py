@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from filestore.config.layout import Places
 from filestore.core.paths import StorePath
+from filestore.core.safe_text import listed
 from filestore.fs import disk
 from filestore.fs.disk import WriteFailedError
 from filestore.git import attributes, process, repository
@@ -87,17 +88,14 @@ def summary(found: Sequence[Copy]) -> str:
     parts = []
     if in_git:
         parts.append(
-            f"git's copy of {_some(in_git)} lost line ends, the file here did not: once this is"
-            " repaired, 'git add --renormalize .' and a commit make it whole"
+            f"git's copy of {listed(in_git, _NAMED)} lost line ends, the file here did not: once"
+            " this is repaired, 'git add --renormalize .' and a commit make it whole"
         )
     if here:
-        parts.append(f"{_some(here)} lost line ends here, too: bring it back from elsewhere")
+        parts.append(
+            f"{listed(here, _NAMED)} lost line ends here, too: bring it back from elsewhere"
+        )
     if rest:
         files = "1 committed file" if rest == 1 else f"{rest:,} committed files"
         parts.append(f"{files} that git took for text: a loss is neither seen nor ruled out")
     return "; ".join(parts)
-
-
-def _some(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
-    return ", ".join(paths[:_NAMED]) + more

@@ -16,6 +16,7 @@ from filestore.config.layout import SETTINGS
 from filestore.config.settings import Settings
 from filestore.core.findings import Finding
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
+from filestore.core.safe_text import listed
 from filestore.extract.base import FRONTMATTER_ERROR
 from filestore.sidecar import originals
 from filestore.sidecar.reachable import Reachable
@@ -151,12 +152,11 @@ def remarks(snapshot: StoreSnapshot) -> Iterator[Finding]:
     # A vector without a second text is the rule, and counting is cheaper than comparing.
     if catalog.count("parts") > catalog.count("vectors"):
         for first, *others in catalog.duplicates():
-            named = ", ".join(map(tree.store_path, others[:_NAMED]))
-            more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+            named = listed(map(tree.store_path, others), _NAMED)
             yield Finding(
                 code="duplicate",
                 path=tree.store_path(first),
-                detail=f"has a text in common with {named}{more}",
+                detail=f"has a text in common with {named}",
                 other=tree.store_path(others[0]),
             )
 

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import orjson
 
 from filestore.core.limits import LINE_BYTES
-from filestore.core.safe_text import brief
+from filestore.core.safe_text import brief, listed
 from filestore.exchange.rows import COLUMNS, encoded
 from filestore.fs.subprocess_worker import Line, parent_line
 
@@ -97,7 +97,7 @@ def _send(line: Line, file: "pyarrow.parquet.ParquetFile") -> None:
     )
     columns, left_out = _columns(schema)
     if not {"text", "page_content", "content"} & columns.keys():
-        there = ", ".join(schema.names[:20])
+        there = listed(schema.names, 20)
         why = "; ".join(left_out) or "a column 'text' is missing"
         _say(line, {"error": f"{why}; its columns are: {there:.300}"})
         return

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, ClassVar, Final
 
 from filestore.core.hashing import content_hash
-from filestore.core.safe_text import brief, shown_path
+from filestore.core.safe_text import brief, listed, shown_path
 from filestore.exchange.base import Collection, Form, TargetRefused, Written
 from filestore.exchange.vector_files import faiss_bytes, faiss_folder, mapped
 from filestore.exchange.vector_files.document_map import (
@@ -101,7 +101,7 @@ def read_map(source: str) -> tuple[DocumentMap, Sequence[str]]:
         if there.intersection(faiss_folder.FILES) or not pairs:
             return faiss_folder.read(source)
         if len(pairs) > 1:
-            some = ", ".join(f"vectors-{one}.faiss" for one in pairs[:3])
+            some = listed(f"vectors-{one}.faiss" for one in pairs)
             refuse(f"it has {len(pairs):,} indexes: {some}", "name the file of one of them")
         return _read_pair(source, pairs[0]), ()
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from filestore.core.safe_text import safe_text
+from filestore.core.safe_text import listed, safe_text
 
 Answer = Mapping[str, Any]
 
@@ -157,9 +157,7 @@ def _status(answer: Answer) -> Iterator[str]:
     yield f"{'clean' if answer['clean'] else 'not clean'}, generation {answer['generation']}"
     yield counts
     for code, paths in answer["drift"].items():
-        more = len(paths) - _MOST_PATHS
-        named = ", ".join(map(_named, paths[:_MOST_PATHS]))
-        yield f"{code}: {named}{f' and {more} more' if more > 0 else ''}"
+        yield f"{code}: {listed(map(_named, paths), _MOST_PATHS)}"
     if answer["drift"]:
         yield "sync updates the index; until then edited files say so where they are found"
     if problem := answer["embedder"]["problem"]:

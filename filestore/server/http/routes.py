@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from filestore.core.errors import UsageError
-from filestore.core.safe_text import brief
+from filestore.core.safe_text import brief, listed
 from filestore.server.http.answers import JSON, answer
 from filestore.server.operations import OPERATIONS, Operation, Values
 from filestore.server.stores import Stores
@@ -74,7 +74,7 @@ def require_no_query(request: Request) -> None:
         UsageError: There are some.
     """
     if request.query_params:
-        names = ", ".join(brief(name) for name in list(request.query_params)[:3])
+        names = listed(map(brief, request.query_params))
         raise UsageError(
             f"{request.method} takes no values in the address, found {names}",
             remedy="send them in the body",

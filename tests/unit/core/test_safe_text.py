@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.core.safe_text import paths_shown_so, safe_text, shown_path, timestamp
+from filestore.core.safe_text import listed, paths_shown_so, safe_text, shown_path, timestamp
 
 ANY_TEXT = st.text(
     st.one_of(
@@ -182,3 +182,13 @@ def test_a_printed_path_is_read_back(name: bytes) -> None:
 def test_a_moment_is_shown_in_utc(seconds: int, shown: str) -> None:
     """A commit may claim any number."""
     assert timestamp(seconds) == shown
+
+
+@given(st.lists(st.text("ab", min_size=1, max_size=3), max_size=6), st.integers(1, 4))
+def test_a_list_says_how_much_it_leaves_out(names: list[str], most: int) -> None:
+    """What is there is named, the rest is counted, and a whole list does not go on."""
+    said = listed(names, most)
+    assert said.startswith(", ".join(names[:most]))
+    assert ("more" in said) == (len(names) > most)
+    if len(names) > most:
+        assert said.endswith(f" and {len(names) - most} more")
