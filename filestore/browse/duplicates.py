@@ -132,7 +132,11 @@ def duplicates(parts: Parts, above: float, on_progress: OnProgress = ignore) -> 
             above=above,
             generation=catalog.generation,
             groups=tuple(groups),
-            notes=(*said, *_notes(groups), *freshness.notes(seen)),
+            notes=(
+                *said,
+                *_notes(groups),
+                *freshness.notes(parts.places, parts.layout, catalog, seen),
+            ),
         )
 
 

@@ -98,7 +98,7 @@ def links(parts: Parts, path: str) -> Links:
             generation=catalog.generation,
             outgoing=tuple(_as_now(outgoing, now)),
             incoming=tuple(_as_now(incoming, now)),
-            notes=tuple(freshness.notes(list(now.values()))),
+            notes=tuple(freshness.notes(parts.places, parts.layout, catalog, list(now.values()))),
         )
 
 

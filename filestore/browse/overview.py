@@ -370,7 +370,8 @@ class _Teller:
         if stale:
             are = "summary is" if stale == 1 else "summaries are"
             self._notes.append(f"{stale:,} {are} out of date: run 'filestore enrich --refresh'")
-        self._notes += freshness.notes(list(self._looks.values()))
+        looks = list(self._looks.values())
+        self._notes += freshness.notes(self._parts.places, self._parts.layout, self._catalog, looks)
         return Overview(
             about=about,
             name=name,

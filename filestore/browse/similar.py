@@ -90,7 +90,11 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
             line=asked.line,
             generation=catalog.generation,
             hits=tuple(shown),
-            notes=(*notes(parts, catalog), *freshness.notes(_told(tree, shown, seen)), *told),
+            notes=(
+                *notes(parts, catalog),
+                *freshness.notes(parts.places, parts.layout, catalog, _told(tree, shown, seen)),
+                *told,
+            ),
         )
 
 

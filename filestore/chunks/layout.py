@@ -29,8 +29,6 @@ class Layout(ABC):
     name: LayoutName
     most_bytes: ClassVar[int]
     """The largest file that is read."""
-    ending: ClassVar[str] = ".md"
-    """Of every name that counts as knowledge; records and litter may end otherwise."""
     is_in_place: ClassVar[bool] = False
     """Whether the tree is a folder of documents, into which nothing is ever written."""
 

@@ -9,6 +9,7 @@ that was read just now and could be indexed as it is.
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Literal
 
 from filestore.catalog import Catalog, FileRow
@@ -16,7 +17,7 @@ from filestore.chunks import chunk_file, frontmatter, kept
 from filestore.chunks.chunk_file import Chunk, Section
 from filestore.chunks.frontmatter import Value
 from filestore.chunks.layout import TREE, Layout
-from filestore.chunks.observation import INDEXED, Observation
+from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.chunks.observe import observe
 from filestore.config.layout import Places
 from filestore.core.hashing import content_hash
@@ -24,6 +25,7 @@ from filestore.core.paths import ChunkPath
 from filestore.fs import disk
 from filestore.fs.disk import pass_limits
 from filestore.git import repository
+from filestore.sidecar import losses
 
 Freshness = Literal["fresh", "outdated", "edited", "gone"]
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -161,6 +163,9 @@ class Looker:
         if self._chunked is None:
             return self._problem or _GONE
         data = self._as_indexed(row)
+        if data is not None and row.state not in (INDEXED, RECORD):
+            # These very bytes were left out, and would be again.
+            return Look(freshness=None, code=row.state)
         if self._layout.of(row.path).is_in_place:
             return self._section(row, part, is_fresh=data is not None)
         if data is not None:
@@ -203,6 +208,8 @@ class Looker:
 
     def _section(self, row: FileRow, part: int, *, is_fresh: bool) -> Look:
         """A section of a document: as it was indexed, or what became of it since."""
+        if row.state != INDEXED:
+            return self._no_longer_excluded(row)
         try:
             before = kept.read(self._catalog.content(row.id) or b"")
             section = before.sections[part]
@@ -220,6 +227,15 @@ class Looker:
             # What it says now takes a process to tell: it is not shown as it was.
             return Look(freshness="edited", headings=section.headings)
         return _look_at_section(seen.chunk, _same_section(before, part, seen.chunk), "edited")
+
+    def _no_longer_excluded(self, row: FileRow) -> Look:
+        """A document that changed since it was left out: sound by now, or why it still is out."""
+        seen = self._observed(row, self._layout)
+        if isinstance(seen, Look):
+            return seen
+        self._layout.settle(seen)
+        is_sound = seen.state == INDEXED
+        return Look(freshness="edited" if is_sound else None, code="" if is_sound else seen.state)
 
     def _as_indexed(self, row: FileRow) -> bytes | None:
         """The bytes of a file, read now; None where they are not those that were indexed."""
@@ -261,12 +277,22 @@ def _same_section(before: Chunk, part: int, now: Chunk) -> Section:
     return next(same_path, now.sections[min(part, len(now.sections) - 1)])
 
 
-def notes(looks: Sequence[Look]) -> list[str]:
-    """What is to be said of files that would have answered; pure."""
+def notes(places: Places, layout: Layout, catalog: Catalog, looks: Sequence[Look]) -> list[str]:
+    """What is to be said of files that would have answered.
+
+    Args:
+        places: Where the store lies.
+        layout: What its files mean.
+        catalog: Inside a snapshot.
+        looks: What the files are now.
+    """
     said = []
     gone = sum(look.freshness == "gone" for look in looks)
     if gone:
-        said.append(f"{_files(gone)} of these results {_are(gone)} gone: run 'filestore sync'")
+        deleted = partial(repository.deleted_paths, places.root, places.tree)
+        is_mass = losses.needs_word(places, layout, catalog, deleted=deleted)
+        command = "filestore sync" + (" --forget-missing" if is_mass else "")
+        said.append(f"{_files(gone)} of these results {_are(gone)} gone: run '{command}'")
     excluded: dict[str, int] = {}
     for look in looks:
         if look.freshness is None:

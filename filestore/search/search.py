@@ -256,7 +256,8 @@ class Searcher:
             hits = self._present(self._collapsed(ranked) if collapses else ranked, count, looks)
             there = sum(hit.freshness != "gone" for hit in hits)
             if there == count or is_all or depth >= _DEEPEST or not self._looker.sees:
-                notes += freshness.notes(list(looks.values()))
+                seen = list(looks.values())
+                notes += freshness.notes(self._places, self._layout, self._catalog, seen)
                 return hits, mode
             # Gone and excluded files take no place: the next best do.
             depth *= 4

@@ -62,7 +62,6 @@ class InPlace(Layout):
 
     name: LayoutName = "in-place"
     most_bytes = MAX_SOURCE_BYTES
-    ending = ""
     is_in_place = True
 
     def __init__(self, places: Places, chunker: Callable[[], Chunker], *, processes: int) -> None:

@@ -5,21 +5,23 @@ was taken out on purpose, and is no loss.
 """
 
 import os
-import stat
 from collections.abc import Iterator
-from typing import Final
 
 from filestore.chunks.layout import Layout
 from filestore.config.layout import Places
 from filestore.core.findings import Finding
-from filestore.core.paths import SETTINGS, ChunkPath
-from filestore.extract import is_read
-from filestore.extract.by_products import is_litter
+from filestore.core.paths import ChunkPath
 from filestore.fs.scan import TreeScan
 from filestore.git import repository, state
-from filestore.sidecar.losses import Lost, gone_findings, is_emptied, is_mass, vanished
-
-_MODE: Final = stat.S_IFREG | 0o644
+from filestore.sidecar.losses import (
+    MODE,
+    Lost,
+    gone_findings,
+    is_document,
+    is_emptied,
+    is_mass,
+    vanished,
+)
 
 
 def lost(places: Places, layout: Layout, tree: TreeScan) -> Lost:
@@ -56,7 +58,7 @@ def findings(places: Places, layout: Layout, tree: TreeScan) -> list[Finding]:
     mass = is_mass(
         found.gone,
         found.known,
-        emptied=is_emptied(tree, ending=layout.ending),
+        emptied=is_emptied(tree, layout),
         deleted=lambda: set(),
     )
     return gone_findings(places.tree, found.gone, found.known, is_mass=mass)
@@ -65,18 +67,9 @@ def findings(places: Places, layout: Layout, tree: TreeScan) -> list[Finding]:
 def _is_ours(path: ChunkPath, layout: Layout) -> bool:
     name = path.rpartition("/")[2]
     layout = layout.of(path)
-    if layout.is_in_place and not _is_document(path, name):
+    if layout.is_in_place and not is_document(path):
         return False
-    return not layout.unread_code(name, _MODE, 0)
-
-
-def _is_document(path: ChunkPath, name: str) -> bool:
-    """Whether a file would be indexed in place, as far as its names tell."""
-    folders = path.split("/")[:-1]
-    hidden = any(is_litter(folder, is_folder=True) for folder in folders)
-    return (
-        is_read(name) and not hidden and not is_litter(name, is_folder=False) and name != SETTINGS
-    )
+    return not layout.unread_code(name, MODE, 0)
 
 
 def _named(

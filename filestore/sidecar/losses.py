@@ -4,15 +4,21 @@ One rule: such a row says what was known before, so that a repair can restore th
 never returns it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from filestore.catalog import LET_GO, Catalog, CatalogWriter, FileRow
+from filestore.catalog import AWAITED, LET_GO, Catalog, CatalogWriter, FileRow
+from filestore.chunks.layout import Layout
 from filestore.chunks.observation import GONE, Observation
 from filestore.config.layout import Places
 from filestore.core.findings import Finding
-from filestore.core.paths import TOP, ChunkPath, Tree, folder_of, inside
+from filestore.core.paths import SETTINGS, TOP, ChunkPath, Tree, folder_of, inside, is_made
+from filestore.core.safe_text import listed
+from filestore.extract import is_read
+from filestore.extract.by_products import is_litter
 from filestore.fs import scan
 from filestore.fs.disk import pass_limits
 from filestore.fs.scan import pack_folder, pack_stat
@@ -20,6 +26,8 @@ from filestore.fs.scan import pack_folder, pack_stat
 if TYPE_CHECKING:
     from filestore.fs.watched_tree import WatchedScan, WatchedTree
 
+MODE: Final = stat.S_IFREG | 0o644
+"""Of a file of which no more is known than its name."""
 _NEVER: Final = (0, 0, 0, 0, 0)
 """The stat of a file that was never seen: no file has it."""
 
@@ -111,17 +119,35 @@ def knows_nothing(catalog: Catalog) -> bool:
     return catalog.file_count() == 0 and not catalog.meta(LET_GO)
 
 
-def is_emptied(tree: scan.TreeScan, *, ending: str = ".md") -> bool:
-    """Whether no file is left but records; a tree that cannot be read may have some.
+def is_emptied(
+    tree: scan.TreeScan, layout: Layout, *, excluded: Set[ChunkPath] = frozenset()
+) -> bool:
+    """Whether no text is left, records alone do not count; an unreadable tree may have some.
 
     Args:
         tree: As it is.
-        ending: Of the names that count: in place a document may be called anything.
+        layout: How its files are named.
+        excluded: Files that are there and known to be no text.
     """
     return not tree.problems and not any(
-        name.endswith(ending)
-        for packed in tree.folders.values()
-        for name in scan.unpack_names(packed.names)
+        is_text(path, layout) and path not in excluded for path in _paths(tree)
+    )
+
+
+def is_text(path: ChunkPath, layout: Layout) -> bool:
+    """Whether a file is one that people wrote, as far as its names tell; a record is none."""
+    name = path.rpartition("/")[2]
+    if layout.is_in_place:
+        return not is_made(path) and is_document(path)
+    return not layout.is_record(name) and not layout.unread_code(name, MODE, 0)
+
+
+def is_document(path: ChunkPath) -> bool:
+    """Whether a file would be indexed in place, as far as its names tell."""
+    *folders, name = path.split("/")
+    hidden = any(is_litter(folder, is_folder=True) for folder in folders)
+    return (
+        is_read(name) and not hidden and not is_litter(name, is_folder=False) and name != SETTINGS
     )
 
 
@@ -168,6 +194,56 @@ def is_mass(gone: Sequence[ChunkPath], known: int, *, emptied: bool, deleted: De
     meant = deleted()
     counted = sum(path not in meant for path in gone)
     return counted > limit or (emptied and counted > 0)
+
+
+def needs_word(places: Places, layout: Layout, catalog: Catalog, *, deleted: DeletedPaths) -> bool:
+    """Whether a sync forgets nothing of what is gone until a person says so; walks the tree."""
+    recorded = catalog.folders()
+    tree = walk(places, processes=1, recorded=recorded)
+    found = scan.differences(tree, recorded)
+    gone, _ = apart_from_left_out(places, found.gone)
+    emptied = is_emptied_of(gone, tree, layout, catalog)
+    # As many as came may have moved: a sync finds out which.
+    gone = gone if emptied else gone[len(found.added) :]
+    return bool(catalog.meta(AWAITED)) or is_mass(
+        gone, catalog.file_count(), emptied=emptied, deleted=deleted
+    )
+
+
+def is_emptied_of(
+    gone: Sequence[ChunkPath], tree: scan.TreeScan, layout: Layout, catalog: Catalog
+) -> bool:
+    """Whether files that are gone were the last texts."""
+    return any(is_text(path, layout) for path in gone) and is_emptied(
+        tree, layout, excluded={path for path, _, _ in catalog.states()}
+    )
+
+
+def apart_from_left_out(
+    places: Places, away: Sequence[ChunkPath]
+) -> tuple[tuple[ChunkPath, ...], tuple[ChunkPath, ...]]:
+    """What of the paths that a walk did not see is gone, and what its rules left out."""
+    if places.rules is None:
+        return tuple(away), ()
+    top = os.path.realpath(places.chunked)
+    is_itself: dict[str, bool] = {}
+    gone: list[ChunkPath] = []
+    left_out: list[ChunkPath] = []
+    for path in away:
+        folder, _, name = os.path.join(top, path).rpartition("/")
+        if folder not in is_itself:
+            is_itself[folder] = os.path.realpath(folder) == folder
+        is_there = is_itself[folder] and _is_no_folder(f"{folder}/{name}")
+        (left_out if is_there else gone).append(path)
+    return tuple(gone), tuple(left_out)
+
+
+def _is_no_folder(path: str) -> bool:
+    """Whether something is at a path that a note could be: a folder in its place is none."""
+    try:
+        return not stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def match_moves(
@@ -243,8 +319,8 @@ def gone_findings(
 ) -> list[Finding]:
     """What is gone, one by one, or a mass of it as one finding; pure."""
     if is_mass:
-        some = ", ".join(tree.store_path(path) for path in gone[:3])
-        detail = f"{len(gone)} of {known} files are gone: {some}, …"
+        some = listed(map(tree.store_path, gone))
+        detail = f"{len(gone)} of {known} files are gone: {some}"
         return [Finding(code="mass-missing", path=tree.pathspec, detail=detail)]
     return [
         Finding(code="missing", path=tree.store_path(path), detail="the file is gone")

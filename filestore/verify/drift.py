@@ -4,7 +4,6 @@ Compares; changes nothing. One rule: nothing is called missing that was not look
 """
 
 import os
-import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -20,8 +19,9 @@ from filestore.fs import scan
 from filestore.sidecar.losses import (
     DeletedPaths,
     LostFiles,
+    apart_from_left_out,
     gone_findings,
-    is_emptied,
+    is_emptied_of,
     is_mass,
     knows_nothing,
     match_moves,
@@ -83,7 +83,7 @@ def detect(
         mass_allowed: Whether much may be gone at once.
         processes: 2 lets a forked child walk half of a large tree.
         unmerged: Paths that git has as unmerged.
-        lost: Asked where the catalog cannot tell what is gone, or nothing but records is left.
+        lost: Asked where the catalog cannot tell what is gone.
         seen: Keeps the files that are read.
         tree: As it is; None has it walked.
     """
@@ -97,7 +97,9 @@ def detect(
     edited_moves = arrivals.edited_moves(moves) if found.gone and found.added else []
     arrived = {look.path for _, look in moves}
     departed = {old for old, _ in [*moves, *edited_moves]}
-    gone, left_out = _gone(places, [path for path in found.gone if path not in departed])
+    gone, left_out = apart_from_left_out(
+        places, [path for path in found.gone if path not in departed]
+    )
     if knows_nothing(catalog):
         lost_files = lost(tree)
         meant = set(catalog.forgotten_before())
@@ -106,7 +108,7 @@ def detect(
     is_rest = bool(catalog.meta(AWAITED))
     again = _to_look_at_again(tree, catalog, unmerged)
     to_read = tuple(sorted((set(found.added) - arrived) | set(found.changed) | again))
-    is_emptied_now = is_rest or _is_emptied_of(gone, tree, lost, layout)
+    is_emptied_now = is_rest or is_emptied_of(gone, tree, layout, catalog)
     return Drift(
         tree=places.tree,
         to_read=to_read,
@@ -120,42 +122,6 @@ def detect(
         known=known,
         findings=tuple(unlisted(places.tree, tree)),
     )
-
-
-def _gone(
-    places: Places, away: Sequence[ChunkPath]
-) -> tuple[tuple[ChunkPath, ...], tuple[ChunkPath, ...]]:
-    """What of the paths that a walk did not see is gone, and what its rules left out."""
-    if places.rules is None:
-        return tuple(away), ()
-    top = os.path.realpath(places.chunked)
-    is_itself: dict[str, bool] = {}
-    gone: list[ChunkPath] = []
-    left_out: list[ChunkPath] = []
-    for path in away:
-        folder, _, name = os.path.join(top, path).rpartition("/")
-        if folder not in is_itself:
-            is_itself[folder] = os.path.realpath(folder) == folder
-        is_there = is_itself[folder] and _is_no_folder(f"{folder}/{name}")
-        (left_out if is_there else gone).append(path)
-    return tuple(gone), tuple(left_out)
-
-
-def _is_no_folder(path: str) -> bool:
-    """Whether something is at a path that a note could be: a folder in its place is none."""
-    try:
-        return not stat.S_ISDIR(os.lstat(path).st_mode)
-    except OSError:
-        return False
-
-
-def _is_emptied_of(
-    gone: Sequence[ChunkPath], tree: scan.TreeScan, lost: LostFiles, layout: Layout
-) -> bool:
-    """Whether files that are gone were the last; where records are left, git has to have them."""
-    if not gone or not is_emptied(tree, ending=layout.ending):
-        return False
-    return not tree.folders or not set(lost(tree).gone).isdisjoint(gone)
 
 
 def _to_look_at_again(

@@ -45,7 +45,9 @@ def test_one_gone_file_is_no_answer(workspace: Any) -> None:
     done = asked(workspace, "-k", "1", code=1)
     assert shown(done["hits"]) == [("hive00.md", "gone")]
     assert done["hits"][0]["text"] == ""
-    assert done["notes"] == ["1 file of these results is gone: run 'filestore sync'"]
+    assert done["notes"] == [
+        "1 file of these results is gone: run 'filestore sync --forget-missing'"
+    ]
     words = workspace("search", "honey", "-k", "1", code=1)
     assert "hive00.md  [gone]" in words.stdout
     assert "filestore sync" in words.stderr

@@ -377,3 +377,55 @@ def test_a_path_that_nobody_ever_had_is_told(workspace: Any) -> None:
     done = workspace("repair", "--write-files", "--yes", "--path", "chunked/onee.md", code=3)
     assert "no such file in the store, now or earlier" in done.stderr
     workspace("repair", "--write-files", "--plan", "--path", "chunked/one.md", code=1)
+
+
+def notes_in(new_workspace: Callable[..., Any], layout: str) -> Any:
+    """Two notes that git does not have, and beside them what is no text."""
+    work = new_workspace(layout="flat" if layout == "flat" else "tree", init=layout != "in-place")
+    for name in ("one.md", "two.md"):
+        work.write(f"notes/{name}", f"# {name}\n\nWords of {name}.\n")
+    if layout != "in-place":
+        work("add", "notes/one.md", "notes/two.md")
+        return work
+    work.write("notes/empty.md", "")
+    work.write("notes/picture.png", b"\x89PNG\r\n\x1a\n")
+    work("init", "--in-place", "notes", "--embedder", "builtin", code=1)
+    work.store, work.sidecar = work.folder / "notes", work.folder / "notes" / ".filestore"
+    work.chunked = work.store
+    work("enrich", "--store", work.store)
+    return work
+
+
+@pytest.mark.parametrize("layout", ["tree", "flat", "in-place"])
+def test_the_last_texts_are_a_mass_however_few(
+    new_workspace: Callable[..., Any], layout: str
+) -> None:
+    """Records, summaries, pictures and empty notes do not count; what removes it is said."""
+    work = notes_in(new_workspace, layout)
+    here = ("--store", work.store)
+    texts = [path for path in work.chunked.glob("**/[!.]*.md") if "/." not in str(path)]
+    kept = {path: path.read_bytes() for path in texts if path.stat().st_size and path.is_file()}
+    for path in kept:
+        path.unlink()
+    for _ in range(2):
+        done = work.json("sync", *here, code=4)
+        (mass,) = (one for one in done["remaining"] if one["code"] == "mass-missing")
+        assert mass["detail"].startswith("2 of ")
+        assert "…" not in mass["detail"]
+        answer = work.json("search", "words", *here, code=1)
+        assert [note for note in answer["notes"] if "gone" in note] == [
+            "2 files of these results are gone: run 'filestore sync --forget-missing'"
+        ]
+    for path, data in kept.items():
+        path.write_bytes(data)
+    assert work.json("sync", *here, code=None)["embedded"] == 0
+    first = min(kept)
+    first.unlink()
+    answer = work.json("search", "words", *here)
+    assert "1 file of these results is gone: run 'filestore sync'" in answer["notes"]
+    done = work.json("sync", *here, code=None)
+    assert "mass-missing" not in {one["code"] for one in done["remaining"]}
+    max(kept).unlink()
+    work.json("sync", *here, code=4)
+    work.json("sync", "--forget-missing", *here, code=None)
+    assert work.json("search", "words", *here, code=1)["notes"] == []

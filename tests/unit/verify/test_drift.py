@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from filestore.catalog import FileRow
 from filestore.chunks import observation
+from filestore.chunks.layout import TREE
 from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.config.layout import folded_path
 from filestore.core.hashing import content_hash
-from filestore.core.paths import CHUNKS
+from filestore.core.paths import CHUNKS, ChunkPath
 from filestore.fs.scan import TreeScan, pack_folder, pack_stat
 from filestore.sidecar.losses import MASS_FILES, gone_findings, is_emptied, is_mass, match_moves
 from filestore.verify.drift import Drift, classify, is_as_recorded, missing_findings
@@ -299,14 +300,15 @@ def tree_of(*names):
 
 def test_a_tree_without_chunk_files_is_emptied():
     """Records and litter that are left behind are no knowledge."""
-    assert is_emptied(TreeScan())
-    assert is_emptied(tree_of("meta.json", "notes.txt"))
-    assert not is_emptied(tree_of("meta.json", "chunk1.md"))
+    assert is_emptied(TreeScan(), TREE)
+    assert is_emptied(tree_of("meta.json", "notes.txt", "._chunk1.md"), TREE)
+    assert not is_emptied(tree_of("meta.json", "chunk1.md"), TREE)
+    assert is_emptied(tree_of("chunk1.md"), TREE, excluded={ChunkPath("r/chunk1.md")})
 
 
 def test_a_tree_that_cannot_be_read_is_not_emptied():
     """Nothing is called gone that was not looked for with success."""
-    assert not is_emptied(TreeScan(problems={"": "no permission"}))
+    assert not is_emptied(TreeScan(problems={"": "no permission"}), TREE)
 
 
 def test_what_is_gone_is_told_the_same_with_and_without_a_catalog():
