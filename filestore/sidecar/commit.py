@@ -494,7 +494,7 @@ class Commit:
             self._catalog.drop_unused_source_stats()
         if self._lost_some:
             # Some other command than a sync: what went is not to be forgotten by a new count.
-            self.lack(lost_vectors(self._catalog, self._embeddings, self._embedder))
+            self.lack(lost_vectors(self._catalog, self._embeddings))
         self._write_index()
         self._embedding_feed.close()
         if self._embedder is not None:
@@ -585,14 +585,16 @@ class Commit:
                 self._catalog.update(replace(row, resource=resource))
 
 
-def lost_vectors(
-    catalog: Catalog, embeddings: EmbeddingCache | None, embedder: "Embedder | None"
-) -> list[int]:
-    """The vector ids whose embedding is gone, though the catalog counts on it."""
-    if embedder is None or embeddings is None:
+def lost_vectors(catalog: Catalog, embeddings: EmbeddingCache | None) -> list[int]:
+    """The vector ids whose embedding is gone, though the catalog counts on it.
+
+    Whether the model is here or not: else a sync would repair the same loss for ever.
+    """
+    fingerprint = catalog.meta("fingerprint")
+    if fingerprint is None or embeddings is None:
         return []
-    if embeddings.count(embedder.fingerprint) == catalog.meta(_EMBEDDINGS):
+    if embeddings.count(fingerprint) == catalog.meta(_EMBEDDINGS):
         return []
     keys = dict(catalog.vector_keys())
-    had = embeddings.has(embedder.fingerprint, list(keys.values()))
+    had = embeddings.has(fingerprint, list(keys.values()))
     return [vector for vector, key in keys.items() if key not in had]

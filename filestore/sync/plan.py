@@ -112,13 +112,13 @@ def plan_parts(
     """Look at the derived parts; see `plan`."""
     found = verify.sidecar_findings(snapshot, hashes=True)
     is_fulltext_sound = not any(finding.meaning.about == "fulltext" for finding in found)
-    lost = lost_vectors(snapshot.catalog, snapshot.embeddings, embedder)
+    lost = lost_vectors(snapshot.catalog, snapshot.embeddings)
     if lost:
         detail = "embeddings were gone"
         found.append(
             Finding(code="embeddings-damaged", path=snapshot.places.part(EMBEDDINGS), detail=detail)
         )
-    can = {"rebuild-index": snapshot.embedder is not None, "embed": embeds}
+    can = {"rebuild-index": embedder is not None, "embed": embeds}
     steps: dict[str, tuple[Finding, ...]] = {}
     left: list[Finding] = []
     for finding in found:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import CHUNKER, Catalog, in_batches, queries
 from filestore.chunking import way
+from filestore.chunks.observation import Observation
 from filestore.chunks.observe import observe_bytes
 from filestore.core.errors import RefusedError
 from filestore.core.paths import StorePath
@@ -26,6 +27,7 @@ from filestore.verify.recorded_state import documents_cut_otherwise
 
 if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
+    from filestore.sidecar.snapshot import StoreSnapshot
 
 _FILES_AT_ONCE: Final = 64
 _FLOAT_BYTES: Final = 4
@@ -138,35 +140,46 @@ def _needed(parts: Parts, catalog: Catalog) -> Iterator[bytes]:
     from filestore.embed.canaries import canary_keys
 
     snapshot = parts.snapshot(catalog, None)
-    if parts.places.is_in_place and catalog.meta(CHUNKER) is not None:
-        # Undone notes are cut by the model: by an estimate they would have other texts.
-        if snapshot.embedder is None:
-            raise parts.model.why_not
-        for finding in documents_cut_otherwise(snapshot):
-            raise NotPrunedError(
-                f"the documents are not indexed as they are to be: {finding.detail}",
-                remedy="filestore sync",
-            )
     yield from canary_keys()
     yield from queries.text_keys(catalog)
     left_out = [path for path, _, _ in catalog.states()]
     yield from (key for key, _ in kept_texts(catalog, left_out))
     for paths in in_batches(detected(snapshot).to_read, _FILES_AT_ONCE):
+        _require_cut(parts, snapshot)
         yield from (key for _, key, _ in texts_now(parts.places, parts.layout, paths))
-    yield from _undoable(parts)
+    for seen in _undoable(parts):
+        if seen.pending:
+            _require_cut(parts, snapshot)
+            parts.layout.settle(seen)
+        yield from seen.keys
 
 
-def _undoable(parts: Parts) -> Iterator[bytes]:
-    """The keys of all texts that an undo or a redo may bring back."""
+def _require_cut(parts: Parts, snapshot: "StoreSnapshot") -> None:
+    """Refuse to tell texts of documents in place that are cut otherwise than those indexed.
+
+    Raises:
+        NotPrunedError: The store's model, whose measure it is, is not here, or another.
+    """
+    if not parts.places.is_in_place or snapshot.catalog.meta(CHUNKER) is None:
+        return
+    if snapshot.embedder is None:
+        raise NotPrunedError(parts.model.why_not.message, remedy=parts.model.why_not.remedy)
+    for finding in documents_cut_otherwise(snapshot):
+        raise NotPrunedError(
+            f"the documents are not indexed as they are to be: {finding.detail}",
+            remedy="filestore sync",
+        )
+
+
+def _undoable(parts: Parts) -> Iterator[Observation]:
+    """All files that an undo or a redo may bring back."""
     if not os.path.isdir(parts.places.undo):
         return
-    tree, layout = parts.places.tree, parts.layout
+    tree = parts.places.tree
     with Originals.open(parts.places.undo) as originals:
         for path, data in originals.contents():
             if tree.holds(path):
-                seen = observe_bytes(tree.chunk_path(StorePath(path)), data, layout=layout)
-                layout.settle(seen)
-                yield from seen.keys
+                yield observe_bytes(tree.chunk_path(StorePath(path)), data, layout=parts.layout)
 
 
 def _is_cut_alike(parts: Parts, catalog: Catalog, fingerprint: str) -> bool:

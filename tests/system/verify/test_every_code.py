@@ -690,6 +690,8 @@ def test_code(scene: Scene, code: str) -> None:
         assert serious <= {code}
     if said.safe:
         assert_mended(scene.workspace, case, code)
+    elif not (said.refused or said.passing):
+        assert_left(scene.workspace)
 
 
 def flipped(path: Path) -> None:
@@ -770,3 +772,60 @@ def assert_mended(workspace: Any, case: Case, code: str) -> None:
     assert code not in {one["code"] for one in checked["findings"]}
     again = workspace.sync(*case.mended_by[1:], code=None)
     assert (again["applied"], again["embedded"]) == ([], 0)
+
+
+def assert_left(workspace: Any) -> None:
+    """A sync says repaired only of what is gone afterwards; what it leaves has a command."""
+    for words in ((), ("--full",)):
+        done = workspace.sync(*words, code=None)
+        drift = workspace.json("status", code=None)["drift"]
+        left = told(done["remaining"]) | {(code, path) for code in drift for path in drift[code]}
+        assert told(done["applied"]).isdisjoint(left), words
+        again = workspace.sync(*words, code=None)
+        assert again["applied"] == [], words
+        stuck = [one for one in again["remaining"] if one["safe"]]
+        assert not stuck or "filestore " in str(again["remaining"]), words
+
+
+def told(found: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    return {(one["code"], one["path"]) for one in found}
+
+
+@pytest.mark.parametrize("part", ["vectors-*.faiss", "embeddings.sqlite*"])
+@pytest.mark.parametrize("code", [code for code in CASES if CODES[code].about == "model"])
+def test_without_its_model_no_part_is_repaired_for_ever(scene: Scene, code: str, part: str) -> None:
+    """What cannot be made again is lost once, and then waits."""
+    CASES[code].produce(scene)
+    for path in scene.sidecar.glob(part):
+        path.unlink()
+    assert_left(scene.workspace)
+
+
+def assert_excluded_as(scene: Scene, code: str, linked: str) -> None:
+    """No command gives another reason why a file is excluded than the code that it has.
+
+    Args:
+        scene: Where the file was brought about.
+        code: Of its finding.
+        linked: The link to it from the second note.
+    """
+    work, note = scene.workspace, scene.note("b.md")
+    note.write_bytes(note.read_bytes() + f"\nSee [it]({linked}).\n".encode())
+    work.sync(code=None)
+    here = scene.shown(note)
+    asked = [["links", here], ["similar", here], ["search", "words"], ["duplicates"], ["about"]]
+    for words in asked:
+        notes = work.json(*words, code=None)["notes"]
+        said = {word for one in notes for word in one.replace(")", " ").split() if word in CODES}
+        assert said <= {code}, (words, notes)
+    if linked.endswith((".md", ".pdf")):
+        (found,) = (one for one in work.json("links", here)["notes"] if "excluded" in one)
+        assert f"(1 {code})" in found
+
+
+@pytest.mark.parametrize("code", [code for code in CASES if CODES[code].excluded])
+def test_an_excluded_file_is_called_what_it_is(scene: Scene, code: str) -> None:
+    """A note that links to it, and every other command, says the code that `status` says."""
+    path = CASES[code].produce(scene)
+    folder = os.path.dirname(scene.shown(scene.note("b.md")))
+    assert_excluded_as(scene, code, os.path.relpath(path, folder))

@@ -316,6 +316,8 @@ def test_code(scene: Scene, code: str) -> None:
         assert serious <= {code}
     if finding["safe"]:
         chunks.assert_mended(scene.workspace, case, code)
+    elif not (said.refused or said.passing):
+        chunks.assert_left(scene.workspace)
 
 
 def test_a_level_shows_every_code_it_is_chosen_for() -> None:
@@ -326,3 +328,9 @@ def test_a_level_shows_every_code_it_is_chosen_for() -> None:
             # Links between chunk files are looked up; those of notes take reading.
             continue
         assert levels.index(level_for([code])) >= levels.index(case.level), code
+
+
+@pytest.mark.parametrize("code", [code for code in ROWS if CODES[code].excluded])
+def test_an_excluded_file_is_called_what_it_is(scene: Scene, code: str) -> None:
+    """A note that links to it, and every other command, says the code that `status` says."""
+    chunks.assert_excluded_as(scene, code, ROWS[code].produce(scene))
