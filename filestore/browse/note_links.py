@@ -88,7 +88,8 @@ def _names(catalog: Catalog, keys: frozenset[str]) -> Names:
     paths = (
         decode_path(path)
         for path in queries.all_paths(catalog)
-        if (name := path[path.rfind(b"/") + 1 :].lower()).startswith(starts) or not name.isascii()
+        if (name := path[path.rfind(b"/") + 1 :].lower()).startswith((*starts, b"index.md"))
+        or not name.isascii()
     )
     aliases = ((alias, path) for path, alias in _aliases(catalog))
     return Names(called(paths, keys), aliases)

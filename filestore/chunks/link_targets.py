@@ -16,6 +16,8 @@ from filestore.extract.markdown_spans import percent_decoded
 _SUFFIX: Final = ".md"
 _NOTES: Final = (_SUFFIX, ".markdown", ".mdown", ".mkd", ".qmd", ".rmd", ".mdx")
 """Suffixes that a link by name leaves out."""
+_FOLDER_NOTE: Final = "index.md"
+"""What stands for its folder, as site generators have it."""
 
 
 class Names:
@@ -61,23 +63,31 @@ class Names:
             note: The file in which it stands.
         """
         decoded = None if is_external(target) else percent_decoded(target)
-        path = None if decoded is None else _joined(folder_of(note), decoded)
-        if path is None:
+        if decoded is None:
             return None
-        found = self._written_so(path)
-        return found or (None if _is_whole(path) else self._written_so(path + _SUFFIX))
+        path = _joined(folder_of(note), decoded)
+        found = None if path is None else self._written_so(path)
+        if found is None and path is not None and not _is_whole(path):
+            found = self._written_so(path + _SUFFIX)
+        return found or self._of_folder(folder_of(note), decoded)
 
     def wiki(self, target: str, note: ChunkPath) -> ChunkPath | None:
         """The file that a name means, in whatever case.
 
         A path from the root comes first, then one from the note; then a name, or the end of a
         path, in any folder: of several the nearest, then the one with the shortest path; then an
-        alias.
+        alias; then the note that stands for a folder.
 
         Args:
             target: As in `[[target]]`, without heading and label.
             note: The file in which it stands.
         """
+        found = self._named_so(target, note)
+        folders = (folder_of(note),) if target.startswith(("./", "../")) else ("", folder_of(note))
+        return found or next(filter(None, (self._of_folder(one, target) for one in folders)), None)
+
+    def _named_so(self, target: str, note: ChunkPath) -> ChunkPath | None:
+        """The file that a name means by itself."""
         own = folder_of(note)
         is_relative = target.startswith(("./", "../"))
         for folder in (own,) if is_relative else ("", own):
@@ -90,6 +100,11 @@ class Names:
         end = _folded(posixpath.normpath(target))
         named = [one for one in self._named.get(_last_name(end), ()) if _ends_with(one, end)]
         return _nearest(named or self._aliases.get(_folded(target), ()), own)
+
+    def _of_folder(self, folder: str, target: str) -> ChunkPath | None:
+        """The note that stands for the folder that a path from another one names."""
+        path = _joined(folder, f"{target}/{_FOLDER_NOTE}")
+        return None if path is None else self._written_so(path)
 
     def _written_so(self, path: str) -> ChunkPath | None:
         """The file at a path; how its letters are composed is all that may differ."""
@@ -114,7 +129,7 @@ def link_key(link: Link) -> str:
     So the links to one file are found without resolving those to all others.
     """
     target = link.target if link.kind == "wiki" else percent_decoded(link.target) or ""
-    return _last_name(_folded(target))
+    return _last_name(_folded(target.rstrip("/")))
 
 
 def path_keys(path: ChunkPath, aliases: Iterable[str] = ()) -> frozenset[str]:
@@ -124,12 +139,15 @@ def path_keys(path: ChunkPath, aliases: Iterable[str] = ()) -> frozenset[str]:
         path: Of the file.
         aliases: Its other names.
     """
-    return frozenset(_last_name(_folded(name)) for name in (path, *map(str.strip, aliases)))
+    names = [path, *map(str.strip, aliases)]
+    if path.rpartition("/")[2] == _FOLDER_NOTE:
+        names += [folder_of(path), "", ".", ".."]
+    return frozenset(_last_name(_folded(name)) for name in names)
 
 
 def called(paths: Iterable[ChunkPath], keys: frozenset[str]) -> Iterator[ChunkPath]:
     """Those of some files to whose names links of some keys may lead; their aliases aside."""
-    return (path for path in paths if _last_name(_folded(path)) in keys)
+    return (path for path in paths if not keys.isdisjoint(path_keys(path)))
 
 
 def _folded(name: str) -> str:

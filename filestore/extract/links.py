@@ -17,6 +17,7 @@ from filestore.extract.markdown_spans import (
     unescaped,
     without_any_code,
     without_brackets,
+    without_remarks,
 )
 
 MOST_LINKS: Final = 20_000
@@ -66,7 +67,7 @@ def links(
     """
     if "[" not in text:
         return ()
-    visible = without_any_code(text) if visible is None else visible
+    visible = without_remarks(without_any_code(text) if visible is None else visible)
     definitions, unused = _definitions(visible)
     found = []
     for at, target, label, key in _uses(visible, definitions, wiki=wiki):

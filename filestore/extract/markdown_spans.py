@@ -31,12 +31,19 @@ _ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
 _INDENTED: Final = re.compile(r" {4}| {0,3}\t")
 _FIRST_INDENTED: Final = re.compile(r"(?:\A|\n)[ \t]*(?:\n {4}|\n {0,3}\t)|\A(?: {4}| {0,3}\t)")
 _VISIBLE: Final = re.compile(r"[^\n]")
+_REMARK: Final = re.compile(
+    # What stands in a link is a part of its name.
+    r"\\.|\[\[[^\[\]\n]+\]\]|\]\((?:<[^<>\n]*>|[^\s()<>]*)"
+    r"|(?P<comment><!--|%%)|(?P<tag><[A-Za-z][^<>]*>)|(?P<math>\$\$?)|(?P<blank>\n[ \t]*(?=\n))"
+)
+_ENDS: Final = {"<!--": "-->", "%%": "%%"}
+_ATTRIBUTE: Final = re.compile(r"""=\s*["']""")
 _LIST_ITEM: Final = re.compile(r"[ >]*(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 
 
 def destinations(body: str) -> list[tuple[int, int]]:
     """Where the destinations of links stand, in order: start and end, in characters."""
-    visible = without_code(body)
+    visible = without_remarks(without_code(body))
     found = {match.span(1) for match in INLINE.finditer(visible)}
     found.update(match.span(2) for match in DEFINITION.finditer(visible))
     return sorted(found)
@@ -81,27 +88,78 @@ def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return "".join([*pieces, text[end:]])
 
 
+def without_remarks(visible: str) -> str:
+    """A text whose code is blank, with blanks in place of comments, math and HTML's attributes.
+
+    None of it holds a link, whatever it looks like: nobody who reads the page can follow one.
+    """
+    if not any(sign in visible for sign in ("<", "%%", "$")):
+        return visible
+    return blanked(visible, _apart(sorted(_remarks(visible))))
+
+
+def _apart(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Stretches in order, without what lies in an earlier one."""
+    end = 0
+    for start, stop in spans:
+        if stop > end:
+            yield max(start, end), stop
+            end = stop
+
+
+def _remarks(visible: str) -> Iterator[tuple[int, int]]:
+    last = {mark: visible.rfind(end) for mark, end in _ENDS.items()}
+    passed, math = 0, (0, "")
+    for match in _REMARK.finditer(visible):
+        start, stop, mark = match.start(), match.end(), match[0]
+        if start < passed or match.lastgroup is None:
+            continue
+        if match.lastgroup == "comment" and stop <= last[mark]:
+            passed = visible.index(_ENDS[mark], stop) + len(_ENDS[mark])
+            yield start, passed
+        elif match.lastgroup == "tag" and _ATTRIBUTE.search(mark):
+            yield start, stop
+        elif match.lastgroup == "blank":
+            math = (0, "")
+        elif match.lastgroup == "math" and math[1] == mark and _closes(visible, start, stop):
+            yield math[0], stop
+            math = (0, "")
+        elif match.lastgroup == "math" and math[1] != "$$" and _opens(visible, start, stop):
+            math = (start, mark)
+
+
+def _opens(visible: str, start: int, stop: int) -> bool:
+    """Whether math can begin with a dollar sign; one that ends an amount of money begins none."""
+    after = visible[stop : stop + 1]
+    return stop - start == 2 or not (visible[start - 1 : start].isalnum() or after.isspace())
+
+
+def _closes(visible: str, start: int, stop: int) -> bool:
+    """Whether math can end with a dollar sign; one that begins an amount of money ends none."""
+    return stop - start == 2 or not (
+        visible[start - 1 : start].isspace() or visible[stop : stop + 1].isalnum()
+    )
+
+
 def without_any_code(body: str) -> str:
     """The body with blanks in place of all its code, in fences, in spans, or indented."""
-    return _without_indented_code(without_code(body))
-
-
-def _without_indented_code(body: str) -> str:
-    """The body with blanks in place of code that is marked by four blanks before it.
-
-    What is indented in a list is taken for a part of its item, and so for no code.
-    """
+    visible = without_code(body)
     if not _FIRST_INDENTED.search(body):
-        return body
-    return "\n".join(_without_indented(body))
+        return visible
+    return "\n".join(_without_indented(body, visible))
 
 
-def _without_indented(body: str) -> Iterator[str]:
+def _without_indented(body: str, visible: str) -> Iterator[str]:
+    """Lines with blanks in place of code that is marked by four blanks before it.
+
+    What is indented in a list is taken for a part of its item, and so for no code. The blanks that
+    stand for a span of code mark nothing: only those of the body itself do.
+    """
     is_blank, in_code, in_list = True, False, False
-    for line in body.split("\n"):
-        if not line or line.isspace():
+    for line, shown in zip(body.split("\n"), visible.split("\n"), strict=True):
+        if not shown or shown.isspace():
             is_blank = True
-            yield line
+            yield shown
             continue
         if _INDENTED.match(line):
             in_code = in_code or (is_blank and not in_list)
@@ -109,7 +167,7 @@ def _without_indented(body: str) -> Iterator[str]:
             in_code = False
             in_list = bool(_LIST_ITEM.match(line)) or (in_list and (not is_blank or line[0] == " "))
         is_blank = False
-        yield " " * len(line) if in_code else line
+        yield " " * len(line) if in_code else shown
 
 
 def _code(body: str) -> Iterator[tuple[int, int]]:

@@ -31,7 +31,7 @@ NAMES = Names(FILES, ALIASES)
 PARTS = st.sampled_from(["a", "b", "A", "é", "e\u0301", "x y", "n.1", "q%20", "#", "..", "."])
 FILE_NAMES = st.builds(
     "{}{}".format,
-    st.sampled_from(["a", "b", "A", "é", "e\u0301", "x y", "n.1", "q%20", "ß", "a.md"]),
+    st.sampled_from(["a", "b", "A", "é", "e\u0301", "x y", "n.1", "q%20", "ß", "a.md", "index"]),
     st.sampled_from([".md", ".MD", ".markdown", ".txt", ""]),
 )
 FOLDERS = st.lists(st.sampled_from(["a", "b", "É", "x y"]), max_size=3).map("/".join)
@@ -108,6 +108,21 @@ def test_a_name_means_the_file_that_obsidian_opens(note, target, file):
 def test_a_path_means_the_file_that_markdown_says(note, target, file):
     """From the folder of the note or the root, in its own case, never by a name alone."""
     assert NAMES.resolve(markdown(target), note) == file
+
+
+@pytest.mark.parametrize("link", [wiki, markdown])
+def test_a_folder_is_the_note_that_stands_for_it(link):
+    """With a slash at the end or without, from the note, the root, above; a note comes first."""
+    names = Names(["index.md", "a/index.md", "a/b/index.md", "c/x.md", "d.md", "d/index.md"])
+    for target in ("/a/b", "/a/b/", "b", "b/", "./b/", "../a/b"):
+        assert names.resolve(link(target), "a/x.md") == "a/b/index.md"
+    assert names.resolve(link(".."), "a/b/x.md") == "a/index.md"
+    assert names.resolve(link("../"), "a/x.md") == "index.md"
+    assert names.resolve(link("d"), "x.md") == "d.md"
+    assert names.resolve(link("d/"), "x.md") == "d/index.md"
+    assert names.resolve(link("c/"), "x.md") is None
+    for target in ("../..", "../../", "../../a"):
+        assert names.resolve(link(target), "a/x.md") is None
 
 
 def test_of_two_names_that_differ_in_case_the_one_as_written_is_meant():

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.extract.links import MAX_LABEL, MAX_TARGET, MOST_LINKS, links
-from filestore.extract.markdown_spans import without_any_code
+from filestore.extract.markdown_spans import without_any_code, without_remarks
 
 NAMES = st.text(st.sampled_from("abé 1/-_."), min_size=1, max_size=12).filter(
     lambda name: name == name.strip()
 )
-MARKUP = st.text(st.sampled_from("[]()!|#<>:`~\\^ \n\t-\"'ax/%"), max_size=60)
+MARKUP = st.text(st.sampled_from("[]()!|#<>:`~\\^ \n\t-\"'ax/%$=!"), max_size=60)
 
 
 def written(text, **options):
@@ -42,6 +42,17 @@ def written(text, **options):
         ("[[name]]\n\n[name]: ../name.md 'Title'", ("wiki", "name", "", "")),
         ("[never]: x.md", ("markdown", "x.md", "", "never")),
         ("- item\n\n    [[name]] in the item", ("wiki", "name", "", "")),
+        ("``[[code]]`` [[name]]", ("wiki", "name", "", "")),
+        ("costs $5 [[name]] or $6, 7$ or (8$)", ("wiki", "name", "", "")),
+        ("US$5 [[name]] CA$6", ("wiki", "name", "", "")),
+        ("$5 each\n\n[[name]] for 6$", ("wiki", "name", "", "")),
+        ("\\$a [[name]] b\\$", ("wiki", "name", "", "")),
+        ("[see $x_1$](x.md)", ("markdown", "x.md", "", "see $x_1$")),
+        ("[[a$b|c$]]", ("wiki", "a$b", "", "c$")),
+        ("100%% [[name]]", ("wiki", "name", "", "")),
+        ("a <!-- b [[name]]", ("wiki", "name", "", "")),
+        ("a < b [[name]] c='d' > e", ("wiki", "name", "", "")),
+        ('<b title="x">[[name]]</b>', ("wiki", "name", "", "")),
     ],
 )
 def test_every_way_to_write_a_link(text, link):
@@ -63,6 +74,11 @@ def test_every_way_to_write_a_link(text, link):
         "[^1]: note",
         "[[]] [[|label]] [a]() [a](<>) [] [ ] [x] [a][b]",
         "[[two\nlines]]",
+        "<!-- [[name]] [a](x.md)\n\n[b]: y.md -->",
+        "$x_{[[name]]} + [a](x.md)$ and $$\n[[name]]\n$$",
+        "%% [[name]] %% and %%\n\n[a](x.md)\n\n%%",
+        "<span title='[[name]]' data-x=\"[a](x.md)\">x</span>",
+        "\\[\\[name]]",
         f"[[{'a' * (MAX_TARGET + 1)}]] [a]({'a' * (MAX_TARGET + 1)})",
     ],
 )
@@ -110,7 +126,7 @@ def test_whatever_the_text_links_stand_in_it_in_order(text):
 @given(text=MARKUP)
 def test_blanks_in_place_of_code_move_nothing(text):
     """Every other character stays where it was, and so does every line end."""
-    visible = without_any_code(text)
+    visible = without_remarks(without_any_code(text))
     assert len(visible) == len(text)
     assert all(new in (old, " ") for new, old in zip(visible, text, strict=True))
     assert visible.count("\n") == text.count("\n")
@@ -138,6 +154,12 @@ def test_blanks_in_place_of_code_move_nothing(text):
         "\n[",
         "]",
         "[[[a]]",
+        "$a ",
+        "$$",
+        "%%",
+        "<!--",
+        "<a ",
+        "<a='>",
     ],
 )
 def test_a_megabyte_of_markup_is_read(unit):
