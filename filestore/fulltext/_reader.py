@@ -317,7 +317,7 @@ class Reader:
             return self._phrase(words)
         if found := self._present_identifiers(text):
             return self._term("exact", found[0], _IDENTIFIER_WEIGHT)
-        if len(words) == 1 and clause.need is Need.REQUIRED:
+        if len(words) == 1 and clause.need in (Need.REQUIRED, Need.EXCLUDED):
             stems = [self._term("stem", stem, 1.0) for stem in self._stems_of(text)]
             return self._any_of([*stems, self._term("exact", words[0], _EXACT_WEIGHT)])
         return self._phrase(words)

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 def left_out(understood: Understood, words: int) -> list[str]:
-    """What a person must know who did not mean to exclude anything, or typed very many words."""
-    notes = []
+    """What a person must know who meant to exclude nothing, or typed no word or very many."""
+    asked = (understood.words, understood.phrases, understood.prefixes, understood.required)
+    notes = [] if any(asked) else ["the query has no word to search for: type one"]
     if understood.excluded:
         named = " or ".join(understood.excluded)
         syntax = "the syntax 'plain' searches for all words as typed"

@@ -180,13 +180,16 @@ def test_a_syntax_can_be_asked_for(workspace: Any) -> None:
 
 @pytest.mark.parametrize("mode", ["vector", "keyword"])
 def test_an_exclusion_means_the_same_in_every_mode(workspace: Any, mode: str) -> None:
-    """What is left out is the word itself, not other forms of it, by words and by vectors."""
+    """What a required word takes in is what the excluded one leaves out, by words and vectors."""
     library(workspace)
     workspace.write("docs/plural.md", "# Plural\n\nMany anchors hold a boat better.\n")
     workspace("add", "docs/plural.md")
-    found = resources(workspace, "boat -anchor", "--mode", mode)
-    assert "plural.md" in found
-    assert "anchor.md" not in found
+    forms = {"anchor.md", "plural.md"}
+    for word in ("anchor", "anchors"):
+        assert set(resources(workspace, f"boat +{word}", "--mode", mode)) == forms
+        found = resources(workspace, f"boat -{word}", "--mode", mode)
+        assert "sails.md" in found
+        assert forms.isdisjoint(found)
 
 
 FILTERS: tuple[tuple[list[str], set[str]], ...] = (
@@ -287,6 +290,18 @@ def test_ties_go_by_path(workspace: Any, mode: str) -> None:
     for _ in range(3):
         hits = workspace.json("search", "same words", "--mode", mode)["hits"]
         assert [hit["path"] for hit in hits] == expected
+
+
+def test_a_query_without_a_word_says_so(either: Any) -> None:
+    """Signs alone, and words that are only left out, are not taken for a text that nobody has."""
+    library(either)
+    for query in ("?!", "...", "-boat"):
+        for mode in ("hybrid", "keyword", "vector"):
+            words = ("search", "--mode", mode, "--syntax", "operators", "--json", "--", query)
+            answer = either(*words, code=1).json
+            assert answer["notes"][0] == "the query has no word to search for: type one"
+    answer = either.json("search", "boiler", code=None)
+    assert not [note for note in answer["notes"] if "no word" in note]
 
 
 def test_nothing_found(either: Any) -> None:

@@ -122,6 +122,10 @@ def test_required_and_excluded(reader):
     assert found(reader, "fox NOT lazy") == [3]
     assert found(reader, "fox +nowhere") == []
     assert found(reader, "-fox") == []
+    for word in ("jumping", "jumps", "jumped"):
+        wanted, rest = found(reader, f"fox +{word}"), found(reader, f"fox -{word}")
+        assert wanted
+        assert sorted(wanted + rest) == sorted(found(reader, "fox"))
 
 
 @pytest.mark.parametrize(
