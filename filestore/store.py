@@ -419,9 +419,9 @@ class Store(ReadableStore):
 
         self.close()
         place = absolute(os.fsdecode(source))
-        options: Any = {"wait_s": wait_s, "on_progress": on_progress}
+        how: Any = {"wait_s": wait_s, "on_progress": on_progress}
         wish = imported.Wanted(limits=Limits.of(limits or {}), **wanted)
-        return into_store.import_from(self._parts, form, place, wish, **options)
+        return into_store.import_from(self._parts, form, place, wish, **how)
 
     def _undo_or_redo(
         self, wanted: "State", identifier: str | None, on_progress: OnProgress
@@ -499,22 +499,13 @@ class Store(ReadableStore):
 
         self.close()
         options: Any = {"unchecked": unchecked, "wait_s": wait_s, "on_progress": on_progress}
-        options["limits"] = Limits.of(limits or {})
-        return packs.import_pack(self._parts, os.fsdecode(path), **options)
+        bounds = Limits.of(limits or {})
+        return packs.import_pack(self._parts, os.fsdecode(path), limits=bounds, **options)
 
     def prune_embeddings(
         self, *, spare_git: bool = False, wait_s: float = DEFAULT_WAIT_S
     ) -> "Pruning":
-        """Remove the embeddings that no text here, no batch of undo and no view of a commit has.
-
-        Args:
-            spare_git: Remove nothing where a branch of git may bring texts back.
-            wait_s: How long to wait for another writer.
-
-        Raises:
-            LockedError: Another writer holds the store.
-            WriteFailedError, NotPrunedError: See `prune.prune`.
-        """
+        """Remove the embeddings that nothing needs, or none where git may bring texts back."""
         from filestore.past import views
         from filestore.sync import prune
 

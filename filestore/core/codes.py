@@ -477,8 +477,7 @@ CODES: Final[dict[str, Code]] = {
     ),
     "fulltext-foreign": Code(
         severity="I",
-        repair="not opened, because it was made elsewhere, or by an earlier filestore; the next"
-        " sync rebuilds it",
+        repair="not opened, as another user or an earlier filestore made it; a sync rebuilds it",
         about="fulltext",
         safe=True,
         step="rebuild-fulltext",
@@ -530,8 +529,7 @@ CODES: Final[dict[str, Code]] = {
     ),
     "model-drift": Code(
         severity="E",
-        repair="restore the model's old version, or 'filestore embedder set' to re-embed"
-        " everything",
+        repair="restore the model's old version, or re-embed all: 'filestore embedder set'",
         about="model",
         level="deep",
         vector_in_doubt=True,

@@ -17,6 +17,7 @@ from filestore.core.frontmatter_yaml import (
     number,
     read_yaml,
 )
+from filestore.core.safe_text import listed
 from filestore.extract.base import FRONTMATTER_ERROR, DepthError, json_value
 
 _MOST_LINES: Final = 500
@@ -93,9 +94,7 @@ class _Read:
 
 
 def _lines(numbers: list[int]) -> str:
-    named = ", ".join(map(str, numbers[:_MOST_NAMED]))
-    more = f" and {len(numbers) - _MOST_NAMED:,} more" if len(numbers) > _MOST_NAMED else ""
-    return f"line{'s' if len(numbers) > 1 else ''} {named}{more}"
+    return f"line{'s' if len(numbers) > 1 else ''} {listed(numbers, _MOST_NAMED)}"
 
 
 def _read(syntax: str, inner: str) -> _Read:
