@@ -143,6 +143,18 @@ def test_every_command_tells_the_same(notes: Workspace, monkeypatch: pytest.Monk
             assert done.code in (0, 1), (words, done)
 
 
+def test_a_folder_may_hold_its_store_by_a_link(notes: Workspace) -> None:
+    """`file_index` that is a link is found from around it, from a link to that, and from below."""
+    (notes.folder / "project/docs").mkdir(parents=True)
+    (notes.folder / "project/file_index").symlink_to("../chain")
+    (notes.folder / "other").symlink_to("project")
+    root = str(notes.folder / "real")
+    for place in ("project", "project/docs", "other", "other/docs"):
+        assert notes.json("trust", "--list", cwd=notes.folder / place)["root"] == root
+    for place in ("project", "other"):
+        assert named_roots([str(notes.folder / place)]) == {place: root}
+
+
 def test_what_is_written_through_a_link_is_indexed(notes: Workspace) -> None:
     """Edits are seen by whoever names the store otherwise, and one store is trusted once."""
     notes.write("chain/c.md", "# C\n\nA manatee.\n")
