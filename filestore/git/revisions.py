@@ -73,7 +73,7 @@ def resolve(folder: str, revision: str) -> Commit:
         found = _parsed(folder, revision)
     if found:
         # A name may end in a text that is searched for, so this stands for itself.
-        name = _parsed(folder, f"{name}^{{commit}}")
+        name = _parsed(folder, f"{found}^{{commit}}")
     if not name:
         named = brief(revision)
         if is_shallow(folder):

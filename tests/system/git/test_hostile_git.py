@@ -227,6 +227,8 @@ def test_what_git_would_wait_for_is_named_before(
         top = workspace.folder.parent / "linked"
         workspace.git("worktree", "add", "-q", "-b", "linked", str(top))
         shutil.copytree(workspace.sidecar, top / "file_index" / ".sidecar")
+    for words in (("git", "install"), ("log", "basalt"), ("search", "--at", "HEAD", "basalt")):
+        workspace(*words, cwd=top / "file_index")
     own = Path(state.state_folder(str(top)) or "")
     for place in PLACES:
         is_shared = place in (*state.SHARED_FILES, *BELOW)
