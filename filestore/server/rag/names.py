@@ -6,7 +6,7 @@ from filestore.config.layout import folded_path
 from filestore.core.errors import RefusedError, UsageError
 from filestore.core.safe_text import brief
 from filestore.fs.staged_tree import LONGEST_NAME_BYTES
-from filestore.verify.names import why_no_name, why_unportable
+from filestore.verify.names import why_no_name
 
 
 def check_name(name: object) -> str:
@@ -32,7 +32,9 @@ def _wrong(name: str) -> str:
         return "it begins or ends with a blank"
     if name[0] == "-":
         return "it begins with a hyphen"
-    if reason := why_no_name(name) or why_unportable(name):
+    if "\\" in name:
+        return "it has a backslash"
+    if reason := why_no_name(name):
         return reason
     if len(name.encode()) > LONGEST_NAME_BYTES:
         return f"it has more than {LONGEST_NAME_BYTES} bytes"
