@@ -37,7 +37,7 @@ __all__ = [
     "way",
 ]
 
-CHUNKER: Final = "structure/3"
+CHUNKER: Final = "structure/2"
 """Name and version of what `split` makes; another output needs another version."""
 
 
@@ -84,15 +84,16 @@ def room(budget: int, most: int | None) -> int:
     return budget if most is None else min(budget, most)
 
 
-def label(budget: int, *, most: int | None, counter: str) -> str:
+def label(budget: int, *, most: int | None, counter: str, way: str = CHUNKER) -> str:
     """What a record says of how its text was split; another label means another split.
 
     Args:
         budget: See `room`.
         most: See `room`.
         counter: What counts tokens, in a word.
+        way: Name and version of how.
     """
-    return f"{CHUNKER}:{room(budget, most)}:{counter}"
+    return f"{way}:{room(budget, most)}:{counter}"
 
 
 def way(label: str) -> str:

@@ -29,7 +29,7 @@ from filestore.past import sections
 from filestore.past.events import FileChange, LogEntry, What
 from filestore.past.sections import Span
 from filestore.past.views import place_of
-from filestore.sidecar.chunker import Chunker
+from filestore.sidecar.chunker import IN_PLACE, Chunker
 from filestore.sidecar.documents import InPlace
 from filestore.sidecar.session import Parts
 
@@ -89,7 +89,7 @@ class FileLog:
             self._layout = InPlace(apart, self._chunker, processes=1)
 
     def _chunker(self) -> Chunker:
-        return Chunker.of(self._home.settings.budget, self._home.model.embedder)
+        return Chunker.of(self._home.settings.budget, self._home.model.embedder, way=IN_PLACE)
 
     def __enter__(self) -> "FileLog":
         return self

@@ -48,7 +48,7 @@ from filestore.past.checkout import GIT, Checkout
 from filestore.past.conversions import NOTE, are_named, from_work_tree
 from filestore.past.rows import BlobNames, compared
 from filestore.sidecar import fulltext_file
-from filestore.sidecar.chunker import Chunker
+from filestore.sidecar.chunker import IN_PLACE, Chunker
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
@@ -345,7 +345,7 @@ def _is_alike(home: Parts, parts: PastParts, catalog: Catalog) -> bool:
         return (then.embedder, then.model, then.budget) == (now.embedder, now.model, now.budget)
     if catalog.meta("fingerprint") not in (None, embedder.fingerprint):
         return False
-    cut_by = Chunker.of(then.budget, embedder).label
+    cut_by = Chunker.of(then.budget, embedder, way=IN_PLACE).label
     return not parts.layout.is_in_place or catalog.meta(CHUNKER) == cut_by
 
 

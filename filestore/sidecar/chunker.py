@@ -2,13 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from filestore import chunking
 
 if TYPE_CHECKING:
     from filestore.embed.base import Embedder
     from filestore.extract.base import Document
+
+
+IN_PLACE: Final = "sections/3"
+"""How documents in place are read and cut: what is kept of them is made anew where either changed,
+which costs no embedding of a text that is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,19 +27,20 @@ class Chunker:
     """Says how a text is cut: another label means other chunks."""
 
     @classmethod
-    def of(cls, budget: int, embedder: "Embedder | None") -> Self:
+    def of(cls, budget: int, embedder: "Embedder | None", *, way: str = chunking.CHUNKER) -> Self:
         """The chunker of a store.
 
         Args:
             budget: Of its settings.
             embedder: Counts tokens; None leaves an estimate.
+            way: Name and version of how it cuts, as its label has it.
         """
         most = embedder.max_tokens if embedder is not None else None
         counter = embedder.tokenizer if embedder is not None else "estimate"
         return cls(
             budget=chunking.room(budget, most),
             count_tokens=embedder.count_tokens if embedder is not None else _estimate,
-            label=chunking.label(budget, most=most, counter=counter),
+            label=chunking.label(budget, most=most, counter=counter, way=way),
         )
 
     def pieces(self, document: "Document") -> list[chunking.Piece]:

@@ -106,9 +106,9 @@ class Parts:
         return tree_rules(self.places.root, self.settings.ignore, leave_out=ours)
 
     def _chunker(self) -> "Chunker":
-        from filestore.sidecar.chunker import Chunker
+        from filestore.sidecar.chunker import IN_PLACE, Chunker
 
-        return Chunker.of(self.settings.budget, self.model.embedder)
+        return Chunker.of(self.settings.budget, self.model.embedder, way=IN_PLACE)
 
     @cached_property
     def model(self) -> "StoreModel":

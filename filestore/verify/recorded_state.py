@@ -19,6 +19,7 @@ from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree
 from filestore.core.safe_text import listed
 from filestore.extract.base import FRONTMATTER_ERROR
 from filestore.sidecar import originals
+from filestore.sidecar.chunker import IN_PLACE
 from filestore.sidecar.reachable import Reachable
 from filestore.sidecar.snapshot import StoreSnapshot, VerificationReport
 from filestore.verify import ingest_conflict, names, stale_summaries
@@ -178,9 +179,9 @@ def changed_chunker(
     """
     if embedder is None or not catalog.count("records"):
         return
-    from filestore.chunking import way
+    from filestore.chunking import CHUNKER, way
 
-    wanted = _wanted_label(settings, embedder)
+    wanted = _wanted_label(settings, embedder, CHUNKER)
     like = way(wanted)
     # In a record as it is written this stands on a line of its own: the others are few, and parsed.
     line = orjson.dumps({"chunker": f"{like}:"}, option=orjson.OPT_INDENT_2)[1:-3]
@@ -205,7 +206,7 @@ def documents_cut_otherwise(snapshot: StoreSnapshot) -> Iterator[Finding]:
         return
     from filestore.chunking import way
 
-    wanted = _wanted_label(snapshot.settings, embedder)
+    wanted = _wanted_label(snapshot.settings, embedder, IN_PLACE)
     if way(str(found)) != way(wanted):
         yield Finding(
             code="chunker-changed",
@@ -215,7 +216,8 @@ def documents_cut_otherwise(snapshot: StoreSnapshot) -> Iterator[Finding]:
         )
 
 
-def _wanted_label(settings: Settings, embedder: "Embedder") -> str:
+def _wanted_label(settings: Settings, embedder: "Embedder", how: str) -> str:
     from filestore.chunking import label
 
-    return label(settings.budget, most=embedder.max_tokens, counter=embedder.tokenizer)
+    most, counter = embedder.max_tokens, embedder.tokenizer
+    return label(settings.budget, most=most, counter=counter, way=how)

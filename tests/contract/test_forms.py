@@ -108,7 +108,7 @@ RECORD = {
     "format": 1,
     "source": "docs/lease.md",
     "kind": "file",
-    "chunker": "structure/3:256",
+    "chunker": "structure/2:256",
     "documents": [
         {
             "source": "docs/lease.md",

@@ -282,7 +282,7 @@ def test_a_resource_is_told_with_its_documents():
         documents=(("source/guide/a.md", {"title": "A"}),),
         chunks=1234,
         extractor="markdown/1",
-        chunker="structure/3",
+        chunker="structure/2",
         record_path="chunked/guide/meta.json",
     )
     said = plain(chunks.resource_lines(known, {"E": 1, "W": 0, "I": 2}))
