@@ -23,7 +23,8 @@ from tests.system.embedding_server import EmbeddingServer
 
 WORDS = ("amber", "basalt", "copper", "diorite", "emerald", "flint", "garnet", "zinc")
 SEEDS = int(os.environ.get("PRUNE_EXAMPLES", "1"))
-LAYOUTS = ("tree", "flat", "in-place")
+STEPS = 14
+LAYOUTS = ("tree", pytest.param("flat", marks=pytest.mark.long), "in-place")
 
 
 def rows(store: Any) -> int:
@@ -125,7 +126,7 @@ def test_after_a_prune_nothing_is_embedded_again(tmp_path: Path, layout: str) ->
     for seed in range(SEEDS):
         with made(tmp_path / str(seed), layout) as store:
             history = History(store, random.Random(seed))
-            for _ in range(20):
+            for _ in range(STEPS):
                 history.step()
             found = store.prune_embeddings()
             assert (rows(store), found.is_done) == (found.kept, True)
