@@ -255,6 +255,21 @@ def test_what_git_would_wait_for_is_named_before(
             kept.rename(path)
 
 
+def test_a_lost_commit_is_not_taken_for_none(workspace: Any) -> None:
+    """Where HEAD names what git cannot read, that is said, and what shows more."""
+    workspace.write("note.md", "Words of basalt.\n")
+    workspace.git("add", "--all")
+    workspace.git("commit", "-qm", "first")
+    name = workspace.git("rev-parse", "HEAD").strip()
+    path = workspace.folder / ".git" / "objects" / name[:2] / name[2:]
+    path.unlink()
+    path.touch()
+    for words in (("log", "basalt"), ("search", "--at", "HEAD", "basalt")):
+        said = workspace(*words, code=3).stderr
+        assert "git cannot read what 'HEAD' names" in said
+        assert "git fsck" in said
+
+
 def test_git_that_never_ends_is_ended(hostile: HostileGit, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object that is a named pipe keeps git waiting, and us no longer than we wait for git."""
     monkeypatch.setattr(process, "TIMEOUT_S", 0.2)
