@@ -1,15 +1,16 @@
 """HTML pages: their main content as Markdown, without what the site puts around it.
 
 Lexbor parses and prunes; how what is left is written is for `html_markdown`. One rule: a hostile
-page costs neither the stack nor unbounded time. Nesting is estimated before the page is parsed
-(deep nesting makes parsers quadratic) and measured before it is converted (which is recursive); a
-page that is nested too deeply is flattened to its text.
+page costs neither the stack nor unbounded time. Parsers are quadratic in nesting, in the attributes
+of a tag and in different names: what goes past any count of the latter is cut. Nesting is estimated
+before the page is parsed and measured before it is converted, which is recursive; a page that is
+nested too deeply is flattened to its text.
 """
 
 import html
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from filestore.extract._text import UTF8, attempt, decode, decode_marked, encoding_metadata
 from filestore.extract.base import (
@@ -70,6 +71,16 @@ _INLINE: Final = _names(
     "a abbr b bdi bdo big cite code del em font i ins kbd mark q s samp small span strong sub sup"
     " tt u var wbr"
 )
+_MOST_ATTRIBUTES: Final = 200
+"""Of a tag, and of all tags that are merged into one: each is compared with all before it."""
+_MOST_NAMES: Final = 5_000
+"""Of tags and attributes: the parser looks for each among all others."""
+_MERGED: Final = frozenset({"html", "body"})
+_ATTRIBUTE: Final = re.compile(
+    r"""[ \t\n\r\f/]*+([^ \t\n\r\f/>][^ \t\n\r\f/>=]*+)(?:[ \t\n\r\f]*+=[ \t\n\r\f]*+"""
+    r"""(?:"[^"]*+"|'[^']*+'|[^ \t\n\r\f>"'][^ \t\n\r\f>]*+))?+"""
+)
+_ATTRIBUTES: Final = re.compile(f"(?:{_ATTRIBUTE.pattern})*+")
 _TAG: Final = re.compile(r"<(?:(!--)|(/?)([a-zA-Z][^\s/>]*))")
 _COMMENT_END: Final = re.compile(r"--!?>")
 
@@ -114,7 +125,7 @@ class HtmlExtractor(Extractor):
     def extract(self, data: bytes, *, name: str) -> Document:
         """Finds the main content and writes it as Markdown; see `Extractor.extract`."""
         decoded, encoding = _decode(data, name=name)
-        source = document_text(decoded, name=name)
+        source = _bounded(document_text(decoded, name=name))
         metadata: dict[str, Any] = {}
         markdown = None
         if _nesting(source, _VOID | _CLOSED_BY_NEXT) <= _PARSED_DEPTH:
@@ -146,8 +157,20 @@ def _decode(data: bytes, *, name: str) -> tuple[str, str]:
 # ---- nesting, and text without markup ------------------------------------------------------------
 
 
-def _scan(source: str) -> Iterator[tuple[str, str, bool]]:
-    """Text before each tag, the tag's name in lower case, and whether it closes; one pass.
+class _Tag(NamedTuple):
+    text: str
+    """What stands before it."""
+    name: str
+    """In lower case; "" for what opens nothing."""
+    closing: bool = False
+    start: int = 0
+    attributes: tuple[int, int] = (0, 0)
+    """Where they begin and end."""
+    end: int = 0
+
+
+def _scan(source: str) -> Iterator[_Tag]:
+    """Every tag with the text before it; one pass.
 
     Contents of scripts, styles and comments are left out.
     """
@@ -159,30 +182,66 @@ def _scan(source: str) -> Iterator[tuple[str, str, bool]]:
         if found[1]:
             end = _COMMENT_END.search(source, found.end() - 2)
             position = end.end() if end else len(source)
-            yield text, "", False
+            yield _Tag(text, "")
             continue
         name, closing = found[3].lower(), bool(found[2])
-        position = (source.find(">", found.end()) + 1) or len(source)
+        rest = _ATTRIBUTES.match(source, found.end())
+        attributes = rest.span() if rest else (found.end(), found.end())
+        position = (source.find(">", attributes[1]) + 1) or len(source)
         if name in foreign:
             foreign[name] = max(0, foreign[name] + (-1 if closing else 1))
         # in a drawing, a tag may close itself, and a style is no raw text
         drawing = any(foreign.values())
         empty = drawing and source[position - 2 : position] == "/>"
-        yield text, "" if empty else name, closing
+        yield _Tag(text, "" if empty else name, closing, found.start(), attributes, position)
         if name in _RAW and not (closing or drawing or name in endless):
             raw_end = re.compile(rf"</{name}(?=[\s/>])", re.I).search(source, position)
             position = raw_end.start() if raw_end else position
             endless |= set() if raw_end else {name}
-    yield source[position:], "", False
+    yield _Tag(source[position:], "")
+
+
+def _bounded(source: str) -> str:
+    """A page without what takes a parser minutes: attributes and names of tags past any count."""
+    names, merged = {""}, 0
+    pieces, done = list[str](), 0
+    for tag in _scan(source):
+        first, last = tag.attributes
+        name = source[tag.start : first].lstrip("</").lower()
+        if len(names) >= _MOST_NAMES and name not in names:
+            pieces.append(source[done : tag.start])
+            done = max(done, tag.end)
+            continue
+        names.add(name)
+        room = _MOST_ATTRIBUTES - (merged if tag.name in _MERGED else 0)
+        number = -1
+        for number, one in enumerate(_ATTRIBUTE.finditer(source, first, last)):
+            if number >= room or (len(names) >= _MOST_NAMES and one[1] not in names):
+                pieces.append(source[done : one.start()])
+                done = last
+                break
+            names.add(one[1])
+        merged += number + 1 if tag.name in _MERGED else 0
+    return "".join((*pieces, source[done:])) if pieces else source
+
+
+def _closed(page: str) -> str:
+    """A page with `<br/>` for `<br>`: the converter's parser searches a list of all others."""
+    pieces, done = list[str](), 0
+    for tag in _scan(page):
+        if tag.name in _VOID and not tag.closing and page[tag.end - 2 : tag.end] != "/>":
+            pieces += page[done : tag.end - 1], "/"
+            done = tag.end - 1
+    return "".join((*pieces, page[done:]))
 
 
 def _nesting(source: str, ignored: frozenset[str]) -> int:
     """The deepest nesting of elements, roughly, not counting those with ignored names."""
     depth = deepest = 0
-    for _, name, closing in _scan(source):
-        if not name or name in ignored:
+    for tag in _scan(source):
+        if not tag.name or tag.name in ignored:
             continue
-        depth = max(0, depth - 1) if closing else depth + 1
+        depth = max(0, depth - 1) if tag.closing else depth + 1
         deepest = max(deepest, depth)
     return deepest
 
@@ -190,9 +249,9 @@ def _nesting(source: str, ignored: frozenset[str]) -> int:
 def _flat_text(source: str) -> str:
     """All text of a page, a line for each block."""
     pieces: list[str] = []
-    for text, name, _ in _scan(source):
-        pieces.append(_SPACES.sub(" ", html.unescape(text)))
-        if name and name not in _INLINE:
+    for tag in _scan(source):
+        pieces.append(_SPACES.sub(" ", html.unescape(tag.text)))
+        if tag.name and tag.name not in _INLINE:
             pieces.append("\n")
     lines = (line.strip() for line in "".join(pieces).replace("\0", "\ufffd").split("\n"))
     return "\n".join(line for line in lines if line) + "\n"
@@ -230,7 +289,7 @@ def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None]:
     if _nesting(page, _VOID) > _CONVERTED_DEPTH:
         return metadata, None
     try:
-        return metadata, tidy(markdown(page))
+        return metadata, tidy(markdown(_closed(page)))
     except RecursionError:  # the caller's own stack was deep already
         return metadata, None
 

@@ -3,7 +3,7 @@
 import pytest
 from markdown_it import MarkdownIt
 
-from filestore.extract import ExtractionError
+from filestore.extract import ExtractionError, _html, for_name
 from filestore.extract._html import HtmlExtractor
 from filestore.extract.html_markdown import tidy
 
@@ -166,3 +166,41 @@ def test_tidying_twice_changes_nothing():
     untidy = "a  \n\n\n\nb\n\n```\nx  \n\n\ny\n```\n\n\n"
     assert tidy(untidy) == "a\n\nb\n\n```\nx  \n\n\ny\n```\n"
     assert tidy(tidy(untidy)) == tidy(untidy)
+
+
+CROWDED = {
+    "attributes": lambda n: "<p " + " ".join(f"a{i}='>'" for i in range(n)) + ">words</p>",
+    "closing tag": lambda n: "<p>words</p " + " ".join(f"a{i}" for i in range(n)) + ">",
+    "merged tags": lambda n: "".join(f"<body a{i}=x>" for i in range(n)) + "<p>words</p>",
+    "names of attributes": lambda n: "<i>" + "".join(f"<b a{i}></b>" for i in range(n)) + "words",
+    "names of tags": lambda n: "".join(f"<t{i}></t{i}>" for i in range(n)) + "<p>words</p>",
+    "drawing": lambda n: f"<svg>{''.join(f'<t{i} a{i}=x/>' for i in range(n))}</svg><p>words</p>",
+}
+
+
+@pytest.mark.parametrize("family", CROWDED)
+def test_a_parser_never_sees_more_names_than_it_can_compare(family):
+    """What a page has far too many of is cut, and its words stay."""
+    page = f"<body><h1>Head</h1>{CROWDED[family](30_000)}<p>end</p>"
+    kept = _html._bounded(page)
+    assert len(kept) < len(page) * 2 / 3
+    assert len(_html._bounded(kept)) <= len(kept)
+    assert "words" in kept
+    text = for_name("page.html").extract(page.encode(), name="page.html").text
+    assert "words" in text
+    assert "end" in text
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p title=\"a > b\" class='c d' hidden>x</p>",
+        "<script>if (a<b && c>d) { x = 'y' }</script><p>x</p>",
+        "<!-- <p a b c> --><svg><path d='M 1 > 2'/></svg><p>x",
+        "<p a = 'b' / c>x</p><p a='unclosed>x</p>",
+        "<p " + " ".join(f"a{i}=x" for i in range(199)) + ">x</p>",
+    ],
+)
+def test_a_page_as_people_write_them_is_left_as_it_is(page):
+    """Not a character is changed."""
+    assert _html._bounded(page) == page
