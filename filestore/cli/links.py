@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> int:
-    """Show them; 1 where there is none, or one of its own leads nowhere."""
+    """Show them; 1 where one of its own leads nowhere."""
     with _context.open_store(options) as store:
         found = store.links(options.path)
         is_in_place = store.places.is_in_place
@@ -38,7 +38,7 @@ def run(options: Any) -> int:
         _list("links to", options.path, found.incoming)
         if found.broken and not is_in_place:
             _diagnostics.say("'filestore repair --plan' shows which of them can be repaired")
-    return 1 if found.broken or not (found.outgoing or found.incoming) else 0
+    return 1 if found.broken else 0
 
 
 def _list(head: str, path: str, found: "Sequence[Link]") -> None:

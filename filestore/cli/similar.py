@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Any) -> int:
-    """Show them, nearest first; 1 where nothing is found that is still there."""
+    """Show them, nearest first; 1 where nothing of what is found is still there."""
     with _context.open_store(options) as store:
         found = store.similar(options.path, k=options.k)
     if options.json:
@@ -43,7 +43,7 @@ def run(options: Any) -> int:
             _show(number, hit)
         if not found.hits:
             _output.line("nothing similar found")
-    return 0 if any(hit.freshness != "gone" for hit in found.hits) else 1
+    return 1 if found.hits and all(hit.freshness == "gone" for hit in found.hits) else 0
 
 
 def _show(number: int, hit: "SimilarHit") -> None:

@@ -1,5 +1,6 @@
 """`similar`, `duplicates` and `links` on a real store."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -323,7 +324,7 @@ def test_links_of_a_persons_file(house: Any) -> None:
     back = house.json("links", "chunked/own/b.md")
     assert back["outgoing"] == []
     assert [(link["path"], link["line"]) for link in back["incoming"]] == [("chunked/own/a.md", 3)]
-    house("links", "chunked/filler.md/chunk1.md", code=1)
+    assert "(0)" in house("links", "chunked/filler.md/chunk1.md").stdout
 
 
 def test_links_of_an_original(house: Any) -> None:
@@ -437,3 +438,12 @@ def test_a_document_of_very_many_chunks_is_compared_at_once(
     assert [hit.score for hit in apart.hits] == pytest.approx(
         [hit["score"] for hit in many["hits"]], abs=1e-5
     )
+
+
+def test_a_file_without_relations_is_no_failure(house: Any) -> None:
+    """What was asked about is there, and the answer is that there is nothing."""
+    shutil.rmtree(house.chunked)
+    house.write("file_index/chunked/own/only.md", "A pangolin.\n")
+    house("sync", "--forget-missing")
+    assert house("similar", "chunked/own/only.md").stdout == "nothing similar found\n"
+    assert house("links", "chunked/own/only.md").stdout.count("(0)") == 2
