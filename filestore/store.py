@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from filestore.config.settings import ModelOptions
 from filestore.core.caller import absolute
 from filestore.core.findings import marked
-from filestore.core.limits import Limits
+from filestore.core.limits import USUAL, Limits
 from filestore.core.progress import OnProgress, ignore
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.opened import StrPath
@@ -402,7 +402,7 @@ class Store(ReadableStore):
         *,
         wait_s: float = DEFAULT_WAIT_S,
         on_progress: OnProgress = ignore,
-        limits: Mapping[str, int] | None = None,
+        limits: Limits = USUAL,
         **wanted: bool,
     ) -> "Imported":
         """Take in what another store or program wrote; see `into_store.import_from`.
@@ -412,7 +412,7 @@ class Store(ReadableStore):
             source: The file or folder; it may come from anybody.
             wait_s: How long to wait for another writer.
             on_progress: Called with the progress.
-            limits: More than is taken else: ``rows``, ``files``, ``bytes``.
+            limits: How much of it is taken.
             wanted: ``replace``, ``unchecked``, ``embed``, ``plan``: see `imported.Wanted`.
         """
         from filestore.exchange import imported, into_store
@@ -420,7 +420,7 @@ class Store(ReadableStore):
         self.close()
         place = absolute(os.fsdecode(source))
         how: Any = {"wait_s": wait_s, "on_progress": on_progress}
-        wish = imported.Wanted(limits=Limits.of(limits or {}), **wanted)
+        wish = imported.Wanted(limits=limits, **wanted)
         return into_store.import_from(self._parts, form, place, wish, **how)
 
     def _undo_or_redo(
@@ -484,7 +484,7 @@ class Store(ReadableStore):
         unchecked: bool = False,
         wait_s: float = DEFAULT_WAIT_S,
         on_progress: OnProgress = ignore,
-        limits: Mapping[str, int] | None = None,
+        limits: Limits = USUAL,
     ) -> "ImportedEmbeddings":
         """Take embeddings from a pack, so that `sync` need not make them; see `packs.import_pack`.
 
@@ -493,14 +493,13 @@ class Store(ReadableStore):
             unchecked: Take what the store's model cannot be asked about, too.
             wait_s: How long to wait for another writer.
             on_progress: Called with the progress.
-            limits: More than is taken else: ``rows``, ``bytes``.
+            limits: How much of it is taken.
         """
         from filestore.sync import packs
 
         self.close()
         options: Any = {"unchecked": unchecked, "wait_s": wait_s, "on_progress": on_progress}
-        bounds = Limits.of(limits or {})
-        return packs.import_pack(self._parts, os.fsdecode(path), limits=bounds, **options)
+        return packs.import_pack(self._parts, os.fsdecode(path), limits=limits, **options)
 
     def prune_embeddings(
         self, *, spare_git: bool = False, wait_s: float = DEFAULT_WAIT_S

@@ -182,11 +182,11 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def limits_of(options: Any) -> dict[str, int]:
-    """The limits that somebody raised.
+def limits_of(options: Any) -> Limits:
+    """The limits, some of them raised.
 
     Raises:
-        UsageError: One is no number.
+        UsageError: One is no number, or there is no such limit.
     """
     found: dict[str, int] = {}
     for word in options.limit:
@@ -194,7 +194,7 @@ def limits_of(options: Any) -> dict[str, int]:
         if not re.fullmatch(r"[0-9]{1,18}", number):
             raise UsageError(f"{OPTION} {word!r}: expected KEY=N", remedy=f"{OPTION} rows=1000000")
         found[name] = int(number)
-    return found
+    return Limits.of(found)
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

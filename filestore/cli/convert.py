@@ -4,7 +4,6 @@ import argparse
 from typing import Any
 
 from filestore.cli import _diagnostics, _output, _parser
-from filestore.core.limits import Limits
 from filestore.core.safe_text import safe_text, shown_path
 
 EXAMPLE = "filestore convert handbook.ragmd handbook-index"
@@ -28,7 +27,7 @@ def run(options: Any) -> int:
     """Convert, and say what."""
     from filestore.exchange.convert import convert
 
-    done = convert(options.source, options.target, Limits.of(_parser.limits_of(options)))
+    done = convert(options.source, options.target, _parser.limits_of(options))
     if options.json:
         _output.write_json(done.to_dict())
         return 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from filestore.cli import EXIT_PARTIAL, _context, _diagnostics, _output, _parser
 from filestore.core.caller import absolute
 from filestore.core.errors import UsageError
-from filestore.core.limits import Counter, Limits
+from filestore.core.limits import Counter
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import make
 from filestore.fs import disk
@@ -177,7 +177,7 @@ def _documents(options: Any, left_out: "LeftOut") -> "Iterator[Document]":
     from filestore.exchange.rebuild.vector_store import VectorStore
 
     name = ", ".join(map(shown_path, options.names)) or options.origin
-    counter = Counter(Limits.of(_parser.limits_of(options)), name)
+    counter = Counter(_parser.limits_of(options), name)
     kind, _, identifier = options.origin.partition(":")
     if kind == "openai":
         if options.names:
