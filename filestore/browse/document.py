@@ -14,7 +14,7 @@ from filestore.catalog import Catalog, CatalogDamagedError, CatalogMissingError
 from filestore.chunks import frontmatter
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.config.layout import Places
-from filestore.core.caller import working_folder
+from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import FilestoreError
 from filestore.core.paths import ChunkPath, StorePath
 from filestore.fs import disk
@@ -53,7 +53,7 @@ def spot_of(hit: str, places: Places) -> Spot:
     """
     for name, line, page in _readings(hit.removesuffix("\n")):
         for place in typed_paths(name, (working_folder(), places.root, places.chunked)):
-            path = os.path.normpath(place)
+            path = absolute(place)
             if name and "\0" not in name and os.path.isfile(path):
                 return Spot(path=path, line=line, page=page)
     raise NoSuchDocumentError(

@@ -53,6 +53,7 @@ SMALL: Final = {
     "reconstruct": ("--megabytes", "0.2", "--naive", "400", "800"),
     "ragmd": ("--files", "20", "--folders", "3", "--runs", "1"),
     "renames": ("--files", "200", "--folders", "2"),
+    "replay": ("--points", "2", "--texts", "20", "--layouts", "tree", "in-place"),
     "server": ("--files", "40", "--folders", "2", "--runs", "2"),
     "served_commands": STORE,
     "start": STORE,

@@ -61,8 +61,8 @@ ON_DISK: Final = {
 """Those that are not tried by themselves, with the reason."""
 _NO_NAMES: Final = {
     *("tree|flat|in-place", "E", "URL", "NAME", "N", "T", "ID", "CODE", "N/T", "QUERY", "K", "R"),
-    *("F", "REV", "FORM", "C", "X", "D", "O", "G", "TOKENS", "KIND", "KEY=VALUE", "FINGERPRINT"),
-    *("MODEL", "WHERE", "REV1", "REV2", "install|remove|status"),
+    *("F", "REV", "FORM", "C", "X", "D", "O", "G", "TOKENS", "KIND", "KEY=VALUE", "KEY=N"),
+    *("FINGERPRINT", "MODEL", "WHERE", "REV1", "REV2", "install|remove|status"),
 }
 
 

@@ -222,9 +222,9 @@ def test_an_accepted_warning_is_not_planned(workspace: Any) -> None:
 
 def test_a_repeated_choice_adds_up(workspace: Any) -> None:
     """Two codes or paths, each behind an option of its own, are both mended."""
-    for name in ("a.md", "b.md", "c.md"):
+    for name in ("a.md", "b.md", "c.md", "kept.md"):
         workspace.write(name, f"The words of {name}.\n")
-    workspace("add", "a.md", "b.md", "c.md")
+    workspace("add", "a.md", "b.md", "c.md", "kept.md")
     paths = [workspace.chunked / workspace.chunks(name)[0] for name in ("a.md", "b.md", "c.md")]
     before = workspace.truth()
     for path in paths:

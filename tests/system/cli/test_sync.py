@@ -138,7 +138,8 @@ def test_missing(either: Any) -> None:
 def test_what_was_forgotten_can_come_back(workspace: Any) -> None:
     """After a file was forgotten it is said how it comes back, and that does."""
     workspace.write("note.md", "# Note\n\nSome words.\n")
-    workspace("add", "note.md")
+    workspace.write("kept.md", "# Kept\n\nOther words.\n")
+    workspace("add", "note.md", "kept.md")
     (chunk,) = workspace.chunks("note.md")
     data = (workspace.chunked / chunk).read_bytes()
     (workspace.chunked / chunk).unlink()

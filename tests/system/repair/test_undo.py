@@ -227,9 +227,9 @@ def test_an_edit_in_one_file_keeps_all_of_a_command(workspace: Any) -> None:
 def test_a_change_that_broke_off_is_told(workspace: Any) -> None:
     """`verify` and `status` name what died half-way and the command for it, and nothing else."""
     workspace.write("a.md", "Some words.\n")
-    workspace("add", "a.md")
-    (mark,) = [path / "underway" for path in workspace.store.glob(".undo/0*")]
-    mark.touch()
+    workspace.write("b.md", "Other words.\n")
+    workspace("add", "a.md", "b.md")
+    (workspace.store / ".undo/000001/underway").touch()
     assert workspace.drift() == {}
     (chunk,) = workspace.chunks("a.md")
     (workspace.chunked / chunk).unlink()

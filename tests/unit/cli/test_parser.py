@@ -87,6 +87,7 @@ NEEDED: Final = {
     "compare": ["a", "--queries", "q"],
     "convert": ["a", "b"],
     "embeddings export": ["a"],
+    "embeddings import": ["a"],
     "evaluate": ["a"],
     "export": ["jsonl", "a"],
     "git": ["hook"],
@@ -122,8 +123,12 @@ def test_what_was_said_once_is_not_remembered(command: str, name: str, many: boo
 def test_the_lists_are_known() -> None:
     """What takes a list is what the README says it does."""
     assert {f"{command} {name}" for command, name, _ in LISTED} == {
+        "convert --limit",
         "embeddings export --model",
+        "embeddings import --limit",
         "git --in",
+        "import --limit",
+        "reconstruct --limit",
         "reconstruct --only",
         "repair --only",
         "repair --ours",
