@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-import orjson
-
-from filestore.core.limits import LINE_BYTES, why_bomb
 from filestore.core.safe_text import shown_path
+from filestore.exchange import json_lines
 from filestore.exchange.base import FormDamaged, LeftOut, Resource
 from filestore.exchange.pages.page import Content, Style, as_stored, content_of, text_hash
 from filestore.exchange.rows import RowReader
@@ -61,18 +59,8 @@ class PageReading:
         self._name_others()
 
     def _rows(self, file: IO[bytes], name: str) -> Iterator[tuple[str, Any]]:
-        number, resource = 0, None
-        while line := file.readline(LINE_BYTES):
-            number += 1
-            where = f"{name}, line {number}"
-            if why := why_bomb(line):
-                self.left_out.add(f"{where}: {why}")
-                continue
-            try:
-                row = orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                self.left_out.add(f"{where}: no JSON: {error.msg}")
-                continue
+        resource = None
+        for where, _, _, row in json_lines.rows(file, self.left_out, name):
             if not isinstance(row, dict):
                 self.left_out.add(f"{where}: expected an object")
                 continue

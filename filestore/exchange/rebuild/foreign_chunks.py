@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import IO, Any, Final
 
-import orjson
-
 from filestore.chunks import chunk_file
 from filestore.chunks.reconstruct import reconstruct
 from filestore.config.layout import RECORD_NAME
 from filestore.core.errors import FilestoreError
-from filestore.core.limits import LINE_BYTES, Counter, Size, why_bomb
+from filestore.core.limits import LINE_BYTES, Counter, Size
 from filestore.core.paths import StorePath
 from filestore.core.safe_text import brief
+from filestore.exchange import json_lines
 from filestore.exchange.base import LeftOut
 from filestore.exchange.rebuild.joining import EXACT, Joined, Overlap, Strategy
 from filestore.fs import disk
@@ -248,25 +247,16 @@ def in_lines(path: str, left_out: LeftOut, counter: Counter) -> list[Document]:
     fallback = os.path.splitext(os.path.basename(path))[0]
     with _opened(path) as file:
         counter.add(Size(bytes=os.fstat(file.fileno()).st_size))
-        number = offset = 0
-        while line := file.readline(LINE_BYTES):
-            number, start, offset = number + 1, offset, offset + len(line)
+        for where, number, offset, row in json_lines.rows(file, left_out, path):
             counter.add(Size(rows=1))
-            if len(line) == LINE_BYTES and not line.endswith(b"\n"):
-                left_out.add(f"{path}, line {number:,}: longer than {LINE_BYTES:,} bytes")
-                while line and not line.endswith(b"\n"):
-                    line = file.readline(LINE_BYTES)
-                    offset += len(line)
+            if problem := _unusable(row):
+                left_out.add(f"{where}: {problem}")
                 continue
-            row, problem = _row(line)
-            if problem:
-                left_out.add(f"{path}, line {number:,}: {problem}")
-            elif row is not None:
-                document = _document_of(row) or fallback
-                if document not in found:
-                    counter.add(Size(files=1))
-                places = found.setdefault(document, _Places())
-                places.lines.append((_order_of(row, number), number, start))
+            document = _document_of(row) or fallback
+            if document not in found:
+                counter.add(Size(files=1))
+            places = found.setdefault(document, _Places())
+            places.lines.append((_order_of(row, number), number, offset))
     return [
         Document(name=name, read=partial(_texts_of_lines, path, places))
         for name, places in found.items()
@@ -283,20 +273,11 @@ def _opened(path: str) -> IO[bytes]:
     return open(descriptor, "rb", buffering=1024 * 1024)
 
 
-def _row(line: bytes) -> tuple[Mapping[str, Any] | None, str]:
-    """The object of a line, or what is wrong with it; neither of an empty line."""
-    line = line.removeprefix(_BYTE_ORDER_MARK)
-    if not line.strip():
-        return None, ""
-    if why := why_bomb(line):
-        return None, why
-    try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        return None, f"no JSON: {error.msg}, column {error.colno}"
+def _unusable(row: object) -> str:
+    """What is wrong with the value of a line, "" for a chunk."""
     if not isinstance(row, Mapping):
-        return None, f"expected an object, found {brief(row)}"
-    return (row, "") if _text_of(row) is not None else (None, f"no text in {brief(row)}")
+        return f"expected an object, found {brief(row)}"
+    return "" if _text_of(row) is not None else f"no text in {brief(row)}"
 
 
 def _values(row: Mapping[str, Any], keys: Sequence[str]) -> Iterator[Any]:
@@ -331,6 +312,6 @@ def _texts_of_lines(path: str, places: _Places) -> list[str]:
     with _opened(path) as file:
         for _, _, offset in sorted(places.lines):
             file.seek(offset)
-            row, _ = _row(file.readline(LINE_BYTES))
-            texts.append(_text_of(row) or "" if row is not None else "")
+            row, _ = json_lines.parsed(file.readline(LINE_BYTES))
+            texts.append("" if _unusable(row) else _text_of(row) or "")
     return texts

@@ -4,16 +4,16 @@ FORMAT.md has the keys. One rule: the file is read a line at a time and never he
 a line that cannot be used is named, with its number, and costs that line alone.
 """
 
-import io
 import os
 from collections.abc import Iterator
 from typing import IO, Any, ClassVar, Final
 
 import orjson
 
-from filestore.core.limits import LINE_BYTES, Size, why_bomb
+from filestore.core.limits import LINE_BYTES, Size
 from filestore.core.packages import UPGRADE
 from filestore.core.safe_text import shown_path
+from filestore.exchange import json_lines
 from filestore.exchange.base import (
     Collection,
     Form,
@@ -30,7 +30,6 @@ from filestore.fs.target import check_target
 FORMAT: Final = "filestore-jsonl/"
 VERSION: Final = 1
 _BUFFER_BYTES: Final = 1024 * 1024
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 class JsonLines(Form):
@@ -104,11 +103,7 @@ def _opened(source: str) -> IO[bytes]:
 def _head(source: str) -> dict[str, Any]:
     """The first line of a file that a store wrote; empty for a stranger's."""
     with _opened(source) as file:
-        line = file.readline(LINE_BYTES)
-    try:
-        head = orjson.loads(line.removeprefix(_BYTE_ORDER_MARK))
-    except orjson.JSONDecodeError:
-        return {}
+        head, _ = json_lines.parsed(file.readline(LINE_BYTES))
     stamp = head.get("format") if isinstance(head, dict) else None
     if not (isinstance(stamp, str) and stamp.startswith(FORMAT)):
         return {}
@@ -124,37 +119,7 @@ def _head(source: str) -> dict[str, Any]:
 
 def _resources(source: str, reader: RowReader, *, skip: bool) -> Iterator[Resource]:
     with _opened(source) as file:
-        yield from reader.resources(_rows(file, reader.left_out, skip=skip))
-
-
-def _rows(file: IO[bytes], left_out: LeftOut, *, skip: bool) -> Iterator[tuple[str, Any]]:
-    """Every line that is JSON, with its number."""
-    number = 0
-    while line := file.readline(LINE_BYTES):
-        number += 1
-        if len(line) == LINE_BYTES and not line.endswith(b"\n"):
-            _pass_line(file)
-            left_out.add(f"line {number}: longer than {LINE_BYTES:,} bytes")
-            continue
-        if number == 1:
-            line = line.removeprefix(_BYTE_ORDER_MARK)
-            if skip:
-                continue
-        if not line.strip():
-            continue
-        if why := why_bomb(line):
-            left_out.add(f"line {number}: {why}")
-            continue
-        try:
-            row = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            left_out.add(f"line {number}: no JSON: {error.msg}, column {error.colno}")
-            continue
-        yield f"line {number}", row
-
-
-def _pass_line(file: IO[bytes]) -> None:
-    """Go to the end of a line that is too long."""
-    while piece := file.readline(io.DEFAULT_BUFFER_SIZE):
-        if piece.endswith(b"\n"):
-            return
+        rows = json_lines.rows(file, reader.left_out)
+        if skip:
+            next(rows)
+        yield from reader.resources((row.where, row.value) for row in rows)
