@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from filestore.core.errors import FilestoreError
 from filestore.fs import disk
-from filestore.search.metrics import QueriesInvalid, parse_queries
+from filestore.search.metrics import parse_queries
 
 if TYPE_CHECKING:
     from filestore.search.metrics import Question
@@ -13,17 +13,26 @@ if TYPE_CHECKING:
 STDIN = "standard input"
 
 
-def read_given(path: str) -> bytes:
+def read_given(path: str, *, remedy: str) -> bytes:
     """What is in it; see `disk.open_given` for what is not waited for.
 
+    Args:
+        path: As it was named.
+        remedy: What helps where it cannot be read.
+
     Raises:
-        FilestoreError: It is no file, or too large.
-        OSError: It cannot be read.
+        FilestoreError: It is no file, too large, or cannot be read.
     """
-    if path == "-":
-        return disk.read_given(sys.stdin.buffer, STDIN)
-    with open(disk.open_given(path), "rb") as file:
-        return disk.read_given(file, path)
+    try:
+        if path == "-":
+            return disk.read_given(sys.stdin.buffer, STDIN)
+        with open(disk.open_given(path), "rb") as file:
+            return disk.read_given(file, path)
+    except FilestoreError:
+        raise
+    except OSError as error:
+        reason = error.strerror or error
+        raise FilestoreError(f"cannot read {path}: {reason}", remedy=remedy) from error
 
 
 def read_questions(path: str, *, known: bool = True) -> "list[Question]":
@@ -34,14 +43,7 @@ def read_questions(path: str, *, known: bool = True) -> "list[Question]":
         known: Whether each must say what answers it.
 
     Raises:
-        QueriesInvalid: It cannot be read, or holds something else.
+        FilestoreError: It cannot be read, or holds something else.
     """
-    try:
-        return parse_queries(read_given(path), name=STDIN if path == "-" else path, known=known)
-    except FilestoreError:
-        raise
-    except OSError as error:
-        raise QueriesInvalid(
-            f"cannot read {path}: {error.strerror or error}",
-            remedy="name a file of JSON lines, or - for standard input",
-        ) from error
+    data = read_given(path, remedy="name a file of JSON lines, or - for standard input")
+    return parse_queries(data, name=STDIN if path == "-" else path, known=known)

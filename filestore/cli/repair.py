@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from filestore.cli import _context, _diagnostics, _given, _output
-from filestore.core.errors import FilestoreError, RefusedError, UsageError
+from filestore.core.errors import RefusedError, UsageError
 from filestore.core.findings import is_clean
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import make
@@ -85,15 +85,7 @@ def _plan_bytes(options: Any) -> bytes | None:
             "--apply takes its choices from the plan; only --write-files and --yes go with it",
             remedy="filestore repair --apply FILE --yes",
         )
-    try:
-        return _given.read_given(options.apply)
-    except FilestoreError:
-        raise
-    except OSError as error:
-        raise FilestoreError(
-            f"cannot read the plan {options.apply}: {error.strerror or error}",
-            remedy="make one: filestore repair --plan --json",
-        ) from error
+    return _given.read_given(options.apply, remedy="filestore repair --plan --json")
 
 
 def _planned(

@@ -10,7 +10,7 @@ from typing import Any
 
 from filestore.cli import _context
 from filestore.config.discovery import configuration_folder
-from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.errors import UsageError
 
 EXAMPLE = "filestore tui --read-only"
 
@@ -80,7 +80,7 @@ def _findings(path: str) -> Any:
     """The findings of an earlier `verify --json`.
 
     Raises:
-        UsageError: The file is no such thing.
+        FilestoreError: The file cannot be read, or is no such thing.
     """
     import json
 
@@ -88,17 +88,16 @@ def _findings(path: str) -> Any:
     from filestore.core.codes import CODES
     from filestore.core.findings import Finding
 
+    remedy = f"filestore verify --json > {path}"
+    data = read_given(path, remedy=remedy)
     try:
-        found = json.loads(read_given(path))["findings"]
+        found = json.loads(data)["findings"]
         return tuple(
             Finding(code=one["code"], path=one["path"], detail=one["detail"])
             for one in found
             if one["code"] in CODES
         )
-    except FilestoreError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
-            f"{path} is not what 'filestore verify --json' writes: {error}",
-            remedy=f"filestore verify --json > {path}",
+            f"{path} is not what 'filestore verify --json' writes: {error}", remedy=remedy
         ) from error

@@ -185,7 +185,7 @@ def test_a_name_that_is_no_utf_8(workspace: Any) -> None:
         (["--path", "chunked/no/such.md"], 3, "no such file in the store, now or earlier"),
         (["--ours", "chunked/a.md", "--theirs", "chunked/a.md"], 2, "either --ours or --theirs"),
         (["--ours", "chunked/a.md"], 3, "no pending ingest conflict"),
-        (["--apply", "no-such-plan.json"], 3, "cannot read the plan"),
+        (["--apply", "no-such-plan.json"], 3, "cannot read no-such-plan.json"),
         (["--apply", "plan.json", "--only", "modified"], 2, "takes its choices from the plan"),
         (["--apply", "plan.json", "--plan"], 2, "takes its choices from the plan"),
         (["--level", "deeper"], 2, "--level"),
