@@ -60,12 +60,19 @@ def import_from(
     wait_s: float = DEFAULT_WAIT_S,
     on_progress: OnProgress = ignore,
 ) -> Imported:
-    """Take what a file or folder holds into a store; see `take` for what is raised besides.
+    """Take what a file or folder holds into a store.
+
+    What was written before a kill is whole; `sync` indexes it, and the next call takes the rest.
 
     Raises:
+        InPlaceError: The store's truth are documents.
         UnknownFormError: There is no such form.
-        LimitExceededError: It is more than is taken; nothing was written.
+        LimitExceededError: It is more than is taken.
         SourceMissingError: There is nothing at the path.
+        FormDamaged: The source cannot be used; what was taken before is in the store.
+        GitBusyError: A merge, rebase or the like is under way.
+        LockedError: Another writer holds the store.
+        WriteFailedError: The disk refused; what was written before stays.
     """
     refuse_in_place(parts.places, COMMAND)
     name = shown_path(os.path.basename(source))
@@ -81,8 +88,7 @@ def import_from(
     except OSError as error:
         disk.pass_limits(error)
         raise _unreadable(error) from error
-    options: Any = {"wait_s": wait_s, "on_progress": on_progress}
-    return take(parts, collection, wanted, name=name, **options)
+    return _take(parts, collection, wanted, name, wait_s, on_progress)
 
 
 def _unreadable(error: OSError) -> FormDamaged:
@@ -91,39 +97,15 @@ def _unreadable(error: OSError) -> FormDamaged:
     )
 
 
-def take(
+def _take(
     parts: Parts,
     collection: Collection,
     wanted: Wanted,
-    *,
-    name: str = "the collection",
-    wait_s: float = DEFAULT_WAIT_S,
-    on_progress: OnProgress = ignore,
-    chance: random.Random | None = None,
+    name: str,
+    wait_s: float,
+    on_progress: OnProgress,
 ) -> Imported:
-    """Take a collection into a store of chunk files.
-
-    What was written before a kill is whole; `sync` indexes it, and the next call takes the rest.
-
-    Args:
-        parts: The store's.
-        collection: Passed through once.
-        wanted: What is asked.
-        name: What the collection is called in messages.
-        wait_s: How long to wait for another writer.
-        on_progress: Called with the progress.
-        chance: Chooses the texts that are embedded again; None for what nobody can foresee.
-
-    Raises:
-        InPlaceError: The store's truth are documents.
-        FormDamaged: The source cannot be used; what was taken before is in the store.
-        LimitExceededError: It is more than is taken; the same holds.
-        GitBusyError: A merge, rebase or the like is under way.
-        LockedError: Another writer holds the store.
-        WriteFailedError: The disk refused; what was written before stays.
-    """
-    refuse_in_place(parts.places, COMMAND)
-    work = _Taking(parts, collection, wanted, name, on_progress, chance or random.SystemRandom())
+    work = _Taking(parts, collection, wanted, name, on_progress)
     if wanted.plan:
         work.keep_vectors()
         work.pass_through()
@@ -180,7 +162,6 @@ class _Taking:
         wanted: Wanted,
         name: str,
         on_progress: OnProgress,
-        chance: random.Random,
     ) -> None:
         self._parts = parts
         self._places = parts.places
@@ -189,7 +170,6 @@ class _Taking:
         self._counter = Counter(wanted.limits, name)
         self._wanted = wanted
         self._on_progress = on_progress
-        self._chance = chance
         self._names = Names(self._layout_name())
         self._targets: dict[str, _Target] = {}
         self._pending = _Pending()
@@ -469,7 +449,7 @@ class _Taking:
         self.no_vectors = self._why_no_vectors()
         if self._collection.model and not self.no_vectors and not self._wanted.plan:
             dimension = self._collection.dimension
-            self._vectors = Vectors(self._places.sidecar, dimension, self._chance)
+            self._vectors = Vectors(self._places.sidecar, dimension, random.SystemRandom())
             stack.enter_context(self._vectors)
         return stack
 

@@ -14,13 +14,11 @@ from typing import Any, Final
 from filestore.chunks import chunk_file, order_key
 from filestore.config.layout import RECORD_NAME, folded_path
 from filestore.config.settings import LayoutName
-from filestore.core.errors import FilestoreError
 from filestore.core.paths import CHUNKS, ChunkPath, inside
 from filestore.exchange.base import Chunk, Resource
 from filestore.fs.scan import MAX_DEPTH
 from filestore.history.batch import is_truth
-from filestore.ingest.sources import check_name
-from filestore.verify.names import why_unportable
+from filestore.verify.names import why_no_name, why_unportable
 
 _MOST_BYTES: Final = 200
 """Of a name that is made up of a stranger's: room is left for a tag."""
@@ -59,11 +57,7 @@ def _shortened(name: str) -> str:
 
 
 def _is_folder(name: str) -> bool:
-    try:
-        check_name(name)
-    except FilestoreError:
-        return False
-    return is_usable(f"{name}/{RECORD_NAME}")
+    return not why_no_name(name) and is_usable(f"{name}/{RECORD_NAME}")
 
 
 def tag_of(name: str, length: int) -> str:

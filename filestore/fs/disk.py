@@ -272,17 +272,17 @@ def read_path(path: str, *, limit: int = MOST_BYTES, follow_links: bool = False)
     return data
 
 
-def read_given(file: IO[bytes], name: str, *, limit: int = MOST_GIVEN_BYTES) -> bytes:
+def read_given(file: IO[bytes], name: str) -> bytes:
     """Read what a person gave, from a pipe as well, if it has at most so many bytes.
 
     Raises:
         FileTooLargeError: It has more.
         OSError: It cannot be read.
     """
-    data = file.read(limit + 1)
-    if len(data) > limit:
+    data = file.read(MOST_GIVEN_BYTES + 1)
+    if len(data) > MOST_GIVEN_BYTES:
         raise FileTooLargeError(
-            f"{name} has more than {limit:,} bytes, which is the limit",
+            f"{name} has more than {MOST_GIVEN_BYTES:,} bytes, which is the limit",
             remedy=f"give a smaller file in place of {name}",
         )
     return data

@@ -142,16 +142,13 @@ def _shown(path: str, folder: int | None) -> str:
     return os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(path))
 
 
-def open_file(
-    path: str, flags: int, *, folder: int | None = None, kind: Kind = "file", mode: int = 0o600
-) -> int:
+def open_file(path: str, flags: int, *, folder: int | None = None, mode: int = 0o600) -> int:
     """Open a part that is a file; no link is followed.
 
     Args:
         path: Where it is expected.
         flags: How to open it, such as ``os.O_RDWR | os.O_CREAT``.
         folder: A directory handle that the path is relative to; None for an ordinary path.
-        kind: ``shared`` for one that is only read.
         mode: Of a file that is made.
 
     Returns:
@@ -162,10 +159,10 @@ def open_file(
         OSError: It can neither be opened nor made.
     """
     # Looked at before: some devices act as soon as they are opened.
-    check(path, kind, folder=folder)
+    check(path, folder=folder)
     descriptor = os.open(path, flags | _FILE_FLAGS, mode, dir_fd=folder)
     try:
-        judge(path, os.fstat(descriptor), kind, folder=folder)
+        judge(path, os.fstat(descriptor), "file", folder=folder)
     except BaseException:
         os.close(descriptor)
         raise

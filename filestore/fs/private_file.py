@@ -3,19 +3,20 @@
 import contextlib
 import os
 from collections.abc import Callable
+from typing import Final
 
 from filestore.fs import disk
 
 Usable = Callable[[bytes], bool]
+_MOST_BYTES: Final = 4096
 
 
-def read(path: str, usable: Usable, *, most: int = 4096) -> bytes | None:
+def read(path: str, usable: Usable) -> bytes | None:
     """What it holds; None where there is none, or none that others could not have put there.
 
     Args:
         path: Of the file.
         usable: Whether what it holds is what it should be.
-        most: Bytes that are read.
     """
     try:
         descriptor = disk.open_regular(path)
@@ -25,7 +26,7 @@ def read(path: str, usable: Usable, *, most: int = 4096) -> bytes | None:
     with open(descriptor, "rb") as file:
         seen = os.fstat(descriptor)
         is_private = seen.st_uid == os.geteuid() and not seen.st_mode & 0o077
-        data = file.read(most) if is_private else b""
+        data = file.read(_MOST_BYTES) if is_private else b""
     return data if usable(data) else None
 
 

@@ -45,7 +45,7 @@ def name_among(typed: str, known: Iterable[str]) -> str:
 
 
 def on_disk(path: str) -> str:
-    """A path with each of its names as it is on the disk; the text itself where none is like it.
+    """A whole path with each name as it is on the disk; the text itself where none is like it.
 
     Raises:
         AmbiguousNameError: Several names in a folder are like one of its names.
@@ -53,15 +53,14 @@ def on_disk(path: str) -> str:
     if path.isascii() or os.path.lexists(path):
         return path
     found = ""
-    for number, name in enumerate(path.split("/")):
-        place = f"{found}/{name}" if number else name
-        if not name.isascii() and not os.path.lexists(place):
+    for name in path.split("/")[1:]:
+        if not name.isascii() and not os.path.lexists(f"{found}/{name}"):
             try:
-                names = os.listdir(found or ("/" if number else "."))
+                names = os.listdir(found or "/")
             except (OSError, ValueError):
                 return path
             name = name_among(name, names)
-        found = f"{found}/{name}" if number else name
+        found = f"{found}/{name}"
     return found if os.path.lexists(found) else path
 
 

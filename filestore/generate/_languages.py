@@ -120,11 +120,6 @@ def language_of(text: str) -> str:
     return first if votes[first] >= _FEWEST and votes[first] > votes[second] else ""
 
 
-def is_unspaced(text: str) -> bool:
-    """Whether a text is written without spaces, for the most part."""
-    return language_of(text) in ("zh", "ja")
-
-
 def stop_words(language: str) -> frozenset[str]:
     """The words of a language that say little alone; those of all where it is not known."""
     return STOP_WORDS.get(language, ANY_STOP_WORD)

@@ -169,9 +169,7 @@ def _each_child(path: str, place: str, patterns: Sequence[str]) -> Sources:
     )
 
 
-def check_name(
-    name: str, *, chosen_in: str = "", remedy: str = "choose a name with --into"
-) -> None:
+def check_name(name: str, *, chosen_in: str = "", remedy: str = _ANOTHER_NAME) -> None:
     """Refuse a name that cannot be a folder of the store.
 
     Args:

@@ -103,7 +103,6 @@ def at_commit(
     home: Parts,
     revision: str,
     *,
-    name: str = "",
     embed: bool = False,
     on_progress: OnProgress = ignore,
 ) -> Iterator[Moment]:
@@ -112,7 +111,6 @@ def at_commit(
     Args:
         home: The store's own parts.
         revision: Names the commit.
-        name: What to call it; the revision if nothing is given.
         embed: Whether texts of it that were never embedded are embedded now.
         on_progress: Called with the progress.
 
@@ -121,7 +119,7 @@ def at_commit(
         FilestoreError: What it has cannot be read.
     """
     commit = resolve(home.places.root, revision)
-    name = name or (revision[:_SHORT] if revision == commit.commit else revision)
+    name = revision[:_SHORT] if revision == commit.commit else revision
     with contextlib.ExitStack() as stack:
         try:
             past = PastStore(home, commit.commit, embed=embed, on_progress=on_progress)

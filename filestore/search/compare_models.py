@@ -22,7 +22,7 @@ from filestore.search import evaluate
 from filestore.search.answer import MODELS, Answer, Mode, Which
 from filestore.search.metrics import Difference, Question, Scores, paired_difference
 
-OWN_QUERIES: Final = 100
+_OWN_QUERIES: Final = 100
 """So many are taken from the store where nobody asks any."""
 WORST: Final = 10
 _LONGEST: Final = 200
@@ -217,17 +217,17 @@ class _OneModel:
         self.search = partial(searching.search, model=model)
 
 
-def own_queries(catalog: Catalog, most: int = OWN_QUERIES) -> list[str]:
+def own_queries(catalog: Catalog) -> list[str]:
     """What the store itself can be asked: a question of a file, else its last heading.
 
     Files in regular distances of their order by hash: a fair choice, and the same each time.
     """
     files = sorted((row.file_hash, row.id) for row in catalog.all_files() if row.state == INDEXED)
-    step = max(1, len(files) // most)
+    step = max(1, len(files) // _OWN_QUERIES)
     found: list[str] = []
     for batch in in_batches([identifier for _, identifier in files[::step]]):
         found += [query for one in batch if (query := _query_of(catalog.content(one) or b""))]
-    return list(dict.fromkeys(found))[:most]
+    return list(dict.fromkeys(found))[:_OWN_QUERIES]
 
 
 def _query_of(data: bytes) -> str:

@@ -176,11 +176,11 @@ def flag(about: str, *, default: bool = False) -> dict[str, Any]:
     return {"type": "boolean", "description": about, "default": default}
 
 
-def texts(about: str, *, most: int = 1_000, **more: Any) -> dict[str, Any]:
+def texts(about: str, **more: Any) -> dict[str, Any]:
     """The schema of a list of texts."""
     item = {"type": "string", "maxLength": LONGEST_PATH}
     # The length stands first, and is checked first: a million texts are refused at once.
-    return {"type": "array", "maxItems": most, "items": item, "description": about, **more}
+    return {"type": "array", "maxItems": 1_000, "items": item, "description": about, **more}
 
 
 def one_of(about: str, *choices: str) -> dict[str, Any]:

@@ -124,16 +124,14 @@ def installation(
     *,
     write: bool,
     to: str | None = None,
-    environment: Mapping[str, str] = os.environ,
 ) -> Installation:
-    """What a program is to be told of some stores; changes nothing.
+    """The entry for some stores in a program's configuration; changes nothing.
 
     Args:
         word: The program, of `PROGRAMS`.
         stores: Each a path, or ``NAME=PATH``.
         write: Whether agents may write.
         to: Another file than the program's own.
-        environment: Of this process; where it moves the user's settings, the entry says so.
 
     Raises:
         NoStoreError: There is none at a path.
@@ -143,15 +141,15 @@ def installation(
     roots = named_roots(stores)
     named = [f"{name}={root}" for name, root in roots.items()]
     given = named if len(roots) > 1 else list(roots.values())
-    moved = {key: environment[key] for key in ("XDG_CONFIG_HOME",) if environment.get(key)}
+    moved = os.environ.get("XDG_CONFIG_HOME")
     words = [*_command(), "mcp", *given, *(["--write"] if write else [])]
     server = {**program.extra, "command": words[0], "args": words[1:]}
     return Installation(
         program=program.title,
-        file=absolute(os.path.expanduser(to)) if to else _own_file(program, environment),
+        file=absolute(os.path.expanduser(to)) if to else _own_file(program, moved),
         key=program.key,
         name=_server_name(list(roots)),
-        server={**server, **({"env": moved} if moved else {})},
+        server={**server, **({"env": {"XDG_CONFIG_HOME": moved}} if moved else {})},
     )
 
 
@@ -162,10 +160,10 @@ def _command() -> list[str]:
     return [found] if found else [sys.executable, "-P", "-m", "filestore"]
 
 
-def _own_file(program: Program, environment: Mapping[str, str]) -> str:
+def _own_file(program: Program, config: str | None) -> str:
     folder = program.folders.get(sys.platform, program.folders[""])
-    config = environment.get("XDG_CONFIG_HOME") or "~/.config"
-    return os.path.join(os.path.expanduser(folder.format(config=config)), program.file)
+    place = os.path.expanduser(folder.format(config=config or "~/.config"))
+    return os.path.join(place, program.file)
 
 
 def _server_name(names: Sequence[str]) -> str:
