@@ -5,7 +5,7 @@ One rule: nothing else puts `chunked/` before a path or takes it off, so that my
 one kind where the other is meant. Where documents are indexed in place, the two are the same.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NewType
 
@@ -106,6 +106,13 @@ def made_of(path: ChunkPath) -> ChunkPath:
 def folder_of(path: ChunkPath) -> ChunkPath:
     """The folder that an entry lies in."""
     return ChunkPath(path.rpartition("/")[0])
+
+
+def around(path: str) -> Iterator[str]:
+    """A path, and every folder around it but the top."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
 
 
 def is_below(path: str, folder: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -170,7 +170,7 @@ class _Taking:
         self._counter = Counter(wanted.limits, name)
         self._wanted = wanted
         self._on_progress = on_progress
-        self._names = Names(self._layout_name())
+        self._names = Names(self._layout.name)
         self._targets: dict[str, _Target] = {}
         self._pending = _Pending()
         self._written: dict[ChunkPath, None] = {}
@@ -186,9 +186,6 @@ class _Taking:
         self.no_vectors = ""
         self.vectors = 0
         self.compared = 0
-
-    def _layout_name(self) -> Any:
-        return self._layout.name
 
     # Reading
 

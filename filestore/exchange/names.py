@@ -7,14 +7,14 @@ file system could not hold, or tell from another name, is not used.
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from filestore.chunks import chunk_file, order_key
 from filestore.config.layout import RECORD_NAME, folded_path
 from filestore.config.settings import LayoutName
-from filestore.core.paths import CHUNKS, ChunkPath, inside
+from filestore.core.paths import CHUNKS, ChunkPath, around, inside
 from filestore.exchange.base import Chunk, Resource
 from filestore.fs.scan import MAX_DEPTH
 from filestore.history.batch import is_truth
@@ -77,20 +77,13 @@ class _Paths:
     def are_free(self, path: str) -> bool:
         """Whether nothing stands at a path, nor on the way to it."""
         folded = folded_path(path)
-        is_used = folded in self.files or folded in self.folders
-        return not (is_used or self.files.intersection(_around(folded)))
+        return folded not in self.folders and self.files.isdisjoint(around(folded))
 
     def take(self, path: str) -> None:
         """Let nothing else have it."""
-        folded = folded_path(path)
+        folded, *folders = around(folded_path(path))
         self.files.add(folded)
-        self.folders.update(_around(folded))
-
-
-def _around(path: str) -> Iterator[str]:
-    """The folders on the way to a path."""
-    while path := path.rpartition("/")[0]:
-        yield path
+        self.folders.update(folders)
 
 
 @dataclass(slots=True)

@@ -275,7 +275,7 @@ def lines_that_call(script: str, name: str, store: str) -> str:
 
 
 def hook_script(name: str, stores: Sequence[str], python: str) -> str:
-    """The text of a hook of ours; `stores_of` reads it back. Pure."""
+    """The text of a hook of ours; `Script.of` reads it back. Pure."""
     is_checking = name == CHECKING
     gone = "so what is committed was not checked" if is_checking else "so the index does not follow"
     lines = [
@@ -360,12 +360,6 @@ class Script:
         """The same with our lines for other stores; without them for none."""
         ours = hook_script(name, stores, python).removeprefix(SHELL) if stores else ""
         return f"{self.before}{ours}{self.after}"
-
-
-def stores_of(script: str) -> list[str] | None:
-    """The stores that a hook serves by lines that are as we wrote them; None for no such. Pure."""
-    stores = Script.of(script).stores
-    return None if stores is None else list(stores)
 
 
 def served_roots(tree: str, stores: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
-from filestore.catalog import Catalog, FileRow
+from filestore.catalog import Catalog
 from filestore.chunks import chunk_file
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import Observation
@@ -166,7 +166,12 @@ class Lineage:
         found = {path: (one.origin, one.source) for path, one in known.items()}
         if self._catalog.record_data(record_path) == record.data:
             rows = self._catalog.files_of(prefix) if prefix else self._catalog.files_from(sources)
-            found |= {row.path: (row.origin or "", row.source) for row in rows if _can_be_lost(row)}
+            # A summary is made anew from what is there.
+            found |= {
+                row.path: (row.origin or "", row.source)
+                for row in rows
+                if row.origin and row.kind != "summary"
+            }
         return [
             Lost(path=path, origin=origin or "", source=source)
             for path, (origin, source) in sorted(found.items())
@@ -220,11 +225,6 @@ def _parsed(data: bytes) -> chunk_file.Chunk | None:
     with contextlib.suppress(FilestoreError):
         return chunk_file.parse(data)
     return None
-
-
-def _can_be_lost(row: FileRow) -> bool:
-    """Whether a source gave the file: a summary is made anew from what is there."""
-    return bool(row.origin) and row.kind != "summary"
 
 
 def _top(path: ChunkPath) -> ChunkPath:

@@ -75,14 +75,16 @@ class PastStore(Searchable):
             committed=self.commit.committed,
             not_embedded=self.not_embedded,
         )
-        return replace(answer, root=self._root, at=at, notes=(*self._notes(), *answer.notes))
+        return replace(
+            answer,
+            root=self._root,
+            at=at,
+            notes=(*self.notes_on_files(), *self._not_embedded_note(), *answer.notes),
+        )
 
     def notes_on_files(self) -> tuple[str, ...]:
         """What of the commit is not searched, or not as a checkout has it."""
         return self._view.parts.notes
-
-    def _notes(self) -> tuple[str, ...]:
-        return (*self.notes_on_files(), *self._not_embedded_note())
 
     def _not_embedded_note(self) -> tuple[str, ...]:
         count = self.not_embedded

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from filestore.chunks.chunk_file import embed_text
-from filestore.search.answer import Answer, Hit
+from filestore.search.answer import Answer
 
 if TYPE_CHECKING:
     from filestore.rerank import Reranker
@@ -33,10 +33,9 @@ def rerank(answer: Answer, reranker: "Reranker", *, count: int) -> Answer:
     texts = [embed_text(hit.headings, hit.text) for hit in readable]
     scores = reranker.score(answer.understood.text, texts).tolist() if readable else []
     ranked = sorted(zip(scores, readable, strict=True), key=lambda pair: (-pair[0], pair[1].path))
-    best = [_scored(hit, score, rank) for rank, (score, hit) in enumerate(ranked, start=1)]
+    best = [
+        replace(hit, score=score, why={**hit.why, "rerank": {"rank": rank, "score": score}})
+        for rank, (score, hit) in enumerate(ranked, start=1)
+    ]
     rest = [hit for hit in answer.hits if not hit.text]
     return replace(answer, hits=(*best, *rest)[:count])
-
-
-def _scored(hit: Hit, score: float, rank: int) -> Hit:
-    return replace(hit, score=score, why={**hit.why, "rerank": {"rank": rank, "score": score}})

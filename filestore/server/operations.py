@@ -210,22 +210,6 @@ def _search(store: "Store", values: Values) -> dict[str, Any]:
     return store.search(query, **values).to_dict()
 
 
-def _similar(store: "Store", values: Values) -> dict[str, Any]:
-    return store.similar(values["path"], k=values["k"]).to_dict()
-
-
-def _show(store: "Store", values: Values) -> dict[str, Any]:
-    return store.show(values["path"]).to_dict()
-
-
-def _document(store: "Store", values: Values) -> dict[str, Any]:
-    return store.document(values.pop("path"), **values).to_dict()
-
-
-def _map(store: "Store", values: Values) -> dict[str, Any]:
-    return store.vector_map(most=values["most"]).to_dict()
-
-
 def _ls(store: "Store", values: Values) -> dict[str, Any]:
     named = values["resource"]
     if not named:
@@ -234,22 +218,6 @@ def _ls(store: "Store", values: Values) -> dict[str, Any]:
     if folder is not None:
         return make("ls", {"items": folder})
     return make("ls RESOURCE", {"items": store.chunks(named)})
-
-
-def _about(store: "Store", values: Values) -> dict[str, Any]:
-    return store.about(values["asked"], depth=values["depth"]).to_dict()
-
-
-def _links(store: "Store", values: Values) -> dict[str, Any]:
-    return store.links(values["path"]).to_dict()
-
-
-def _status(store: "Store", values: Values) -> dict[str, Any]:
-    return store.status().to_dict()
-
-
-def _verify(store: "Store", values: Values) -> dict[str, Any]:
-    return store.verify(level=values["level"]).to_dict()
 
 
 def _evaluate(store: "Store", values: Values) -> dict[str, Any]:
@@ -261,21 +229,9 @@ def _evaluate(store: "Store", values: Values) -> dict[str, Any]:
     return found.to_dict() | ({"per_query": results} if results else {})
 
 
-def _sync(store: "Store", values: Values) -> dict[str, Any]:
-    return store.sync(**values).to_dict()
-
-
-def _update(store: "Store", values: Values) -> dict[str, Any]:
-    return store.update(*values.pop("resources"), **values).to_dict()
-
-
 def _add(store: "Store", values: Values) -> dict[str, Any]:
     into = values.get("into") or None
     return store.add(*values["paths"], into=into, each=values["each"]).to_dict()
-
-
-def _remove(store: "Store", values: Values) -> dict[str, Any]:
-    return make("rm", {"removed": store.remove(*values["resources"])})
 
 
 def _undo(store: "Store", values: Values) -> dict[str, Any]:
@@ -315,7 +271,7 @@ _ALL: Final = (
     Operation(
         name="similar",
         about="Find what is similar to a file, or to one of its lines",
-        run=_similar,
+        run=lambda store, values: store.similar(values["path"], k=values["k"]).to_dict(),
         answer="Similar",
         parameters={"path": _PATH, "k": _K},
         required=("path",),
@@ -323,7 +279,7 @@ _ALL: Final = (
     Operation(
         name="show",
         about="Show one chunk file or document with its record",
-        run=_show,
+        run=lambda store, values: store.show(values["path"]).to_dict(),
         answer="Shown",
         parameters={"path": _PATH},
         required=("path",),
@@ -331,7 +287,7 @@ _ALL: Final = (
     Operation(
         name="document",
         about="Show a whole document in its parts, around the one that is named",
-        run=_document,
+        run=lambda store, values: store.document(values.pop("path"), **values).to_dict(),
         answer="WholeDocument",
         parameters={
             "path": text("of a chunk file or a document, relative to the root"),
@@ -348,7 +304,7 @@ _ALL: Final = (
     Operation(
         name="map",
         about="Lay the texts of the store out in a plane, near ones near each other",
-        run=_map,
+        run=lambda store, values: store.vector_map(most=values["most"]).to_dict(),
         answer="VectorMap",
         parameters={"most": number("points", least=1, most=20_000, default=2_000)},
         slow=True,
@@ -363,7 +319,7 @@ _ALL: Final = (
     Operation(
         name="about",
         about="Say what the store, a resource, a file or a question is about",
-        run=_about,
+        run=lambda store, values: store.about(values["asked"], depth=values["depth"]).to_dict(),
         answer="Overview",
         parameters={
             "asked": text("a resource, a file or a question", default=""),
@@ -373,7 +329,7 @@ _ALL: Final = (
     Operation(
         name="links",
         about="List the links of a file, and those to it",
-        run=_links,
+        run=lambda store, values: store.links(values["path"]).to_dict(),
         answer="Links",
         parameters={"path": _PATH},
         required=("path",),
@@ -381,13 +337,13 @@ _ALL: Final = (
     Operation(
         name="status",
         about="Show what drifted between files and index",
-        run=_status,
+        run=lambda store, values: store.status().to_dict(),
         answer="Status",
     ),
     Operation(
         name="verify",
         about="Check everything, change nothing",
-        run=_verify,
+        run=lambda store, values: store.verify(level=values["level"]).to_dict(),
         answer="Checked",
         parameters={"level": one_of("how thoroughly", "fast", "full", "deep")},
         slow=True,
@@ -414,7 +370,7 @@ _ALL: Final = (
     Operation(
         name="sync",
         about="Update the index from the files",
-        run=_sync,
+        run=lambda store, values: store.sync(**values).to_dict(),
         answer="SyncReport",
         parameters={
             "embed": _EMBED,
@@ -426,7 +382,7 @@ _ALL: Final = (
     Operation(
         name="update",
         about="Follow the originals: re-ingest what changed, then sync",
-        run=_update,
+        run=lambda store, values: store.update(*values.pop("resources"), **values).to_dict(),
         answer="UpdateReport",
         parameters={
             "resources": texts("their names; none for all", default=[]),
@@ -451,7 +407,7 @@ _ALL: Final = (
     Operation(
         name="remove",
         about="Remove resources; can be undone",
-        run=_remove,
+        run=lambda store, values: make("rm", {"removed": store.remove(*values["resources"])}),
         answer="rm",
         parameters={"resources": texts("their names", minItems=1)},
         required=("resources",),

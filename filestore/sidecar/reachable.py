@@ -6,12 +6,12 @@ document is not opened unless this user added that very file.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
 from filestore.config.layout import Places
 from filestore.config.user_config import Originals, read_machine, stored_path
-from filestore.core.paths import is_below
+from filestore.core.paths import around, is_below
 from filestore.extract import names_document
 from filestore.git.repository import git_work_tree, work_tree
 
@@ -33,7 +33,7 @@ class Reachable:
         self._around = os.path.realpath(work_tree(places.root))
         self._whole = originals.given | originals.trusted
         self._tops = {stored_path(self._tree), *self._whole, *originals.beside, *originals.files}
-        self._above = {folder for top in self._tops for folder in _around(top)}
+        self._above = {folder for top in self._tops for folder in around(top)}
         self._originals = originals
         self._real: dict[str, str | None] = {}
         self._entered: dict[str, bool] = {}
@@ -166,7 +166,7 @@ class Reachable:
     def _may_ask(self, path: str) -> bool:
         """Whether it may be asked if a path is a link."""
         known = stored_path(path)
-        return known in self._above or not self._tops.isdisjoint(_around(known))
+        return known in self._above or not self._tops.isdisjoint(around(known))
 
     def _opens(self, folder: str, name: str) -> bool:
         """Whether a file may be opened, by its folder and its name."""
@@ -177,19 +177,12 @@ class Reachable:
         """Whether files that lie directly in a folder may be looked at."""
         if folder not in self._entered:
             known = stored_path(folder)
-            tops = [top for top in _around(known) if top in self._whole]
+            tops = [top for top in around(known) if top in self._whole]
             if is_below(folder, self._tree):
                 tops.append(stored_path(os.path.commonpath((folder, self._root))))
             is_beside = known in self._originals.beside
             self._entered[folder] = is_beside or any(_is_seen(known, top) for top in tops)
         return self._entered[folder]
-
-
-def _around(path: str) -> Iterator[str]:
-    """A path, and every folder around it."""
-    while path:
-        yield path
-        path = path.rpartition(os.sep)[0]
 
 
 def of_places(places: Places) -> Reachable:

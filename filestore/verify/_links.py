@@ -8,7 +8,7 @@ or not it is indexed.
 import os
 from collections.abc import Iterator
 
-from filestore.catalog import Catalog, decode_path, queries
+from filestore.catalog import decode_path, queries
 from filestore.chunks import document
 from filestore.chunks.link_targets import Names, written_path
 from filestore.core.findings import Finding
@@ -27,7 +27,7 @@ def check(snapshot: StoreSnapshot, report: VerificationReport) -> None:
 
 def _dangling(snapshot: StoreSnapshot) -> Iterator[Finding]:
     catalog, places = snapshot.catalog, snapshot.places
-    names = _names(catalog)
+    names = Names(map(decode_path, queries.all_paths(catalog)))
     for path, data in queries.contents_with_links(catalog):
         note = decode_path(path)
         for link, where in _written_out(data, note):
@@ -42,10 +42,6 @@ def _dangling(snapshot: StoreSnapshot) -> Iterator[Finding]:
                 path=places.tree.store_path(note),
                 detail=f"links{line} to {target}, which is not there",
             )
-
-
-def _names(catalog: Catalog) -> Names:
-    return Names(map(decode_path, queries.all_paths(catalog)))
 
 
 def _written_out(data: bytes, note: ChunkPath) -> Iterator[tuple[Link, ChunkPath]]:

@@ -122,7 +122,9 @@ def _index(
     unread = set(report.codes() & codes_where(about="index", unopened=True))
     if not unread and not _is_ours(snapshot):
         unread = {"its writer is unknown"}
-    elif not unread and (reason := _unreadable(snapshot, embedder)):
+    elif not unread and (
+        reason := vector_file.unreadable(snapshot.places, snapshot.catalog, embedder)
+    ):
         report.add([Finding(code="index-damaged", path=file_of(snapshot), detail=reason)])
         unread = {"index-damaged"}
     if unread:
@@ -177,10 +179,6 @@ def _beside(
 def _is_ours(snapshot: StoreSnapshot) -> bool:
     named = snapshot.catalog.index_file()
     return named is None or vector_file.is_ours(snapshot.places, snapshot.catalog, named)
-
-
-def _unreadable(snapshot: StoreSnapshot, embedder: "Embedder") -> str:
-    return vector_file.unreadable(snapshot.places, snapshot.catalog, embedder)
 
 
 def _why_none(snapshot: StoreSnapshot) -> list[Finding]:

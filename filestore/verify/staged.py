@@ -19,7 +19,7 @@ from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, Observation,
 from filestore.config.layout import MAX_SOURCE_BYTES, Places, folded_path
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, as_told, is_clean, worst_first
-from filestore.core.paths import ChunkPath, Tree, folder_of, has_plain_names
+from filestore.core.paths import TOP, ChunkPath, Tree, around, folder_of, has_plain_names
 from filestore.core.schema import make
 from filestore.extract.ignore_files import GIT, GIT_RULES, OWN_RULES
 from filestore.extract.listing import MARKS, documents_of
@@ -161,16 +161,6 @@ def _observed(entry: _Entry, blobs: Blobs, layout: Layout) -> Observation:
     return seen
 
 
-def _is_of_git(path: str) -> bool:
-    return GIT in path.lower().split("/")
-
-
-def _folders_around(path: ChunkPath) -> Iterator[ChunkPath]:
-    while path:
-        path = folder_of(path)
-        yield path
-
-
 class _Index:
     """Git's index, or the one that git's variable names, below one folder."""
 
@@ -220,12 +210,16 @@ class _Index:
         Raises:
             TreeRulesError: Ignore rules cannot be followed.
         """
-        folders = {folder for one in entries for folder in _folders_around(one.path)}
+        folders = {TOP, *(folder for one in entries for folder in around(one.path))}
         # An index may come from a stranger, with names that no checkout would make.
         marks = (path for path in self.paths() if path.rpartition("/")[2] in MARKS)
         files: dict[str, str] = dict.fromkeys((one.path for one in entries), "")
         files |= dict.fromkeys((path for path in marks if folder_of(path) in folders), "")
-        files = {path: "" for path in files if has_plain_names(path) and not _is_of_git(path)}
+        files = {
+            path: ""
+            for path in files
+            if has_plain_names(path) and GIT not in path.lower().split("/")
+        }
         state = repository.git_folder(self._tree)
         assert places.rules is not None
         assert state is not None

@@ -98,7 +98,7 @@ def pages_of(resource: Resource) -> list[Page]:
         # Files of no resource have nothing in common.
         key = "" if is_summary else chunk.source or ("" if resource.name else chunk.path)
         groups.setdefault((is_summary, key), []).append(place)
-    known = _sources(resource)
+    known = [str(one.get("source")) for one in _documents(resource.record)]
     found = []
     for (is_summary, key), places in sorted(groups.items(), key=lambda one: one[0][0]):
         source = key if key in known else known[0] if len(known) == 1 and not key else key
@@ -137,10 +137,6 @@ def _language(record: Mapping[str, object] | None, source: str) -> str:
 def _documents(record: Mapping[str, object] | None) -> list[Mapping[str, object]]:
     found = record.get("documents") if record is not None else None
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
-
-
-def _sources(resource: Resource) -> list[str]:
-    return [str(one.get("source")) for one in _documents(resource.record)]
 
 
 def _title(resource: Resource, source: str, first: Chunk) -> str:

@@ -40,7 +40,11 @@ class JsonLines(Form):
 
     def write(self, target: str, collection: Collection) -> Written:
         """See `Form.write`."""
-        check_target(target, _is_own, found="it is not a file that 'export jsonl' wrote")
+        check_target(
+            target,
+            lambda head: FORMAT.encode() in head[:100],
+            found="it is not a file that 'export jsonl' wrote",
+        )
         counted = Counted()
         with (
             staged(target) as descriptor,
@@ -86,10 +90,6 @@ class JsonLines(Form):
 
 def _line(row: dict[str, Any]) -> bytes:
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _is_own(head: bytes) -> bool:
-    return FORMAT.encode() in head[:100]
 
 
 def _opened(source: str) -> IO[bytes]:

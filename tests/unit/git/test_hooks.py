@@ -11,7 +11,6 @@ from filestore.git.hooks import (
     call_line,
     hook_script,
     lines_that_call,
-    stores_of,
 )
 
 PATHS = st.text(
@@ -29,7 +28,7 @@ LINES = st.lists(st.sampled_from(["#!/bin/sh", "", "exit 0", "# é", 'lint "$@" 
 @given(name=st.sampled_from(HOOKS), stores=st.lists(PATHS, unique=True, max_size=4), python=PATHS)
 def test_stores_are_read_back(name: str, stores: list[str], python: str) -> None:
     """Whatever stores and Python are called, a hook tells the stores that it was written for."""
-    assert stores_of(hook_script(name, stores, python)) == list(reversed(stores))
+    assert Script.of(hook_script(name, stores, python)).stores == tuple(reversed(stores))
 
 
 @given(name=st.sampled_from(HOOKS), at=st.floats(0, 1, exclude_max=True), put=st.text(max_size=3))
@@ -40,7 +39,7 @@ def test_lines_that_were_changed_are_not_ours(name: str, at: float, put: str) ->
     place = int(len(ours) * at)
     changed = ours[:place] + put + ours[place + 1 :]
     is_whole = f"\n{ours}" in f"\n{changed}"
-    assert (stores_of(SHELL + changed) is None) == (not is_whole)
+    assert (Script.of(SHELL + changed).stores is None) == (not is_whole)
 
 
 @given(name=st.sampled_from(HOOKS), before=LINES, after=LINES, stores=st.lists(PATHS, max_size=3))
@@ -53,7 +52,7 @@ def test_lines_of_others_stay(name: str, before: str, after: str, stores: list[s
     again = script.serving(name, ["c", *stores], "/opt/python")
     assert again.startswith(before)
     assert again.endswith(after)
-    assert stores_of(again) == [*reversed(stores), "c"]
+    assert Script.of(again).stores == (*reversed(stores), "c")
 
 
 @pytest.mark.parametrize("name", HOOKS)
@@ -65,7 +64,7 @@ def test_lines_that_call_are_known(name: str) -> None:
         assert lines_that_call(f"#!/bin/sh\n# {line}\n", name, store) == ""
         assert lines_that_call(line, name, f"{store}2") == ""
         changed = hook_script(name, [store], "python").replace("exit 0", "exit 3")
-        assert stores_of(changed) is None
+        assert Script.of(changed).stores is None
         assert "-m filestore git" in lines_that_call(changed, name, store)
     assert lines_that_call(f'filestore git "--in=notes" hook {name} "$@"', name, "notes")
 
