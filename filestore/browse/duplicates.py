@@ -16,12 +16,13 @@ from filestore.catalog import Catalog, decode_path, queries
 from filestore.chunks.observation import DOCUMENT
 from filestore.core import diff
 from filestore.core.errors import FilestoreError, UsageError
-from filestore.core.paths import ChunkPath, StorePath
+from filestore.core.paths import ChunkPath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.search import freshness, outdated
-from filestore.search.freshness import Freshness, Look
+from filestore.search.answer import FoundFile
+from filestore.search.freshness import Look
 from filestore.sidecar.session import Parts
 
 if TYPE_CHECKING:
@@ -43,20 +44,11 @@ _ROUNDING: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DuplicateFile(JsonObject):
-    """One file of a group; its keys are those of a hit of search, with a diff for the text."""
+class DuplicateFile(FoundFile):
+    """One file of a group; its score is the cosine to the first of them, 1 for the same text."""
 
-    path: StorePath
-    score: float
-    """The cosine of its body and that of the group's first file; 1 for the same text."""
     line: int
     """Of a document in place, on which the section begins, 1-based; 0 for none."""
-    kind: str
-    resource: str
-    source: str | None
-    freshness: Freshness
-    headings: tuple[str, ...]
-    pages: tuple[int, ...]
     diff: str
     """From the body of the first file to its own, as both are now; "" where they are equal."""
     cut: bool

@@ -14,27 +14,19 @@ from filestore.core.errors import UsageError
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.schema import JsonObject
 from filestore.search import freshness, outdated
-from filestore.search.freshness import Freshness, Look
+from filestore.search.answer import FoundFile
+from filestore.search.freshness import Look
 from filestore.sidecar.session import Parts
 
 _SPARE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimilarHit(JsonObject):
-    """One file that is similar; its keys are those of a hit of search."""
+class SimilarHit(FoundFile):
+    """One file that is similar; its score is the cosine of the nearest two texts, -1 to 1."""
 
-    path: StorePath
-    score: float
-    """The cosine of the nearest two texts, -1 to 1."""
     line: int
     """Of the file, on which its nearest text begins, 1-based; 0 for none."""
-    kind: str
-    resource: str
-    source: str | None
-    freshness: Freshness
-    headings: tuple[str, ...]
-    pages: tuple[int, ...]
     text: str
 
 

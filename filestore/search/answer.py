@@ -23,8 +23,8 @@ Why = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hit(JsonObject):
-    """One file of an answer."""
+class FoundFile(JsonObject):
+    """One file that was found, whatever by."""
 
     path: StorePath
     """Of the chunk file, relative to the store root."""
@@ -36,6 +36,12 @@ class Hit(JsonObject):
     headings: tuple[str, ...]
     pages: tuple[int, ...]
     """Of its source, where that has any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit(FoundFile):
+    """One file of an answer."""
+
     text: str
     """The body as it is on disk now; empty for a file that is gone."""
     why: Mapping[str, Mapping[str, float]]
