@@ -113,7 +113,7 @@ def _of_fulltext(places: Places, catalog: Catalog | None) -> Iterator[str]:
         yield error.message
         return
     if catalog is None or stamp is None:
-        yield "there is no full-text index of this catalog that is this user's"
+        yield "this catalog has no full-text index of this user"
         return
     yield (
         f"it reflects generation {stamp.generation} with {_many(stamp.documents, 'file')};"

@@ -29,13 +29,12 @@ LOCAL_SIDECAR: Final = f"put the sidecar on a local disk: {NAME_SIDECAR}"
 _WRITABLE: Final = "make the folder writable, or work on a copy of the store"
 REMEDIES: Final = {
     errno.ENOSPC: "free some space, then run the command again",
-    errno.EDQUOT: "free some space of your quota, or have it raised; then run the command again",
+    errno.EDQUOT: "free some space of your quota, then run the command again",
     errno.EFBIG: "raise the limit that 'ulimit -f' shows, then run the command again",
     errno.EACCES: _WRITABLE,
     errno.EPERM: _WRITABLE,
     errno.EROFS: _WRITABLE,
-    errno.EAGAIN: "close other programs, or raise the limits that 'ulimit -a' shows; then run the"
-    " command again",
+    errno.EAGAIN: "close other programs, then run the command again",
     errno.EBUSY: "wait for the program that uses it, then run the command again",
     errno.ENODEV: LOCAL_SIDECAR,
     errno.ENOLCK: LOCAL_SIDECAR,

@@ -19,7 +19,7 @@ class AmbiguousNameError(UsageError):
     def __init__(self, typed: str, names: Sequence[str]) -> None:
         super().__init__(
             f"{typed!r} could be {' or '.join(map(ascii, names))}",
-            remedy="type one of them as it is written there, or rename one",
+            remedy="type one of them as it is written there",
         )
 
 

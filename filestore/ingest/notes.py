@@ -145,7 +145,7 @@ def _own_frontmatter(text: str) -> tuple[str, str, Mapping[str, Any]]:
         except frontmatter.MalformedFrontmatter as error:
             raise UsageError(
                 f"the note has a {error.message}",
-                remedy="write it as 'key: value' lines between two lines '---', or leave it out",
+                remedy="write it as 'key: value' lines between two lines '---'",
             ) from error
         return parts.head.decode(), parts.body.decode(), own
     lines = text.replace("\r\n", "\n")

@@ -332,7 +332,7 @@ def check_keys(metadata: Mapping[str, Any]) -> None:
     if ours:
         raise UsageError(
             f"metadata cannot have {', '.join(ours)}: the store's own keys in a chunk file",
-            remedy="call it otherwise, as `document_source`, or put it one level deeper",
+            remedy="rename the key, as `document_source`",
         )
 
 

@@ -92,9 +92,7 @@ def summary(found: Sequence[Copy]) -> str:
             " this is repaired, 'git add --renormalize .' and a commit make it whole"
         )
     if here:
-        parts.append(
-            f"{listed(here, _NAMED)} lost line ends here, too: bring it back from elsewhere"
-        )
+        parts.append(f"{listed(here, _NAMED)} lost line ends here, too: restore it from elsewhere")
     if rest:
         files = "1 committed file" if rest == 1 else f"{rest:,} committed files"
         parts.append(f"{files} that git took for text: a loss is neither seen nor ruled out")

@@ -52,7 +52,7 @@ def why_no_name(name: str) -> str:
     if size > MAX_UNITS:
         return f"a name has at most {MAX_UNITS} bytes"
     found = _DECEIVING.search(name)
-    return f"it holds U+{ord(found[0]):04X}, which is not seen as it is" if found else ""
+    return f"it holds U+{ord(found[0]):04X}, which hides or misleads" if found else ""
 
 
 def why_unportable(name: str) -> str:

@@ -24,8 +24,8 @@ _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
 _ID: Final = re.compile(rb'[ \t\r\n]*:[ \t\r\n]*("(?:[^"\\]|\\.)*"|[^ \t\r\n,}\]]+)', re.DOTALL)
 _NO_ID: Final = "null"
 _MESSAGE: Final = (
-    "a message has jsonrpc '2.0', a method, perhaps params, which are an object, and where it asks"
-    " for an answer an id, which is a whole number or a text"
+    "expected jsonrpc '2.0', a method, an id that is a whole number or a text, and an object as"
+    " params, if any"
 )
 
 
