@@ -136,10 +136,7 @@ def _ask(plan: "EnrichPlan", options: Any) -> None:
             remedy="look with --plan, then add --yes",
         )
     _plan_words(plan, _diagnostics.say)
-    sys.stderr.write("make them? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise RefusedError("nothing was made", remedy="answer y, or use --yes")
+    _diagnostics.go_on("make them?", refused="nothing was made")
 
 
 def _words(report: "EnrichReport") -> None:

@@ -18,15 +18,12 @@ from filestore.core.paths import CHUNKS, ChunkPath, around, inside
 from filestore.exchange.base import Chunk, Resource
 from filestore.fs.scan import MAX_DEPTH
 from filestore.history.batch import is_truth
-from filestore.verify.names import why_no_name, why_unportable
+from filestore.verify.names import DECEIVING, why_no_name, why_unportable
 
 _MOST_BYTES: Final = 200
 """Of a name that is made up of a stranger's: room is left for a tag."""
 _MOST_PATH_BYTES: Final = 1_000
-_TURNING: Final = "\u202a-\u202e\u2066-\u2069"
-"""Signs that turn the direction of writing: a name with them looks like another."""
-_TURNS: Final = re.compile(f"[{_TURNING}]")
-_UNSAFE: Final = re.compile(rf'[\x00-\x1f\x7f-\x9f<>:"|?*\\/\u2028\u2029\ufeff{_TURNING}]+')
+_UNSAFE: Final = re.compile(rf'[<>:"|?*\\/{DECEIVING}]+')
 _CHANGED: Final = "-"
 
 
@@ -36,8 +33,7 @@ def is_usable(path: str) -> bool:
     return (
         len(parts) <= MAX_DEPTH
         and len(path.encode("utf-8", "replace")) <= _MOST_PATH_BYTES
-        and not _TURNS.search(path)
-        and not any(part.startswith(".") or why_unportable(part) for part in parts)
+        and not any(why_no_name(part) or why_unportable(part) for part in parts)
         and is_truth(CHUNKS.store_path(ChunkPath(path)))
     )
 
@@ -57,7 +53,7 @@ def _shortened(name: str) -> str:
 
 
 def _is_folder(name: str) -> bool:
-    return not why_no_name(name) and is_usable(f"{name}/{RECORD_NAME}")
+    return "/" not in name and is_usable(f"{name}/{RECORD_NAME}")
 
 
 def tag_of(name: str, length: int) -> str:

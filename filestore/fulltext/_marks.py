@@ -30,7 +30,7 @@ from filestore.fulltext._analysis import (
     language_of,
 )
 from filestore.fulltext._clauses import Clause, Kind
-from filestore.fulltext._parted import parted_words
+from filestore.fulltext._parted import INVISIBLE, parted_words
 from filestore.fulltext._query import Query
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _WORD_ASCII: Final = re.compile(r"[A-Za-z0-9]+")
 # Vowel signs and accents that follow their letter, and what is invisible, end no word.
 _JOINED: Final = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0dff"
-    "\u00ad\u200b-\u200d\u2060\ufeff"
+    f"{INVISIBLE}"
 )
 _WORD: Final = re.compile(rf"[^\W_]++(?:[{_JOINED}]++|[^\W_]++)*+")
 _BEGINNING: Final = 3

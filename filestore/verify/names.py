@@ -21,8 +21,9 @@ MAX_UNITS: Final = 255
 _FOLDERS: Final = 300
 _FORBIDDEN: Final = re.compile(r'[<>:"|?*\\]')
 _RESERVED: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\..*)?")
-_DECEIVING: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+DECEIVING: Final = (
+    "\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+    "\U000e0000-\U000e007f"
 )
 """Controls, ends of lines, and signs that turn or hide what stands beside them."""
 _PLAIN: Final = bytes(set(range(32, 127)) - set(b'<>:"|?*\\')) + b"\0"
@@ -51,7 +52,7 @@ def why_no_name(name: str) -> str:
         return "it is not valid UTF-8"
     if size > MAX_UNITS:
         return f"a name has at most {MAX_UNITS} bytes"
-    found = _DECEIVING.search(name)
+    found = re.search(f"[{DECEIVING}]", name)
     return f"it holds U+{ord(found[0]):04X}, which hides or misleads" if found else ""
 
 

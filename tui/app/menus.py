@@ -300,7 +300,7 @@ class Menus(Frame):
         gone = [one.path for one in self.findings if one.code == "missing"]
         if not gone:
             # What was deleted since the last look stays known.
-            self._sync("sync", Job(name="sync_but", arguments={"forget": ()}))
+            self._take_sync((), "forget")
             return
         choices = [
             Choice(name="keep", title="keep them in the index", about="to restore or remove later"),
