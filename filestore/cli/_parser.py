@@ -7,14 +7,13 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Sequence
-from dataclasses import fields
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from filestore.cli import COMMANDS
 from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
-from filestore.core.limits import OPTION, Limits
+from filestore.core.limits import LIMITED, OPTION, USUAL, Limits
 from filestore.core.spelling import did_you_mean
 from filestore.fs.typed_names import on_disk
 
@@ -171,7 +170,7 @@ def shared_options() -> argparse.ArgumentParser:
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Let a command that reads what a stranger wrote take more of it; see `limits_of`."""
-    shown = " ".join(f"{one.name}={one.default}" for one in fields(Limits))
+    shown = " ".join(f"{name}={getattr(USUAL, name)}" for name in LIMITED)
     parser.add_argument(
         OPTION,
         nargs="+",
@@ -183,18 +182,21 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 
 
 def limits_of(options: Any) -> Limits:
-    """The limits, some of them raised.
+    """The limits, some of them others.
 
     Raises:
-        UsageError: One is no number, or there is no such limit.
+        UsageError: There is no such limit, or it is no number of things.
     """
     found: dict[str, int] = {}
     for word in options.limit:
         name, _, number = word.partition("=")
-        if not re.fullmatch(r"[0-9]{1,18}", number):
-            raise UsageError(f"{OPTION} {word!r}: expected KEY=N", remedy=f"{OPTION} rows=1000000")
+        if name not in LIMITED or not re.fullmatch(r"0*[1-9][0-9]{0,17}", number):
+            raise UsageError(
+                f"{OPTION} {word!r}: expected a number after {'=, '.join(LIMITED)}=",
+                remedy=f"{OPTION} rows=1000000",
+            )
         found[name] = int(number)
-    return Limits.of(found)
+    return Limits(**found)
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:

@@ -3,20 +3,16 @@
 One rule: what comes is counted as it comes, and refused before it fills a disk or the memory.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Final, Self
+from typing import Final
 
-from filestore.core.errors import RefusedError, UsageError
+from filestore.core.errors import RefusedError
 from filestore.core.schema import JsonObject
-from filestore.core.spelling import did_you_mean
 
 OPTION: Final = "--limit"
 """What raises a limit."""
 LINE_BYTES: Final = 64 * 1024 * 1024
 """Of a line, or a value: no chunk with its vectors comes near it. A longer one is passed over."""
-
-
 _BYTES_A_CONTAINER: Final = 16
 _FEW_CONTAINERS: Final = 100_000
 """Brackets that open, for so many bytes: what is made to fill the memory has one every three."""
@@ -53,27 +49,6 @@ class Limits(Size):
     files: int = 250_000
     bytes: int = 1024**3
 
-    @classmethod
-    def of(cls, raised: Mapping[str, int]) -> Self:
-        """The limits, some of them others.
-
-        Raises:
-            UsageError: There is no such limit, or it is no number of things.
-        """
-        for name, most in raised.items():
-            if name not in _NAMES:
-                known = ", ".join(f"{one}=N" for one in _NAMES)
-                raise UsageError(
-                    f"no limit {name!r}{did_you_mean(name, _NAMES)}",
-                    remedy=f"{OPTION} takes {known}",
-                )
-            if most < 1:
-                raise UsageError(
-                    f"the limit of {name} is {most:,}: expected 1 or more",
-                    remedy=f"{OPTION} {name}=1000000",
-                )
-        return cls(**raised)
-
 
 @dataclass(slots=True)
 class Counter:
@@ -94,7 +69,7 @@ class Counter:
         self.found = found = Size(
             rows=was.rows + more.rows, files=was.files + more.files, bytes=was.bytes + more.bytes
         )
-        for name in _NAMES:
+        for name in LIMITED:
             if getattr(found, name) > getattr(limits, name):
                 raise LimitExceededError(
                     f"{self.name} has {getattr(found, name):,} {name} or more, at most"
@@ -103,6 +78,6 @@ class Counter:
                 )
 
 
-_NAMES: Final = tuple(one.name for one in fields(Size))
+LIMITED: Final = tuple(one.name for one in fields(Size))
 USUAL: Final = Limits()
 """What is taken where nobody says more."""

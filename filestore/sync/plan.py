@@ -82,13 +82,11 @@ def plan(
     standing = drift.standing_findings(
         snapshot.places.tree, catalog, {*seen.to_read, *seen.gone, *seen.left_out, *moved}
     )
-    kept: list[Finding] = []
+    missing, kept = drift.missing_findings(seen), list[Finding]()
     if forget is not None and not seen.mass_missing:
-        kept = [one for one in drift.missing_findings(seen) if one.code == "missing"]
-        kept = [one for one in kept if one.path not in forget]
+        kept = [one for one in missing if one.code == "missing" and one.path not in forget]
         chosen = map(snapshot.places.tree.chunk_path, forget)
         seen = replace(seen, gone=tuple(sorted(set(chosen).intersection(seen.gone))))
-    missing = drift.missing_findings(seen)
     return SyncPlan(
         drift=seen,
         parts=plan_parts(snapshot, embedder=embedder, embeds=embeds),
