@@ -9,12 +9,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import orjson
 
 from filestore.core.errors import FilestoreError
 from filestore.core.limits import Counter, Size
+from filestore.core.packages import UPGRADE
+from filestore.core.safe_text import shown_path
+from filestore.fs import disk
 from filestore.fs.target import TargetRefused as TargetRefused
 
 if TYPE_CHECKING:
@@ -26,6 +29,33 @@ if TYPE_CHECKING:
 
 class FormDamaged(FilestoreError, ValueError):
     """What was to be read is not what its form says; nothing of it was taken."""
+
+
+def opened(source: str) -> IO[bytes]:
+    """A file that may be a stranger's, to be read.
+
+    Raises:
+        FormDamaged: It is no regular file.
+        OSError: It cannot be read.
+    """
+    try:
+        descriptor = disk.open_regular(source, follow_links=True)
+    except disk.NotAFileError as error:
+        raise FormDamaged(error.message, remedy="name a file") from error
+    return open(descriptor, "rb", buffering=1024 * 1024)
+
+
+def check_version(source: str, stamp: object, known: str) -> None:
+    """Refuse what another version wrote.
+
+    Raises:
+        FormDamaged: The stamp is another one than this version's.
+    """
+    if stamp != known:
+        raise FormDamaged(
+            f"{shown_path(source)} has the format {stamp!r:.60}, this version reads {known}",
+            remedy=f"{UPGRADE}, or have it exported by this version",
+        )
 
 
 class LeftOut(list[str]):

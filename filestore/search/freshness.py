@@ -9,7 +9,6 @@ that was read just now and could be indexed as it is.
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final, Literal
 
 from filestore.catalog import Catalog, FileRow
@@ -289,9 +288,8 @@ def notes(places: Places, layout: Layout, catalog: Catalog, looks: Sequence[Look
     said = []
     gone = sum(look.freshness == "gone" for look in looks)
     if gone:
-        deleted = partial(repository.deleted_paths, places.root, places.tree)
-        is_mass = losses.needs_word(places, layout, catalog, deleted=deleted)
-        command = "filestore sync" + (" --forget-missing" if is_mass else "")
+        needs_word = losses.needs_word(places, layout, catalog)
+        command = "filestore sync" + (" --forget-missing" if needs_word else "")
         said.append(f"{_files(gone)} of these results {_are(gone)} gone: run '{command}'")
     excluded: dict[str, int] = {}
     for look in looks:

@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from filestore.catalog import AWAITED, LET_GO, Catalog, CatalogWriter, FileRow
@@ -22,6 +23,7 @@ from filestore.extract.by_products import is_litter
 from filestore.fs import scan
 from filestore.fs.disk import pass_limits
 from filestore.fs.scan import pack_folder, pack_stat
+from filestore.git.repository import deleted_paths
 
 if TYPE_CHECKING:
     from filestore.fs.watched_tree import WatchedScan, WatchedTree
@@ -196,7 +198,7 @@ def is_mass(gone: Sequence[ChunkPath], known: int, *, emptied: bool, deleted: De
     return counted > limit or (emptied and counted > 0)
 
 
-def needs_word(places: Places, layout: Layout, catalog: Catalog, *, deleted: DeletedPaths) -> bool:
+def needs_word(places: Places, layout: Layout, catalog: Catalog) -> bool:
     """Whether a sync forgets nothing of what is gone until a person says so; walks the tree."""
     recorded = catalog.folders()
     tree = walk(places, processes=1, recorded=recorded)
@@ -205,6 +207,7 @@ def needs_word(places: Places, layout: Layout, catalog: Catalog, *, deleted: Del
     emptied = is_emptied_of(gone, tree, layout, catalog)
     # As many as came may have moved: a sync finds out which.
     gone = gone if emptied else gone[len(found.added) :]
+    deleted = partial(deleted_paths, places.root, places.tree)
     return bool(catalog.meta(AWAITED)) or is_mass(
         gone, catalog.file_count(), emptied=emptied, deleted=deleted
     )

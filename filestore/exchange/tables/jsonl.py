@@ -6,13 +6,11 @@ a line that cannot be used is named, with its number, and costs that line alone.
 
 import os
 from collections.abc import Iterator
-from typing import IO, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import orjson
 
 from filestore.core.limits import LINE_BYTES, Size
-from filestore.core.packages import UPGRADE
-from filestore.core.safe_text import shown_path
 from filestore.exchange import json_lines
 from filestore.exchange.base import (
     Collection,
@@ -21,9 +19,10 @@ from filestore.exchange.base import (
     LeftOut,
     Resource,
     Written,
+    check_version,
+    opened,
 )
 from filestore.exchange.rows import LARGEST_DIMENSION, Counted, RowReader, encoded, rows_of
-from filestore.fs import disk
 from filestore.fs.staged_file import staged
 from filestore.fs.target import check_target
 
@@ -92,33 +91,20 @@ def _line(row: dict[str, Any]) -> bytes:
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _opened(source: str) -> IO[bytes]:
-    try:
-        descriptor = disk.open_regular(source, follow_links=True)
-    except disk.NotAFileError as error:
-        raise FormDamaged(f"{source} is no file: {error.message}", remedy="name a file") from error
-    return open(descriptor, "rb", buffering=_BUFFER_BYTES)
-
-
 def _head(source: str) -> dict[str, Any]:
     """The first line of a file that a store wrote; empty for a stranger's."""
-    with _opened(source) as file:
+    with opened(source) as file:
         head, _ = json_lines.parsed(file.readline(LINE_BYTES))
     stamp = head.get("format") if isinstance(head, dict) else None
     if not (isinstance(stamp, str) and stamp.startswith(FORMAT)):
         return {}
-    if stamp != f"{FORMAT}{VERSION}":
-        raise FormDamaged(
-            f"{shown_path(source)} has the format {stamp!r:.60}, this version reads"
-            f" {FORMAT}{VERSION}",
-            remedy=f"{UPGRADE}, or have it exported by this version",
-        )
+    check_version(source, stamp, f"{FORMAT}{VERSION}")
     assert isinstance(head, dict)
     return head
 
 
 def _resources(source: str, reader: RowReader, *, skip: bool) -> Iterator[Resource]:
-    with _opened(source) as file:
+    with opened(source) as file:
         rows = json_lines.rows(file, reader.left_out)
         if skip:
             next(rows)

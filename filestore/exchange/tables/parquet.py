@@ -13,7 +13,7 @@ import orjson
 
 from filestore.core.errors import FilestoreError
 from filestore.core.limits import Size
-from filestore.core.packages import UPGRADE, install_line, missing_packages
+from filestore.core.packages import install_line, missing_packages
 from filestore.core.safe_text import shown_path
 from filestore.exchange.base import (
     Collection,
@@ -22,9 +22,10 @@ from filestore.exchange.base import (
     LeftOut,
     Resource,
     Written,
+    check_version,
+    opened,
 )
 from filestore.exchange.rows import LARGEST_DIMENSION, Counted, RowReader, rows_of
-from filestore.fs import disk
 from filestore.fs.staged_file import staged
 from filestore.fs.subprocess_worker import Child
 from filestore.fs.target import check_target
@@ -79,20 +80,17 @@ class ParquetForm(Form):
     def read(self, source: str) -> Collection:
         """See `Form.read`."""
         _require_package()
-        if not _begins_like_one(source):
-            raise FormDamaged(
-                f"{shown_path(source)} is no Parquet file", remedy="name a file of this form"
-            )
+        with opened(source) as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                raise FormDamaged(
+                    f"{shown_path(source)} is no Parquet file", remedy="name a file of this form"
+                )
         left_out = LeftOut()
         messages = _messages(source)
         head = next(messages)
         stamp, model, dimension = head["format"], head["model"], head["dimension"]
-        if stamp and stamp != f"{FORMAT}{VERSION}":
-            raise FormDamaged(
-                f"{shown_path(source)} has the format {stamp!r:.60}, this version reads"
-                f" {FORMAT}{VERSION}",
-                remedy=f"{UPGRADE}, or have it exported by this version",
-            )
+        if stamp:
+            check_version(source, stamp, f"{FORMAT}{VERSION}")
         if not (stamp and model and 0 < dimension <= LARGEST_DIMENSION):
             model, dimension = "", 0
         reader = RowReader(
@@ -113,23 +111,6 @@ class ParquetForm(Form):
 def _require_package() -> None:
     if missing_packages("parquet"):
         raise ParquetMissing("pyarrow is not installed", remedy=install_line("parquet"))
-
-
-def _begins_like_one(path: str) -> bool:
-    """Whether a file begins like Parquet.
-
-    Raises:
-        FormDamaged: It is no regular file.
-        OSError: It cannot be read.
-    """
-    try:
-        descriptor = disk.open_regular(path, follow_links=True)
-    except disk.NotAFileError as error:
-        raise FormDamaged(error.message, remedy="name a file") from error
-    try:
-        return os.read(descriptor, len(_MAGIC)) == _MAGIC
-    finally:
-        os.close(descriptor)
 
 
 def _schema(collection: Collection) -> "pyarrow.Schema":
