@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.config.settings import ModelOptions
+from filestore.core.caller import absolute
 from filestore.core.errors import RefusedError
 from filestore.core.packages import install_line, missing_packages
 from filestore.core.progress import OnProgress, Progress, ignore
@@ -90,7 +91,7 @@ def export_model(
         ModelUnusable: The source is no model, or the graph gives other vectors than it.
         WriteFailedError: The disk refused.
     """
-    target = os.path.abspath(target)
+    target = absolute(target)
     try:
         is_free = not os.listdir(target)
     except FileNotFoundError:
@@ -107,7 +108,7 @@ def export_model(
             f"exporting the model {source} needs {', '.join(packages)}, not installed here",
             remedy=f"run `{install_line('embedder export')}`",
         )
-    folder = read_folder(os.path.abspath(source), ModelOptions())
+    folder = read_folder(absolute(source), ModelOptions())
     if not folder.pools_prompt:
         raise unusable(folder.path, "leaves prompts out when it pools, which no graph can do")
     weights = weights_digest(folder.path, weight_files(folder), "")

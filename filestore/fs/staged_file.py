@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator
 from typing import Final
 
+from filestore.core.caller import absolute
 from filestore.core.errors import RefusedError
 from filestore.core.hashing import content_hash
 from filestore.fs import disk
@@ -34,7 +35,7 @@ def staged(path: str) -> Iterator[int]:
         AlreadyWrittenError: Another process is at it.
         WriteFailedError: The disk refused; the old file is untouched.
     """
-    parent, name = os.path.split(os.path.abspath(path))
+    parent, name = os.path.split(absolute(path))
     temporary = f"{disk.TEMPORARY_PREFIX}{content_hash(os.fsencode(name)).hex()}"
     with disk.disk_errors(path), disk.folder_at(parent) as folder:
         mode = _mode(folder, name)

@@ -10,6 +10,7 @@ from typing import Final
 from filestore.catalog import CatalogNewerError
 from filestore.config.layout import CATALOG, EMBEDDINGS, PARTS, SETTINGS, Places
 from filestore.config.settings import NewerFormatError
+from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import Finding
 from filestore.core.paths import CHUNKS, SIDECAR, StorePath, Tree, is_below
@@ -124,8 +125,7 @@ def in_place_error(command: str) -> InPlaceError:
 
 def own_folder_of(places: Places, path: str) -> str:
     """The folder with files of the store that a path lies in, wherever links lead; "" for none."""
-    place = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(path))), "")
-    place += os.path.basename(path)
+    place = absolute(path)
     for folder in (places.chunked, places.sidecar, places.undo, places.source):
         if is_below(place, os.path.realpath(folder)):
             return folder

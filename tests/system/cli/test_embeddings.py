@@ -141,6 +141,15 @@ def test_the_order_in_which_texts_came_does_not_show(new_workspace: Callable[...
     assert found[0] == found[1]
 
 
+def test_a_pack_lies_where_the_system_finds_its_name(filled: Any, tmp_path: Path) -> None:
+    """`..` behind a link is the folder around the one that it leads to."""
+    (tmp_path / "far/inner").mkdir(parents=True)
+    (filled.folder / "link").symlink_to(tmp_path / "far/inner")
+    filled("embeddings", "export", "link/../carried.fspack")
+    assert (tmp_path / "far/carried.fspack").is_file()
+    assert not (filled.folder / "carried.fspack").exists()
+
+
 def test_what_the_files_need_or_everything(filled: Any) -> None:
     """A text that is gone is left out, and comes along with --all, as do other models."""
     (filled.chunked / "copper.md" / "chunk1.md").unlink()
