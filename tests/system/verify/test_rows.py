@@ -1,5 +1,6 @@
 """What the catalog holds of its files, proved from the catalog alone."""
 
+import contextlib
 import sqlite3
 
 import pytest
@@ -67,6 +68,19 @@ def found(path, *, apart=False, sample=Sample()):  # noqa: B008
 def test_rows_as_written_are_sound(catalog_path, apart):
     """A fresh catalog has nothing to complain of, here or asked in a process of its own."""
     assert found(catalog_path, apart=apart) == []
+
+
+def test_what_is_kept_of_documents_is_no_damage(new_workspace):
+    """In place it is not their bytes: a fault of ours over such a catalog was called damage."""
+    made = new_workspace(init=False)
+    made.write("b.md", "# B\n\nA note.\n")
+    made("init", "--in-place", "--embedder", "builtin")
+    path = str(made.folder / ".filestore" / "catalog.sqlite")
+    with contextlib.closing(Catalog.open(path)) as catalog:
+        assert catalog.problem() == ""
+    damage(path, "UPDATE contents SET data = CAST(data || 'x' AS BLOB) WHERE file = :file")
+    with contextlib.closing(Catalog.open(path)) as catalog:
+        assert "fail their hash" in catalog.problem()
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
