@@ -1,6 +1,7 @@
 """Which store is meant: the root that a folder lies in or holds."""
 
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 from typing import Final
@@ -47,10 +48,12 @@ def find_root(start: str, explicit: str | None = None) -> str:
                 return leads(root)
     for folder in folders:
         if os.path.isfile(os.path.join(folder, IN_PLACE_SIDECAR, CATALOG)):
+            # The commands are pasted where the person is, which may be another folder.
+            place = shlex.quote(folder)
             raise NoStoreError(
                 f"{folder} has an index and no {SETTINGS}: no store without it",
-                remedy=f"where git has it, 'git checkout BRANCH -- {SETTINGS}', else"
-                " 'filestore init --in-place'; what is indexed is not embedded again",
+                remedy=f"where git has it, 'git -C {place} checkout BRANCH -- {SETTINGS}', else"
+                f" 'filestore init --in-place {place}'; what is indexed is not embedded again",
             )
     where = f"in {start} or above"
     if explicit is not None:

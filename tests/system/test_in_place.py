@@ -170,7 +170,9 @@ def test_a_commit_from_before_the_store_says_how_to_go_on(notes: Workspace) -> N
     settings = notes.folder / "filestore.toml"
     settings.unlink()
     for words in (("search", "walrus"), ("status",), ("sync",)):
-        assert "git checkout BRANCH -- filestore.toml" in notes(*words, code=3).stderr
+        said = notes(*words, code=3).stderr
+        assert f"git -C {notes.folder} checkout BRANCH -- filestore.toml" in said
+        assert f"filestore init --in-place {notes.folder}'" in said
     done = notes("init", "--in-place", "--embedder", "builtin")
     assert "embedded" not in done.stdout or "embedded 0 texts" in done.stdout
     assert settings.is_file()
