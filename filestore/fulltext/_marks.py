@@ -137,9 +137,10 @@ class Marker:
         # As the index has the parts of camelCase words beside the whole.
         whole = " ".join(token.raw for token in tokens)
         for part in camel_parts(camel_words_of(clean(whole))).split():
-            if _exact(part) not in self._words:
-                self._words[_exact(part)] = self._term(part)
-                self._raw[_exact(part)] = part
+            # The index has no word of one that is too long.
+            if (word := _exact(part)) and word not in self._words:
+                self._words[word] = self._term(part)
+                self._raw[word] = part
 
     def _term(self, text: str) -> int:
         self._spoken.append(text)

@@ -32,6 +32,8 @@ CASES = {
     ("zzz", "nothing here"): [],
     ("", "nothing here"): [],
     ("-anchor boat", ""): [],
+    (f"aB{'C' * 80} boat", "The boat"): ["boat"],
+    (f"{'x' * 80}Yard boat", "The boat in a yard"): ["boat", "yard"],
 }
 
 
