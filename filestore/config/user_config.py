@@ -190,12 +190,14 @@ def is_sealed(configuration: str, data: bytes, mark: str | None) -> bool:
 
 def can_seal(configuration: str) -> bool:
     """Whether there is a secret, or a place for one."""
-    folder = os.path.join(configuration, os.path.dirname(SECRET)) if configuration else ""
-    if folder and _secret(os.path.join(configuration, SECRET)) is not None:
+    path = os.path.join(configuration, SECRET) if configuration else ""
+    if _secret(path) is not None:
         return True
-    while folder and not os.path.exists(folder):
+    # A file takes the place of anything but a folder.
+    folder = os.path.dirname(path) if os.path.islink(path) or not os.path.isdir(path) else ""
+    while folder and not os.path.lexists(folder):
         folder = os.path.dirname(folder)
-    return bool(folder) and os.access(folder, os.W_OK | os.X_OK)
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
 
 
 def _secret(path: str) -> bytes | None:

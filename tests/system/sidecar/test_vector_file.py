@@ -2,10 +2,10 @@
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -439,6 +439,36 @@ def test_the_mark_of_another_user_is_a_stranger_s(shelf: Shelf, tmp_path: Path) 
         shelf.mark(str(tmp_path / "another"))
     found = vector_file.findings(shelf.places, shelf.catalog, hashes=True)
     assert [finding.code for finding in found] == ["index-foreign"]
+
+
+def _folder_that_leads_away(path: Path) -> None:
+    path.symlink_to(path.parent)
+
+
+IN_THE_WAY: Final[dict[str, tuple[str, Callable[[Path], Any]]]] = {
+    "nothing": ("filestore/other", Path.touch),
+    "a folder": ("filestore/secret", Path.mkdir),
+    "a link to a folder": ("filestore/secret", _folder_that_leads_away),
+    "a link to nothing": ("filestore/secret", lambda path: path.symlink_to("nowhere")),
+    "a pipe": ("filestore/secret", os.mkfifo),
+    "a short file": ("filestore/secret", lambda path: path.write_bytes(b"short")),
+    "a file for the folder": ("filestore", Path.touch),
+    "a link for the folder": ("filestore", _folder_that_leads_away),
+    "a link to nothing for the folder": ("filestore", lambda path: path.symlink_to("nowhere")),
+    "a file that can be run": ("filestore", lambda path: path.touch(0o755)),
+}
+
+
+@pytest.mark.parametrize("obstacle", IN_THE_WAY)
+def test_who_can_make_a_mark_is_known_before(tmp_path: Path, obstacle: str) -> None:
+    """Where a sync could not mark its files, they are not told as foreign after each."""
+    name, put = IN_THE_WAY[obstacle]
+    path = tmp_path / "configuration" / name
+    path.parent.mkdir(parents=True)
+    put(path)
+    said = user_config.can_seal(str(tmp_path / "configuration"))
+    made = user_config.seal(str(tmp_path / "configuration"), b"data", make=True)
+    assert said == (made is not None)
 
 
 def test_the_secret_is_the_user_s_alone(tmp_path: Path) -> None:
