@@ -391,14 +391,21 @@ class NoteWriter:
         """Refuse a path where no document of the store can lie.
 
         Raises:
-            RefusedError: It is hidden, leads elsewhere, or the rules of the folder leave it out.
+            RefusedError: It is hidden, leads elsewhere, a file is in its way, some file systems
+                could not tell its folder from another, or the rules of the folder leave it out.
         """
         places = self.snapshot.places
         folder = folder_of(path)
         inner = places.root
         for part in folder.split("/") if folder else ():
             check_name(part, chosen_in=inner, remedy="choose another folder")
+            put.refuse_alike(inner, [part])
             inner = os.path.join(inner, part)
+            if os.path.lexists(inner) and not os.path.isdir(inner):
+                raise RefusedError(
+                    f"{shown_path(os.path.relpath(inner, places.root))} is there, and is no folder",
+                    remedy="choose another folder",
+                )
         is_long = path.count("/") > MAX_DEPTH or len(path.encode()) > _MOST_PATH_BYTES
         if is_long or "\\" in path or not is_note(path) or not places.tree.holds(path):
             raise UsageError(

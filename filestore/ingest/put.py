@@ -224,7 +224,7 @@ def _check_folder(snapshot: "StoreSnapshot", folder: str) -> None:
             f"the chunk files of {folder!r} are made from its source, which would take yours away",
             remedy=_ANOTHER,
         )
-    _check_alike(snapshot.places.chunked, [folder])
+    refuse_alike(snapshot.places.chunked, [folder])
 
 
 def _path(folder: str, chunk: NewChunk) -> ChunkPath:
@@ -247,19 +247,23 @@ def _path(folder: str, chunk: NewChunk) -> ChunkPath:
 
 
 def _check_names(snapshot: "StoreSnapshot", folder: str, new: Collection[ChunkPath]) -> None:
-    _check_alike(
+    refuse_alike(
         os.path.join(snapshot.places.chunked, folder),
         sorted(path.rpartition("/")[2] for path in new),
     )
 
 
-def _check_alike(folder: str, names: Sequence[str]) -> None:
-    """Refuse names that some file systems could not tell from one that is there, or each other."""
+def refuse_alike(folder: str, names: Sequence[str]) -> None:
+    """Refuse new names that some file systems could not tell from one that is there, or each other.
+
+    Raises:
+        RefusedError: There is one.
+    """
     there = os.listdir(folder) if os.path.isdir(folder) else []
     known = {folded_path(name): name for name in there}
     for name in names:
         other = known.setdefault(folded_path(name), name)
-        if other != name:
+        if other != name and name not in there:
             raise RefusedError(
                 f"{brief(name)} differs only by case or composition from {brief(other)}",
                 remedy="choose another name",

@@ -44,6 +44,27 @@ def truth(store: Store) -> dict[str, bytes]:
     return {path: data for path, data in found.items() if not path.startswith(derived)}
 
 
+def test_a_folder_is_one_that_every_system_tells_from_others(store: Store) -> None:
+    """In other letters it is refused by name, as is one where a file stands; nothing is written."""
+    if store.settings.layout == "flat":
+        return
+    folder = "r\u00e4ume" if store.settings.layout == "tree" else "r\u00e4ume/inner"
+    note = store.add_note(TEXT, folder=folder)
+    before = truth(store)
+    for other in (folder.title(), "ra\u0308ume"):
+        with pytest.raises(
+            RefusedError, match="differs only by case or composition from 'r\u00e4ume'"
+        ):
+            store.add_note(TEXT, folder=other)
+    if store.settings.layout == "in-place":
+        for other in (note.path, f"{note.path}/below"):
+            with pytest.raises(RefusedError, match="is there, and is no folder"):
+                store.add_note(TEXT, folder=other)
+    assert truth(store) == before
+    store.add_note(TEXT, folder=folder)
+    assert store.status().clean
+
+
 def test_a_note_is_found_and_taken_back(store: Store) -> None:
     """At once, without a sync; after undo the folder is as it was."""
     before = truth(store)
