@@ -117,8 +117,14 @@ def present(
     is_fresh = row is not None and now.file_hash == row.file_hash
     chunk = before if is_fresh or now.chunk is None else now.chunk
     if chunk is None or (now.state != INDEXED and not is_fresh):
-        reason = now.detail or now.state
-        raise UnknownPathError(f"cannot show {path}: {reason}", remedy="filestore sync")
+        # It may be new, and take a process to read; what is none of the tree's is never indexed.
+        is_new = now.pending and parts.places.tree.holds(parts.places.tree.store_path(path))
+        reason = "it is not indexed yet" if is_new else now.detail or now.state
+        can_sync = is_new or row is not None
+        raise UnknownPathError(
+            f"cannot show {path}: {reason or 'it is no document'}",
+            remedy="filestore sync" if can_sync else _LIST,
+        )
     return chunk, is_fresh
 
 

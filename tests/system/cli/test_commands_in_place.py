@@ -99,6 +99,22 @@ def test_show_says_what_was_edited_or_is_new(run, notes):
     assert "Not yet known" in shown["body"]
 
 
+def test_show_says_why_it_shows_nothing_and_what_helps(run, notes):
+    """A sync helps where a file is to be indexed, and nowhere else."""
+    (notes / "new.py").write_text("def known():\n    return 1\n")
+    done = run("show", "new.py", cwd=notes)
+    assert "new.py: it is not indexed yet" in done.stderr
+    assert "filestore sync" in done.stderr
+    run("sync", cwd=notes)
+    assert "def known" in run("show", "new.py", cwd=notes).stdout
+    (notes / "data.bin").write_bytes(b"\0\1")
+    for name, reason in (("filestore.toml", "no document"), ("data.bin", "no extractor")):
+        done = run("show", name, cwd=notes)
+        assert reason in done.stderr
+        assert "filestore ls" in done.stderr
+        assert "filestore sync" not in done.stderr
+
+
 def test_similar_and_duplicates_know_sections(run, notes):
     """A line asks for its section alone, and each hit names its own."""
     hits = ask(run, notes, "similar", "Home.md:12", "-k", "1")["hits"]
