@@ -30,6 +30,8 @@ from filestore.verify.names import is_ours, why_unportable
 
 _NOT_CHECKED: Final = ("files that are not staged", "catalog", "vectors")
 _DIFF: Final = ("diff-index", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames")
+_IN_COMMIT: Final = ("--diff-filter=ACMRTU", "--ita-invisible-in-index")
+"""What a commit takes: not what was deleted, or `git add -N` only announced."""
 
 
 class NotInGitError(FilestoreError):
@@ -172,7 +174,7 @@ class _Index:
 
     def staged(self) -> list[_Entry]:
         """The files that the next commit adds or changes, and what is unmerged."""
-        fields = self._names(*_DIFF, "--diff-filter=ACMRTU", self._last())
+        fields = self._names(*_DIFF, *_IN_COMMIT, self._last())
         found = []
         for head, path in zip(fields[::2], fields[1::2], strict=True):
             before, mode, _, blob, status = head.lstrip(":").split(" ")

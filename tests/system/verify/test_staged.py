@@ -171,6 +171,18 @@ def test_only_chunks_count(workspace: Any) -> None:
     assert staged(workspace, code=0) == [("litter", "chunked/a/picture.png")]
 
 
+def test_what_is_only_announced(workspace: Any) -> None:
+    """`git add -N` puts a name into the index, and no text: a commit leaves the file out."""
+    workspace.write("file_index/chunked/a/con.md", CONFLICT)
+    workspace.git("add", "--intent-to-add", "file_index/chunked/a/con.md")
+    assert staged(workspace, code=0) == []
+    workspace.git("add", "file_index/chunked/a/con.md")
+    assert {code for code, _ in staged(workspace, code=1)} == {
+        "conflict-markers",
+        "unportable-name",
+    }
+
+
 def test_accepted_warnings_pass(workspace: Any) -> None:
     """A warning that the settings accept does not spoil the answer."""
     put(workspace, "a/chunk1.md", b"")
