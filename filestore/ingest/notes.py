@@ -35,7 +35,6 @@ from filestore.history.backup_store import list_batches
 from filestore.history.batch import is_note, is_truth
 from filestore.ingest import put
 from filestore.ingest.remove import refuse_unmerged
-from filestore.ingest.sources import check_name
 from filestore.sync.apply import put_settled
 from filestore.verify.names import why_unportable
 
@@ -56,6 +55,7 @@ _LONGEST: Final = 80
 """Characters of a name."""
 _LONGEST_BYTES: Final = 200
 _MOST_PATH_BYTES: Final = 1_000
+_ANOTHER: Final = "choose another folder"
 _NO_NAME: Final = frozenset('/\\:*?"<>|#^[]%')
 """Signs that some file systems, links or shells read as something else."""
 
@@ -391,33 +391,20 @@ class NoteWriter:
         """Refuse a path where no document of the store can lie.
 
         Raises:
-            RefusedError: It is hidden, leads elsewhere, a file is in its way, some file systems
-                could not tell its folder from another, or the rules of the folder leave it out.
+            RefusedError: Something else is there, or the rules of the folder leave it out.
         """
         places = self.snapshot.places
         folder = folder_of(path)
-        inner = places.root
+        inner = TOP
         for part in folder.split("/") if folder else ():
-            check_name(part, chosen_in=inner, remedy="choose another folder")
-            put.refuse_alike(inner, [part])
-            inner = os.path.join(inner, part)
-            if os.path.lexists(inner) and not os.path.isdir(inner):
-                raise RefusedError(
-                    f"{shown_path(os.path.relpath(inner, places.root))} is there, and is no folder",
-                    remedy="choose another folder",
-                )
+            put.check_folder(places.tree, places.root, inner, part, remedy=_ANOTHER)
+            inner = inside(inner, part)
         is_long = path.count("/") > MAX_DEPTH or len(path.encode()) > _MOST_PATH_BYTES
         if is_long or "\\" in path or not is_note(path) or not places.tree.holds(path):
             raise UsageError(
                 f"no note can lie in {brief(folder)}: expected at most {MAX_DEPTH} folders of"
                 f" {_MOST_PATH_BYTES:,} bytes together, none of them hidden",
-                remedy="choose another folder",
-            )
-        real = os.path.realpath(os.path.join(places.root, folder_of(path)))
-        if real != os.path.join(os.path.realpath(places.root), folder_of(path)).rstrip("/"):
-            raise RefusedError(
-                f"{shown_path(folder_of(path))} leads elsewhere by a symbolic link",
-                remedy="choose another folder",
+                remedy=_ANOTHER,
             )
         if self._is_left_out(path):
             raise RefusedError(

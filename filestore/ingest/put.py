@@ -16,7 +16,7 @@ from filestore.chunks.observation import Observation
 from filestore.config.layout import RECORD_NAME, folded_path
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.hashing import origin_hash
-from filestore.core.paths import CHUNKED, CHUNKS, ChunkPath, StorePath, inside
+from filestore.core.paths import CHUNKED, CHUNKS, TOP, ChunkPath, StorePath, Tree, inside
 from filestore.core.progress import OnProgress
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
@@ -212,19 +212,36 @@ def _check_folder(snapshot: "StoreSnapshot", folder: str) -> None:
             "texts are put into a folder of their own, and the flat layout has none",
             remedy="put them beside the other files: name no folder",
         )
-    check_name(folder, chosen_in=snapshot.places.chunked, remedy=_ANOTHER)
-    place = os.path.join(snapshot.places.chunked, folder)
-    if os.path.lexists(place) and (os.path.islink(place) or not os.path.isdir(place)):
-        raise RefusedError(
-            f"{shown_path(CHUNKS.store_path(ChunkPath(folder)))} is there, and is no folder",
-            remedy=_ANOTHER,
-        )
-    if os.path.lexists(os.path.join(place, RECORD_NAME)):
+    chunked = snapshot.places.chunked
+    check_folder(CHUNKS, chunked, TOP, folder, remedy=_ANOTHER)
+    if os.path.lexists(os.path.join(chunked, folder, RECORD_NAME)):
         raise RefusedError(
             f"the chunk files of {folder!r} are made from its source, which would take yours away",
             remedy=_ANOTHER,
         )
-    refuse_alike(snapshot.places.chunked, [folder])
+
+
+def check_folder(tree: Tree, top: str, around: ChunkPath, name: str, *, remedy: str) -> None:
+    """Refuse a folder that a program names, for its name or for what is there.
+
+    Args:
+        tree: Whose folder it is.
+        top: Where that tree lies.
+        around: The folder that it is to lie in, judged before.
+        name: Of the folder.
+        remedy: What helps.
+
+    Raises:
+        SourceError: Its name is none.
+        RefusedError: Something else is there, or a folder whose name is nearly the same.
+    """
+    outer = os.path.join(top, around)
+    check_name(name, chosen_in=outer, remedy=remedy)
+    place = os.path.join(outer, name)
+    if os.path.lexists(place) and (os.path.islink(place) or not os.path.isdir(place)):
+        shown = shown_path(tree.store_path(inside(around, name)))
+        raise RefusedError(f"{shown} is there, and is no folder", remedy=remedy)
+    _check_alike(outer, [name], remedy)
 
 
 def _path(folder: str, chunk: NewChunk) -> ChunkPath:
@@ -247,18 +264,14 @@ def _path(folder: str, chunk: NewChunk) -> ChunkPath:
 
 
 def _check_names(snapshot: "StoreSnapshot", folder: str, new: Collection[ChunkPath]) -> None:
-    refuse_alike(
+    _check_alike(
         os.path.join(snapshot.places.chunked, folder),
         sorted(path.rpartition("/")[2] for path in new),
     )
 
 
-def refuse_alike(folder: str, names: Sequence[str]) -> None:
-    """Refuse new names that some file systems could not tell from one that is there, or each other.
-
-    Raises:
-        RefusedError: There is one.
-    """
+def _check_alike(folder: str, names: Sequence[str], remedy: str = "choose another name") -> None:
+    """Refuse names that some file systems could not tell from one that is there, or each other."""
     there = os.listdir(folder) if os.path.isdir(folder) else []
     known = {folded_path(name): name for name in there}
     for name in names:
@@ -266,7 +279,7 @@ def refuse_alike(folder: str, names: Sequence[str]) -> None:
         if other != name and name not in there:
             raise RefusedError(
                 f"{brief(name)} differs only by case or composition from {brief(other)}",
-                remedy="choose another name",
+                remedy=remedy,
             )
 
 

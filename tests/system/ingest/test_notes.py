@@ -245,6 +245,7 @@ NO_FOLDERS = [
     *("a\nb", "a\x1b[2J", "a\x7fb", "a\u202eb", "a\u2028b", "\u200b.git", "git~1"),
     *("x" * 256, "é" * 128, "notes/" * 200, "notes//a", "./notes", "notes/..", "/".join("a" * 65)),
     *("con", "Aux.old", "a:b", "a\\b", "what?", "ends.", "ends ", "file.md"),
+    *("file.md/inner", "link/inner", "What? Now", "pipe"),
 ]
 
 
@@ -260,17 +261,21 @@ def test_no_note_leaves_the_store(store: Store) -> None:
     (tree / "link").symlink_to(outside)
     (tree / "file.md").write_text("A file.\n")
     (tree / "what? now").mkdir()
+    os.mkfifo(tree / "pipe")
     before = truth(store)
     for folder in NO_FOLDERS:
         with pytest.raises(FilestoreError) as refused:
             store.add_note(TEXT, title="x", folder=folder)
         assert refused.value.remedy, folder
+        assert "check the disk" not in refused.value.remedy, folder
         assert len(str(refused.value)) < 400
         assert truth(store) == before, folder
     assert not list(outside.iterdir())
     if store.settings.layout != "flat":
         deepest = "/".join("a" * 64) if store.places.is_in_place else "a" * 255
-        for folder in ("what? now", "日本語 notes", deepest):
+        # Where the file system keeps them apart, both are there already.
+        (tree / "What? now").mkdir(exist_ok=True)
+        for folder in ("what? now", "What? now", "日本語 notes", deepest):
             note = store.add_note(TEXT, title="x", folder=folder)
             assert note.path not in str(store.status().drift)
             assert store.show(note.path).body
