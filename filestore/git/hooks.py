@@ -22,6 +22,7 @@ from filestore.config.layout import SETTINGS
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.hashing import content_hash
 from filestore.core.paths import is_below
+from filestore.core.safe_text import shown_path
 from filestore.fs import disk
 from filestore.fs.programs import start_python
 from filestore.git.process import NoAnswerError, ask_where, environment
@@ -122,8 +123,12 @@ def repository(root: str) -> Repository:
     folder = os.path.dirname(_ask_git(tree, "--git-path", f"hooks/{CHECKING}"))
     hooks = os.path.realpath(os.path.join(tree, folder))
     is_named = folder.strip(os.sep) != ""
-    if not is_named or (os.path.lexists(hooks) and not os.path.isdir(hooks)):
-        reason = f"{hooks} is no folder" if is_named else "core.hooksPath names no folder for them"
+    there = hooks
+    while not os.path.lexists(there):
+        there = os.path.dirname(there)
+    if not is_named or not os.path.isdir(there):
+        shown = shown_path(there)
+        reason = f"{shown} is no folder" if is_named else "core.hooksPath names no folder for them"
         raise SharedHooksError(
             f"git runs no hooks here: {reason}",
             remedy="git config --unset core.hooksPath; 'git config --show-origin core.hooksPath'"
@@ -133,13 +138,15 @@ def repository(root: str) -> Repository:
     if is_below(hooks, common):
         return Repository(tree=tree, hooks=hooks, store=store)
     if not is_below(hooks, os.path.realpath(tree)):
+        own = shlex.quote(os.path.join(common, "hooks"))
         raise SharedHooksError(
-            f"git runs the hooks of {hooks} here (core.hooksPath), outside this repository: other "
-            "repositories may share them",
-            remedy="'git config --local core.hooksPath .git/hooks', or call filestore from there: "
+            f"git runs the hooks of {shown_path(hooks)} here (core.hooksPath), outside this"
+            " repository: other repositories may share them",
+            remedy=f"git config --local core.hooksPath {own}; or call filestore from there: "
             + call_line("post-checkout", [store]),
         )
-    note = f"{hooks} is part of the work tree: do not commit what names this machine's Python"
+    shown = shown_path(hooks)
+    note = f"{shown} is part of the work tree: do not commit what names this machine's Python"
     return Repository(tree=tree, hooks=hooks, store=store, note=note)
 
 

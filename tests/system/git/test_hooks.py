@@ -312,7 +312,7 @@ def test_hooks_of_before_are_made_new(followed: Any) -> None:
     assert path.read_text().endswith("echo more\n")
 
 
-@pytest.mark.parametrize("value", ["", ".", "/", "a file", ".git/HEAD"])
+@pytest.mark.parametrize("value", ["", ".", "/", "a file", "a file/x/y", ".git/HEAD"])
 def test_a_path_that_git_runs_no_hooks_of(workspace: Any, value: str) -> None:
     """Nothing is written, and nothing is called installed; the remedy names the setting."""
     workspace.write("a file", "")
@@ -323,6 +323,17 @@ def test_a_path_that_git_runs_no_hooks_of(workspace: Any, value: str) -> None:
         assert "git runs no hooks here" in done.stderr
         assert "git config --unset core.hooksPath" in done.stderr
     assert sorted(workspace.folder.rglob("*")) == before
+
+
+def test_a_relative_path_in_a_linked_work_tree(followed: Any, tmp_path: Path) -> None:
+    """Its `.git` is a file, so that git looks below that, and runs none."""
+    second = tmp_path / "second"
+    run_git(followed.folder, "worktree", "add", "--quiet", str(second), "main")
+    run_git(followed.folder, "config", "core.hooksPath", ".git/hooks")
+    assert states(followed.json("git", "status")) == dict.fromkeys(HOOKS, "installed")
+    for action in ("install", "status", "remove"):
+        done = followed("--store", str(second / "file_index"), "git", action, code=4)
+        assert f"git runs no hooks here: {second / '.git'} is no folder" in done.stderr
 
 
 def test_warnings_stop_no_commit(workspace: Any) -> None:
@@ -394,10 +405,11 @@ def test_the_store_is_the_work_tree(new_workspace: Callable[..., Any]) -> None:
 def test_another_folder_of_hooks(workspace: Any) -> None:
     """Hooks go where git looks for them inside the repository; that they name a machine is said."""
     commit_all(workspace.folder)
-    run_git(workspace.folder, "config", "core.hooksPath", "our hooks")
+    run_git(workspace.folder, "config", "core.hooksPath", "our\nhooks")
     report = workspace.json("git", "install", cwd=workspace.store)
-    assert report["folder"] == str(workspace.folder / "our hooks")
+    assert report["folder"] == str(workspace.folder / "our\nhooks")
     assert "do not commit" in report["note"]
+    assert report["note"].splitlines() == [report["note"]]
     workspace.write("file_index/chunked/a/chunk1.md", "Words.\n")
     run_git(workspace.folder, "checkout", "--quiet", "-b", "next")
     assert "untracked" not in workspace.drift()
@@ -411,6 +423,8 @@ def test_shared_hooks_are_refused(workspace: Any, tmp_path: Path, shared: str) -
     run_git(workspace.folder, "config", "core.hooksPath", shared.format(outside=outside))
     for action in ("install", "status", "remove"):
         done = workspace("git", action, code=4)
+        own = workspace.folder / ".git" / "hooks"
+        assert "no folder" in done.stderr or f"core.hooksPath {own};" in done.stderr
         assert "core.hooksPath" in done.stderr
     assert list(outside.iterdir()) == []
     assert hook_files(workspace) == {}
