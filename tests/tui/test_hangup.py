@@ -25,6 +25,17 @@ from tui.app import menus
 menus.Menus.do_help = lambda self: time.sleep(1000)
 """
 
+ENDED_EARLY = """
+import os, signal, time
+from tui.app.inspector import Inspector
+step = Inspector.{step}
+def ended(self, *given):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.2)
+    return step(self, *given)
+Inspector.{step} = ended
+"""
+
 
 def test_a_closed_terminal_ends_it(tmp_path):
     """Also where no signal tells of it: it does not go on reading what never comes."""
@@ -51,6 +62,20 @@ def test_a_closed_terminal_ends_it(tmp_path):
             seen += os.read(ours, 1 << 16)
     os.close(ours)
     assert process.wait(20) == SIGNALLED + signal.SIGHUP
+
+
+@pytest.mark.parametrize("step", ["compose", "open_store", "page_of"])
+def test_a_signal_while_it_starts(tmp_path, step):
+    """It is no failure that the rest of the start finds no screen any more."""
+    root, configuration = str(tmp_path / "file_index"), str(tmp_path / "configuration")
+    Store.create(root, layout="tree", embedder="builtin", configuration=configuration).close()
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "sitecustomize.py").write_text(ENDED_EARLY.format(step=step))
+    with Screen(str(tmp_path), home=tmp_path, modules=modules) as screen:
+        assert screen.ended() == SIGNALLED + signal.SIGTERM
+        screen.see()
+        assert b"failed" not in screen.output
 
 
 @pytest.mark.parametrize("is_hanging", [False, True], ids=["running", "hanging"])

@@ -23,6 +23,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widget import MountError
 from textual.widgets import ContentSwitcher
 from textual.worker import WorkerFailed
 
@@ -375,8 +376,8 @@ class Frame(KeysInOrder):
 
     def _handle_exception(self, error: Exception) -> None:
         """Report an uncaught error, and exit; Textual would print the values of variables."""
-        if self._exit and isinstance(error, NoMatches):
-            # A page that is removed while it is being mounted has no parts.
+        if self._exit and isinstance(error, NoMatches | MountError):
+            # A page that is removed while it is being mounted has no parts, or nothing to be put in.
             return
         if self._exception is None:
             self._exception = error
