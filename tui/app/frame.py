@@ -377,7 +377,7 @@ class Frame(KeysInOrder):
     def _handle_exception(self, error: Exception) -> None:
         """Report an uncaught error, and exit; Textual would print the values of variables."""
         if self._exit and isinstance(error, NoMatches | MountError):
-            # A page that is removed while it is being mounted has no parts, or nothing to be put in.
+            # A page that is removed while it is being mounted has no parts, or nothing around it.
             return
         if self._exception is None:
             self._exception = error
