@@ -144,6 +144,11 @@ def test_a_reply_is_no_key(name):
     # What comes so late behind its escape that this was a key is none all the same.
     late = _Driver().take(reply[:1], reply[1:], b"jk", wait_s=0.5)
     assert late in (["j", "k"], ["escape", "j", "k"])
+    # Nor, where its first letter came by itself, what follows: of that, nothing is a page or quits.
+    torn = _Driver().take(reply[:1], reply[1:2], reply[2:], b"jk", wait_s=0.5)
+    assert len(torn) < 5
+    assert torn[-2:] == ["j", "k"]
+    assert _Driver().take(reply + reply + b"jk") == ["j", "k"]
 
 
 @given(

@@ -40,7 +40,10 @@ _ESCAPE: Final = "\x1b"
 _BEGINS: Final = "\x1b\x90\x98\x9b-\x9f"
 """What begins a sequence; the last ones are an escape and a letter in one."""
 _CONTROL: Final = f"\x00-\x1f\x7f{_BEGINS}"
-_NOT_UTF8: Final = re.compile("(?<![\udc80-\udcff])([\udc90\udc98\udc9b-\udc9f])|[\udc80-\udcff]")
+_NOT_UTF8: Final = re.compile(
+    # Behind another that is none it may be of the same letter, but for the end of a string.
+    "(?:(?<![\udc80-\udcff])|(?<=[\0-\x7f]\udc9c))([\udc90\udc98\udc9b-\udc9f])|[\udc80-\udcff]"
+)
 _STRING: Final = rf"(?:\x1b\](?=[0-9lLI])|\x9d|\x1b[PX^_]|[\x90\x98\x9e\x9f])[^{_CONTROL}]*"
 _WHOLE: Final = re.compile(
     # A string ends with its terminator, and with whatever else cannot be in it.
@@ -55,6 +58,8 @@ _WHOLE: Final = re.compile(
 )
 _BEHIND_ESCAPE: Final = re.compile(r"\[[0-?A-Z]|\][0-9lLI]|[PX^_][!-~]|O[ -~]\Z")
 """The rest of a sequence that came so late that its escape was taken for a key."""
+_OPENING: Final = frozenset("[]PX^_")
+"""By itself behind an escape, a key or the next piece of a sequence."""
 
 
 class Parser(XTermParser):
@@ -117,6 +122,8 @@ class Keyboard:
         """When the rest is dropped, and how long an escape waits for one."""
         self._escaped_until = 0.0
         """How long what an escape began may still come behind it."""
+        self._opening = ""
+        """What came by itself behind that escape, and was taken for a key, too."""
         self._is_pasted = False
 
     def feed(self, sent: bytes) -> None:
@@ -125,10 +132,13 @@ class Keyboard:
         if not came:
             return
         now = self._clock()
-        if now < self._escaped_until and _BEHIND_ESCAPE.match(came):
-            came = _ESCAPE + came
-        self._escaped_until = 0.0
         # A person types one character at a time, which prolongs nothing.
+        opening = self._opening if len(came) > 1 else ""
+        is_behind = now < self._escaped_until
+        if is_behind and _BEHIND_ESCAPE.match(opening + came):
+            came = _ESCAPE + opening + came
+        self._opening = came if is_behind and came in _OPENING else ""
+        self._escaped_until = self._escaped_until if self._opening else 0.0
         is_new = len(came) > 1 or self._rest in ("", _ESCAPE)
         text, at = self._rest + came, 0
         while whole := _WHOLE.match(text, at):
