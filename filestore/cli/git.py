@@ -77,6 +77,8 @@ def _manage(options: Any) -> int:
 
 
 def _words(place: "Repository", hooks: "tuple[Hook, ...]", action: str) -> None:
+    from filestore.git.hooks import is_shell_script
+
     _output.line(f"hooks of {shown_path(place.hooks)}")
     for hook in hooks:
         told = _TOLD[hook.state]
@@ -90,7 +92,10 @@ def _words(place: "Repository", hooks: "tuple[Hook, ...]", action: str) -> None:
             )
         elif action != "remove" and hook.state == "foreign":
             # There no line before it ends the hook, and the status is that of those behind.
-            _diagnostics.say(f"add this line to {path}, behind its first line:\n    {lines}")
+            wanted = f"add this line to {path}, behind its first line"
+            if not is_shell_script(hook.path):
+                wanted = f"{path} is no shell script: have it run this line of shell"
+            _diagnostics.say(f"{wanted}:\n    {lines}")
     if place.note:
         _diagnostics.say(place.note)
 

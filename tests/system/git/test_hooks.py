@@ -188,6 +188,31 @@ def test_a_foreign_hook_is_not_touched(workspace: Any) -> None:
     assert [*hook_files(workspace)] == ["post-merge"]
 
 
+@pytest.mark.parametrize(
+    ("script", "is_shell"),
+    [
+        (FOREIGN, True),
+        (b"", True),
+        (b"echo no first line\n", True),
+        (b"#! /usr/bin/env -S bash -e\necho\n", True),
+        (b"#!/usr/bin/env python3\nprint()\n", False),
+        (b"#!/usr/bin/fish\necho\n", False),
+        (b"\x7fELF\0\0", False),
+    ],
+)
+def test_the_line_for_a_hook_is_for_its_language(
+    workspace: Any, script: bytes, is_shell: bool
+) -> None:
+    """Nobody is told to write a line of shell into a program."""
+    path = workspace.folder / ".git" / "hooks" / "pre-commit"
+    path.write_bytes(script)
+    path.chmod(0o755)
+    said = workspace("git", "install", code=1).stderr
+    assert (f"add this line to {path}, behind its first line" in said) is is_shell
+    assert (f"{path} is no shell script: have it run" in said) is not is_shell
+    assert "hook pre-commit" in said
+
+
 def test_a_foreign_hook_that_calls_us_follows(followed: Any) -> None:
     """The line that is told does in a hook of others what ours does."""
     folder = followed.folder / ".git" / "hooks"
