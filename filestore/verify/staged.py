@@ -16,7 +16,8 @@ from typing import Any, Final
 from filestore.chunks import observe
 from filestore.chunks.layout import Layout
 from filestore.chunks.observation import INDEXED, RECORD, UNMERGED, Observation, why_excluded
-from filestore.config.layout import MAX_SOURCE_BYTES, Places, folded_path
+from filestore.config import settings
+from filestore.config.layout import MAX_SOURCE_BYTES, SETTINGS, Places, folded_path
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding, as_told, is_clean, worst_first
 from filestore.core.paths import TOP, ChunkPath, Tree, around, folder_of, has_plain_names
@@ -81,12 +82,14 @@ def check(places: Places, layout: Layout) -> Staged:
     Raises:
         NotInGitError: There is no git, or no work tree around the store.
         NoAnswerError: Git does not have what its index names.
+        SettingsError: The settings that the commit would change cannot be used.
     """
     work_tree = repository.git_work_tree(places.root)
     if work_tree is None:
         raise NotInGitError(
             f"{places.root} lies in no git work tree", remedy="'git init', or plain 'verify'"
         )
+    _require_settings(places, work_tree)
     index = _Index(work_tree, os.path.relpath(places.chunked, work_tree))
     tree = places.tree
     entries = index.staged()
@@ -99,6 +102,17 @@ def check(places: Places, layout: Layout) -> Staged:
     found += collisions(tree, paths, index.paths())
     found += unportable(tree, paths)
     return Staged(files=len(entries), findings=as_told(worst_first(found), tree))
+
+
+def _require_settings(places: Places, work_tree: str) -> None:
+    """Refuse staged settings that no clone could use, whatever those on disk are."""
+    path = os.path.join(os.path.relpath(places.root, work_tree), SETTINGS)
+    index = _Index(work_tree, os.path.normpath(path))
+    for entry in index.staged():
+        if entry.merged:
+            with index.blobs() as blobs:
+                data = blobs.read(entry.blob, settings.MAX_BYTES)[1]
+            settings.parse(data, name=f"the staged {SETTINGS}")
 
 
 def collisions(

@@ -183,6 +183,19 @@ def test_what_is_only_announced(workspace: Any) -> None:
     }
 
 
+def test_settings_that_no_clone_could_use(workspace: Any) -> None:
+    """What was staged is judged, though the file on disk is whole."""
+    path = workspace.store / "filestore.toml"
+    whole = path.read_bytes()
+    path.write_bytes(CONFLICT + whole)
+    workspace.git("add", str(path))
+    path.write_bytes(whole)
+    done = workspace("verify", "--staged", code=3)
+    assert "the staged filestore.toml cannot be read: it has an unresolved merge" in done.stderr
+    workspace.git("add", str(path))
+    assert staged(workspace, code=0) == []
+
+
 def test_accepted_warnings_pass(workspace: Any) -> None:
     """A warning that the settings accept does not spoil the answer."""
     put(workspace, "a/chunk1.md", b"")
