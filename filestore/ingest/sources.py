@@ -17,7 +17,7 @@ from filestore.core.safe_text import brief
 from filestore.extract.folder import children
 from filestore.fs import disk
 from filestore.fs.typed_names import on_disk
-from filestore.verify.names import why_no_name, why_unportable
+from filestore.verify.names import why_impossible, why_no_name, why_unportable
 
 _ANOTHER_NAME: Final = "choose a name with --into"
 
@@ -181,7 +181,7 @@ def check_name(name: str, *, chosen_in: str = "", remedy: str = _ANOTHER_NAME) -
     Raises:
         SourceError: It cannot.
     """
-    reason = why_no_name(name)
+    reason = why_no_name(name) if chosen_in else why_impossible(name)
     if not reason and chosen_in and not os.path.lexists(os.path.join(chosen_in, name)):
         reason = why_unportable(name)
     if reason:

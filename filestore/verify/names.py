@@ -37,11 +37,19 @@ _DEVICE: Final = re.compile(rb"\0(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)
 
 
 def why_no_name(name: str) -> str:
-    """Why nothing that the store makes may have a name, "" for one that it may; pure.
+    """Why nothing may be given a name, "" for one that may be; pure.
 
     Args:
-        name: Of a folder or a file, as a person or a program gave it.
+        name: Of a folder or a file, as a person or a program thought of it.
     """
+    if reason := why_impossible(name):
+        return reason
+    found = re.search(f"[{DECEIVING}]", name)
+    return f"it holds U+{ord(found[0]):04X}, which hides or misleads" if found else ""
+
+
+def why_impossible(name: str) -> str:
+    """Why nothing in a store can have a name, "" for one that a file may have; pure."""
     if not name or name in (".", "..") or "/" in name or "\0" in name:
         return "it is not one name"
     if name.startswith("."):
@@ -50,10 +58,7 @@ def why_no_name(name: str) -> str:
         size = len(name.encode())
     except UnicodeEncodeError:
         return "it is not valid UTF-8"
-    if size > MAX_UNITS:
-        return f"a name has at most {MAX_UNITS} bytes"
-    found = re.search(f"[{DECEIVING}]", name)
-    return f"it holds U+{ord(found[0]):04X}, which hides or misleads" if found else ""
+    return f"a name has at most {MAX_UNITS} bytes" if size > MAX_UNITS else ""
 
 
 def why_unportable(name: str) -> str:

@@ -380,7 +380,7 @@ def test_a_folder_that_may_not_be_written(tmp_path: Path, bound: Any) -> None:
     """A store is not made, and a resource not written, where there is no right to."""
     shut = tmp_path / "shut"
     shut.mkdir(mode=0o555)
-    assert_said(bound("init", "shut/store"), 3, "cannot write", "writable")
+    assert_said(bound("init", "shut/store"), 3, "cannot write", "chmod")
     assert bound("init").code == 0
     (tmp_path / "note.md").write_text("Words.\n")
     chunked = tmp_path / "file_index" / "chunked"

@@ -678,9 +678,9 @@ def test_a_large_index_that_is_behind_is_not_rebuilt(
     rebuilt = list[bool]()
     open_writer = fulltext_feed.Writer.open
 
-    def opening(folder: str, *, rebuild: bool = False, **named: Any) -> Any:
-        rebuilt.append(rebuild)
-        return open_writer(folder, rebuild=rebuild, **named)
+    def opening(folder: str, previous: Any = None, **named: Any) -> Any:
+        rebuilt.append(previous is None)
+        return open_writer(folder, previous, **named)
 
     monkeypatch.setattr(fulltext_feed.Writer, "open", opening)
     assert codes(workspace.sync()["applied"]) == ["fulltext-behind"]

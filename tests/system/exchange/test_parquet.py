@@ -129,7 +129,7 @@ def test_bits_that_flipped(workspace):
 
 
 def test_damage_behind_sound_rows(workspace):
-    """What was read before is in the store, whole; what takes it back is named."""
+    """It is found before anything is written."""
     path = workspace.folder / "torn.parquet"
     texts = [f"Text {n} of many, all of them different." for n in range(6_000)]
     names = [f"r{n // 100}" for n in range(6_000)]
@@ -140,10 +140,6 @@ def test_damage_behind_sound_rows(workspace):
     path.write_bytes(data)
     done = workspace.json("import", "parquet", "torn.parquet", "--no-embed", code=3)
     assert "torn.parquet" in done["error"]
-    assert "filestore undo" in done["remedy"]
-    assert len(workspace.truth()) > 2_000
-    assert not {"untracked", "missing"} & workspace.drift().keys()
-    workspace("undo")
     assert workspace.truth() == {}
 
 
