@@ -237,10 +237,14 @@ class Prepared:
     identifiers: tuple[str, ...]
 
 
+_APART: Final = f" {'0' * MAX_WORD_BYTES} "
+"""A word that is too long for the index, and leaves its place empty: no phrase reaches across."""
+
+
 def prepare(text: str) -> Prepared:
     """What the fields get of a text that `clean` returned: words that markup parts as one, too."""
     if parted := [clean(read) for _, _, read in parted_words(text)]:
-        text = f"{text} {' '.join(parted)}"
+        text = _APART.join((text, *parted))
     exact, stem = space_pairs(text), space_singles(text)
     if camel_words := camel_words_of(text):
         stem = f"{stem} {camel_parts(camel_words)}"

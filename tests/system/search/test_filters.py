@@ -91,6 +91,9 @@ def test_words_that_markup_parts_are_found(new_workspace: Any, layout: str) -> N
         (hit,) = work.json("search", query, "--mode", "keyword", cwd=root)["hits"]
         assert hit["line"] == line
         assert len(hit["marks"]) == 1
+    for phrase in ('"café unbelievable"', '"able café"'):
+        found = work.json("search", phrase, "--mode", "keyword", cwd=root, code=None)
+        assert found["hits"] == []
     assert work.json("verify", "--level", "full", cwd=root)["clean"]
 
 
