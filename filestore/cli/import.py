@@ -91,8 +91,9 @@ def _told(done: "Imported") -> None:
     if done.planned:
         limits = done.limits
         _output.line(
-            f"it has {done.rows:,} rows (at most {limits.rows:,}), {done.size_bytes:,} bytes"
-            f" ({limits.bytes:,}); {done.files:,} files would be written ({limits.files:,})"
+            f"it has {_output.count(done.rows, 'row')} (at most {limits.rows:,}),"
+            f" {_output.count(done.size_bytes, 'byte')} ({limits.bytes:,});"
+            f" {_output.count(done.files, 'file')} would be written ({limits.files:,})"
         )
     if done.renamed:
         renamed = _output.count(done.renamed, "chunk file")

@@ -94,6 +94,10 @@ def test_a_plan_shows_how_much_it_is(offered: Any) -> None:
     text = offered("import", "jsonl", "all.jsonl", "--plan").stdout
     assert f"it has 12 rows (at most {USUAL.rows:,})" in text
     assert "12 files would be written" in text
+    (offered.folder / "one.jsonl").write_text('{"text": "A note.", "resource": "one"}\n')
+    text = offered("import", "jsonl", "one.jsonl", "--plan").stdout
+    assert "it has 1 row (at most" in text
+    assert "1 file would be written" in text
 
 
 def test_a_limit_that_is_none_is_said(offered: Any) -> None:
