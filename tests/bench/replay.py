@@ -55,6 +55,7 @@ def main() -> int:
     parser.add_argument("--repository", metavar="BUNDLE", help="a git repository, cloned first")
     parser.add_argument("--points", type=int, default=20, help="of a history; default: %(default)s")
     parser.add_argument("--texts", type=int, nargs="*", default=[300, 1_000, 5_000])
+    parser.add_argument("--changes", type=int, help="at a point, at most; default: 1 in 50 texts")
     parser.add_argument("--layouts", nargs="*", default=["tree", "flat", "in-place"])
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
@@ -64,7 +65,7 @@ def main() -> int:
         for layout in given.layouts:
             for texts in given.texts:
                 root = Path(folder, f"{layout}-{texts}")
-                life = Life(root, layout, texts, random.Random(given.seed))
+                life = Life(root, layout, texts, given.changes, random.Random(given.seed))
                 rows += _rows(f"{layout}, {texts:,} texts", root, life.points(given.points))
                 shutil.rmtree(root)
         if given.repository:
@@ -170,10 +171,13 @@ def _shown(hits: Sequence[Hit]) -> list[tuple[str, float]]:
 class Life:
     """A store of about so many texts, and what happens to it."""
 
-    def __init__(self, root: Path, layout: str, texts: int, chance: random.Random) -> None:
+    def __init__(
+        self, root: Path, layout: str, texts: int, changes: int | None, chance: random.Random
+    ) -> None:
         self._root, self._layout, self._chance = root, layout, chance
         self._maker, self._made = TextMaker(texts), 0
         self._texts = texts
+        self._changes = changes or max(2, texts // 50)
         self._notes = root if layout == "in-place" else root.with_name(f"{root.name}-originals")
         self._notes.mkdir(parents=True, exist_ok=True)
 
@@ -189,7 +193,7 @@ class Life:
                 store.add(*sorted(self._notes.iterdir()))
         yield
         for _ in range(count - 1):
-            for _ in range(self._chance.randint(1, max(2, self._texts // 50))):
+            for _ in range(self._chance.randint(1, self._changes)):
                 self._change()
             if self._layout != "in-place":
                 with Store(self._root) as store:
