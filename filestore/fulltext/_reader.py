@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, Self
 
+from filestore.fs.utf8_path import is_utf8
 from filestore.fulltext._analysis import (
     COMPOUNDING,
     DEFAULT_LANGUAGE,
@@ -416,12 +417,13 @@ class Reader:
 
 @contextmanager
 def _lockable(folder: str, stamp: Stamp) -> Iterator[str]:
-    """The folder of a commit; where it is read-only, links to its files in a temporary one.
+    """The folder of a commit, or links to its files in a temporary one.
 
-    tantivy makes a lock file to open an index. Once open, it needs only the mapped files.
+    tantivy makes a lock file to open an index, and takes a path in UTF-8 only. Once open, it needs
+    only the mapped files.
     """
     path = os.path.join(folder, stamp.part())
-    if os.access(path, os.W_OK):
+    if is_utf8(path) and os.access(path, os.W_OK):
         yield path
         return
     with tempfile.TemporaryDirectory() as links:

@@ -16,6 +16,7 @@ import orjson
 
 from filestore.fs import disk, part
 from filestore.fs.hard_link import link_or_copy
+from filestore.fs.utf8_path import in_utf8
 from filestore.fulltext._analysis import (
     COMPOUNDING,
     DEFAULT_LANGUAGE,
@@ -112,7 +113,8 @@ class Writer:
         import tantivy
 
         path = os.path.join(self._folder, self._part)
-        self._index = tantivy.Index(build_schema(), path)
+        with in_utf8(path) as spelled:
+            self._index = tantivy.Index(build_schema(), spelled)
         self._index.register_tokenizer("exact", build_exact_analyzer())
         self._index.register_tokenizer("gram", build_gram_analyzer())
         self._index.register_tokenizer(DEFAULT_LANGUAGE, build_stem_analyzer(DEFAULT_LANGUAGE))

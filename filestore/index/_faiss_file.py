@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from filestore.core.errors import FilestoreError
 from filestore.fs import part
 from filestore.fs.disk import pass_hidden_limits
+from filestore.fs.utf8_path import in_utf8
 from filestore.index.base import VectorIndex
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def read(path: str, *, mapped: bool = False) -> Any:
     # The stubs do not know the flag.
     flags = faiss.IO_FLAG_MMAP_IFC if mapped else 0  # type: ignore[attr-defined,unused-ignore]
     try:
-        return faiss.read_index(path, flags)
+        with in_utf8(path) as spelled:
+            return faiss.read_index(spelled, flags)
     except (RuntimeError, MemoryError) as error:
         pass_hidden_limits(error)
         raise damaged(path, "FAISS cannot read it", str(error)) from error

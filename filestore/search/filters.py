@@ -3,6 +3,7 @@
 One rule: a filter that no file satisfies is said, with what there is instead.
 """
 
+import contextlib
 import fnmatch
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from filestore.catalog import Catalog, queries, vector_rows
 from filestore.chunks.chunk_file import KINDS
 from filestore.chunks.metadata import value_text
 from filestore.config.layout import Places
+from filestore.core.caller import leads
 from filestore.core.safe_text import brief, listed
 from filestore.core.schema import text
 from filestore.core.spelling import did_you_mean
@@ -141,15 +143,18 @@ def _folded_tag(tag: str) -> str:
 def _sources_meant(pattern: str, sources: Iterable[str], root: str) -> set[str]:
     """The sources that a text names: one, the end of its path, a folder; else what a glob finds.
 
-    A name is first taken as it stands, then with its letters composed or not, then as a glob.
+    A name is first taken as it stands, then with its letters composed or not, then as a path from
+    the working folder, then as a glob.
     """
-    name = os.path.relpath(pattern, root) if os.path.isabs(pattern) else pattern
-    name = name.removeprefix("./").rstrip("/") or pattern
-    for form in (str, composed):
-        whole = f"/{form(name)}/"
-        if found := {source for source in sources if whole in f"/{form(source)}/"}:
-            return found
-    glob = composed(name)
+    names = [pattern.removeprefix("./").rstrip("/") or pattern]
+    with contextlib.suppress(FileNotFoundError):  # from a folder that was removed
+        names.append(os.path.relpath(leads(pattern), leads(root)))
+    for name in names:
+        for form in (str, composed):
+            whole = f"/{form(name)}/"
+            if found := {source for source in sources if whole in f"/{form(source)}/"}:
+                return found
+    glob = composed(names[-1] if os.path.isabs(pattern) else names[0])
     forms = (glob, f"*/{glob}", f"{glob}/*", f"*/{glob}/*")
     return {one for one in sources if any(fnmatch.fnmatchcase(composed(one), f) for f in forms)}
 

@@ -27,7 +27,7 @@ READING: Final = {
     "log": ["log", "{notes}/a.md:3"],
     "ls": ["ls", "{notes}"],
     "open": ["open", "--print", "{notes}/sub/b.md:3"],
-    "search": ["search", "walrus", "--source", "*a.md"],
+    "search": ["search", "walrus", "--source", "{notes}/a.md"],
     "show": ["show", "{notes}/a.md:3"],
     "similar": ["similar", "{notes}/sub/b.md"],
     "status": ["status", "--json"],

@@ -216,3 +216,19 @@ def test_a_working_folder_that_was_removed(workspace: Any, tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     assert "primed by hand" in done.stdout
+
+
+def test_a_folder_whose_name_is_no_text(new_workspace: Callable[..., Any]) -> None:
+    """Libraries that take only UTF-8 find their files there all the same."""
+    notes = new_workspace(init=False)
+    root = os.fsdecode(b"caf\xe9")
+    notes.write(f"{root}/a.md", "# A\n\nA walrus.\n")
+    notes("init", "--in-place", "--embedder", "builtin", root)
+    store = ("--store", root)
+    assert notes(*store, "sync").stdout.startswith("nothing to do\n")
+    assert notes.json(*store, "status")["clean"] is True
+    assert notes.json(*store, "verify", "--level", "full")["clean"] is True
+    for mode in ("keyword", "vector", "hybrid"):
+        found = notes.json(*store, "search", "walrus", "--mode", mode)
+        assert [hit["path"] for hit in found["hits"]] == ["a.md"]
+        assert not any("damaged" in note for note in found["notes"])
