@@ -33,7 +33,7 @@ from filestore.sidecar import fulltext_file
 from filestore.sidecar.fulltext_file import own_stamp
 
 EXACT_TEXTS: Final = 10_000
-EXACT_BYTES: Final = 10_000_000
+EXACT_BYTES: Final = 12_000_000
 """An index of no more is written whole when a text of it goes, which takes a second at most. What
 is deleted counts in the scores until then, and answers shall not depend on a store's past."""
 MOST_DELETED: Final = 0.01
