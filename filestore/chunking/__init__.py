@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from filestore.chunking._blocks import (
+from filestore.chunking._code import code_spans
+from filestore.chunking._measure import HEADING_SEPARATOR, Draft, Measure, clean_title
+from filestore.chunking._packing import join_small, pack, verified_spans
+from filestore.chunking.blocks import (
     markdown_blocks,
     paragraphs,
     sections_of,
     units_of,
     visible_blocks,
 )
-from filestore.chunking._code import code_spans
-from filestore.chunking._measure import HEADING_SEPARATOR, Draft, Measure, clean_title
-from filestore.chunking._packing import join_small, pack, verified_spans
 from filestore.core.encoded_data import blanked_data
 
 __all__ = [

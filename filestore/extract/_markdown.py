@@ -8,7 +8,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from filestore.chunking._blocks import markdown_parser
+from filestore.chunking.blocks import markdown_parser
 from filestore.extract._text import decode, encoding_metadata
 from filestore.extract.base import Document, Extractor, document_text, empty_error
 from filestore.extract.frontmatter import read_frontmatter

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from filestore.catalog import CatalogPages
-from filestore.chunking._blocks import markdown_blocks
+from filestore.chunking.blocks import markdown_blocks
 from filestore.chunks import chunk_file, frontmatter
 from filestore.chunks.interpretation import MAX_CHUNK_BYTES
 from filestore.config.layout import RECORD_NAME, folded_path

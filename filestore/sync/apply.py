@@ -106,16 +106,14 @@ def apply(
     """
     work = _Applying(snapshot, commit, clock, on_progress)
     work.remaining += [*steps.left, *steps.parts.left]
-    work.written = commit.has_taken_over
+    uncounted = commit.leave_out_deleted() if steps.is_full else 0
+    work.written = commit.has_taken_over or uncounted > 0
     for finding in steps.leftovers:
         work.collect(finding)
-    uncounted = commit.leave_out_deleted() if steps.is_full else 0
-    work.written = work.written or uncounted > 0
     work.repair_parts(steps.parts)
     work.follow(steps.drift)
     work.index(steps.drift, accepts)
-    if steps.cut_again:
-        work.cut_again(steps)
+    work.cut_again(steps)
     if steps.is_rest_settled:
         commit.await_rest(is_awaited=False)
         work.written = True
@@ -134,10 +132,9 @@ def apply(
         work.remaining += beside.findings(snapshot)
     if steps.is_whole:
         # What no sync can repair, so that it ends as `status` does.
-        work.remaining += environment.attributes(snapshot.places)
-        work.remaining += recorded_state.open_matters(snapshot)
-        codes = {finding.code for finding in work.remaining}
-        work.remaining += recorded_state.warnings(snapshot, codes)
+        matters = recorded_state.open_matters(snapshot)
+        work.remaining += [*environment.attributes(snapshot.places), *matters]
+        work.remaining += recorded_state.warnings(snapshot, {one.code for one in work.remaining})
     return SyncReport(
         generation=done.generation if done else snapshot.catalog.generation,
         applied=tuple(worst_first(work.applied)),
@@ -295,7 +292,9 @@ class _Applying:
             self._on_progress(Progress(stage="indexing", done=done, total=total))
 
     def cut_again(self, steps: SyncPlan) -> None:
-        """Cut the documents that did not change as they are cut today."""
+        """Cut the documents that did not change as they are cut today, where they are not."""
+        if not steps.cut_again:
+            return
         read = set(steps.drift.to_read)
         catalog = self._snapshot.catalog
         known = catalog.indexed_paths(catalog.indexed_ids()).values()

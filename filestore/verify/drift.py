@@ -97,9 +97,8 @@ def detect(
     edited_moves = arrivals.edited_moves(moves) if found.gone and found.added else []
     arrived = {look.path for _, look in moves}
     departed = {old for old, _ in [*moves, *edited_moves]}
-    gone, left_out = apart_from_left_out(
-        places, [path for path in found.gone if path not in departed]
-    )
+    staying = [path for path in found.gone if path not in departed]
+    gone, left_out = apart_from_left_out(places, staying)
     if knows_nothing(catalog):
         lost_files = lost(tree)
         meant = set(catalog.forgotten_before())
@@ -108,7 +107,7 @@ def detect(
     is_rest = bool(catalog.meta(AWAITED))
     again = _to_look_at_again(tree, catalog, unmerged)
     to_read = tuple(sorted((set(found.added) - arrived) | set(found.changed) | again))
-    is_emptied_now = is_rest or is_emptied_of(gone, tree, layout, catalog)
+    emptied = is_rest or is_emptied_of(gone, tree, layout, catalog)
     return Drift(
         tree=places.tree,
         to_read=to_read,
@@ -117,8 +116,7 @@ def detect(
         edited_moves=tuple(edited_moves),
         gone=gone,
         left_out=left_out,
-        mass_missing=not mass_allowed
-        and is_mass(gone, known, emptied=is_emptied_now, deleted=deleted),
+        mass_missing=not mass_allowed and is_mass(gone, known, emptied=emptied, deleted=deleted),
         known=known,
         findings=tuple(unlisted(places.tree, tree)),
     )

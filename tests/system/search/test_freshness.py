@@ -82,7 +82,7 @@ def test_an_answer_searches_once_and_parses_nothing(
         head = f"---\nheadings: [Bees, Hive]\npages: [{number + 1}]\nquestions:\n{asked}---\n"
         (workspace.chunked / f"hive{number:02}.md").write_text(f"{head}Honey of {number}.\n")
     workspace.sync()
-    with Store(str(workspace.store), configuration=str(workspace.store)) as store:
+    with Store(str(workspace.store)) as store:
         counted.clear()
         answer = store.search("honey", mode=mode)
         assert len(answer.hits) == 10

@@ -250,7 +250,7 @@ ROWS: Final[dict[str, Case]] = (
         ),
         "bad-encoding": Case(produce=not_utf8, says=("own.md",)),
         "extraction-failed": Case(produce=not_readable, says=("paper.pdf",)),
-        "frontmatter-ignored": Case(produce=said_wrong, says=("line 4",)),
+        "frontmatter-ignored": Case(produce=said_wrong, says=("line 3",)),
         "empty": Case(produce=written(b" \n"), says=("2 bytes",)),
         "oversized": Case(produce=oversized, says=("268,435,457 bytes", "smaller")),
         "special-file": Case(

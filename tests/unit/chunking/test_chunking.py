@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from filestore.chunking import HEADING_SEPARATOR, Piece, Section, join, split
-from filestore.chunking._blocks import markdown_blocks
+from filestore.chunking.blocks import markdown_blocks
 
 Syntax = Literal["text", "markdown", "code"]
 

@@ -407,6 +407,7 @@ STAMPS = st.builds(
     generation=NUMBERS,
     catalog=st.text(),
     documents=NUMBERS,
+    deleted=NUMBERS,
     files=st.lists(
         st.tuples(NAMES.map("part-x/{}".format), NUMBERS, st.text(alphabet="abcdef")), min_size=1
     ).map(tuple),

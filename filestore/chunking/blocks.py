@@ -50,6 +50,7 @@ def markdown_parser(nesting: int, *, has_tables: bool = False) -> "MarkdownIt":
 
 
 def paragraphs(text: str) -> list[Block]:
+    """A text that is no Markdown, cut at its empty lines."""
     starts = [0, *(blank.end() for blank in _BLANK_LINES.finditer(text))]
     return [Block(start=start, kind="prose") for start in starts]
 
