@@ -46,6 +46,7 @@ WIDE: Final = (
 
 def leaks(output: bytes, planted: list[bytes]) -> list[str]:
     """What in the output could steer a terminal, turn text around, or hide."""
+    output = _without_joiners(output)
     raw = [
         f"raw: {one!r}"
         for one in planted
@@ -68,8 +69,14 @@ def _stands_in(output: bytes, payload: bytes) -> bool:
 
 
 def _is_unsafe(text: str) -> bool:
-    seen = "".join(one for at, one in enumerate(text) if not _is_joining(text, at))
-    return any(one not in PLAIN and unicodedata.category(one) in HIDDEN for one in seen)
+    return any(one not in PLAIN and unicodedata.category(one) in HIDDEN for one in text)
+
+
+def _without_joiners(output: bytes) -> bytes:
+    """The output without the joiners of words and of emoji, which are text."""
+    text = output.decode("utf-8", "surrogateescape")
+    seen = (one for at, one in enumerate(text) if not _is_joining(text, at))
+    return "".join(seen).encode("utf-8", "surrogateescape")
 
 
 def _is_joining(text: str, at: int) -> bool:
