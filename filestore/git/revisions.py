@@ -81,7 +81,7 @@ def resolve(folder: str, revision: str) -> Commit:
                 f"no commit {named} in this clone, which has only the newest ones",
                 remedy="git fetch --unshallow",
             )
-        if found and process.ask(folder, "cat-file", "-t", found).status != 0:
+        if found not in ("", revision) and process.ask(folder, "cat-file", "-t", found).status != 0:
             raise process.NoAnswerError(f"git cannot read what {named} names", remedy="git fsck")
         if not _parsed(folder, "HEAD"):
             raise NoRevisionError("nothing is committed yet", remedy="git commit")
