@@ -181,9 +181,9 @@ def check_name(name: str, *, chosen_in: str = "", remedy: str = _ANOTHER_NAME) -
     Raises:
         SourceError: It cannot.
     """
-    reason = why_no_name(name) if chosen_in else why_impossible(name)
+    reason = why_impossible(name)
     if not reason and chosen_in and not os.path.lexists(os.path.join(chosen_in, name)):
-        reason = why_unportable(name)
+        reason = why_no_name(name) or why_unportable(name)
     if reason:
         raise SourceError(f"{brief(name)} cannot name a resource: {reason}", remedy=remedy)
 
