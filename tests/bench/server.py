@@ -33,7 +33,7 @@ WORDS = 4
 WRITE_EVERY_S = 1.0
 NOTES = 300
 SHOWS = 20_000
-SHOWS_A_RUN = 400
+SHOWS_A_RUN = 50
 READING = ("show", "document", "links", "similar", "search", "about", "status", "mcp")
 
 

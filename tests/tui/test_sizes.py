@@ -152,5 +152,6 @@ def test_a_terminal_of_any_size_is_left_with_a_key(made, tmp_path, sizes):
         screen.until_it_draws()
         for size in sizes[1:]:
             screen.resize(*size)
-        screen.send(b"q")
+        # Other keys are dropped until the first page is seen, which so small a screen cannot tell.
+        screen.send(b"\x11")
         assert screen.ended() == 0
