@@ -46,7 +46,8 @@ WIDE: Final = (
 
 def leaks(output: bytes, planted: list[bytes]) -> list[str]:
     """What in the output could steer a terminal, turn text around, or hide."""
-    output = _without_joiners(output)
+    shown = _without_joiners(output.decode("utf-8", "surrogateescape"))
+    output = shown.encode("utf-8", "surrogateescape")
     raw = [
         f"raw: {one!r}"
         for one in planted
@@ -69,14 +70,13 @@ def _stands_in(output: bytes, payload: bytes) -> bool:
 
 
 def _is_unsafe(text: str) -> bool:
-    return any(one not in PLAIN and unicodedata.category(one) in HIDDEN for one in text)
+    seen = _without_joiners(text)
+    return any(one not in PLAIN and unicodedata.category(one) in HIDDEN for one in seen)
 
 
-def _without_joiners(output: bytes) -> bytes:
-    """The output without the joiners of words and of emoji, which are text."""
-    text = output.decode("utf-8", "surrogateescape")
-    seen = (one for at, one in enumerate(text) if not _is_joining(text, at))
-    return "".join(seen).encode("utf-8", "surrogateescape")
+def _without_joiners(text: str) -> str:
+    """A text without the joiners of words and of emoji, which are text."""
+    return "".join(one for at, one in enumerate(text) if not _is_joining(text, at))
 
 
 def _is_joining(text: str, at: int) -> bool:
