@@ -211,6 +211,8 @@ class FulltextFeed:
     @property
     def _counts_too_many(self) -> bool:
         """Whether deleted texts count in the scores that are to count no longer."""
+        if not self._deleted:
+            return False
         # Of those of this commit the catalog does not know yet.
         texts = self._catalog.text_count() - self._deleted
         is_small = texts <= EXACT_TEXTS and self._catalog.content_bytes() <= EXACT_BYTES
