@@ -140,13 +140,18 @@ def test_a_large_store_counts_few_deleted_texts(large: Path, tmp_path: Path, run
 
 def test_a_large_store_is_written_whole_from_one_in_a_hundred(large: Path) -> None:
     """Not the first deleted texts, but too many of them do it, in one commit or in several."""
-    for number in range(4):
+    counted = []
+    for number in range(8):
         (large / f"{number:03}.md").unlink()
         synced(large)
-    assert deleted_texts(large) == 0
-    (large / "004.md").write_text("Edited.\n")
+        counted.append(deleted_texts(large))
+    # A merge of segments may leave some out before.
+    assert max(counted) in (1, 2)
+    assert 0 in counted
+    for number in range(8, 12):
+        (large / f"{number:03}.md").unlink()
     synced(large)
-    assert deleted_texts(large) in (0, 1)
+    assert deleted_texts(large) == 0
 
 
 def test_a_store_that_shrinks_is_exact(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
