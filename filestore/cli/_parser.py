@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, Final, NoReturn
 
 from filestore.cli import COMMANDS
+from filestore.cli._removed import refuse_removed
 from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.limits import LIMITED, OPTION, USUAL, Limits
@@ -96,6 +97,7 @@ def parse(words: Sequence[str]) -> Any:
         parser.print_help(sys.stderr)
         raise UsageError("no command was given", remedy="filestore --help")
     options = parser.parse_args(list(words[:position]))
+    refuse_removed(command, words[position + 1 :])
     own = command_parser(command, options)
     rest = list(words[position + 1 :])
     joined = _joined_with_flag(rest) if command == "search" else None
@@ -214,6 +216,7 @@ def _command_in(words: Sequence[str]) -> tuple[str | None, int]:
             skip = True
         elif not word.startswith("-"):
             if word not in COMMANDS:
+                refuse_removed(word, ())
                 raise UsageError(
                     f"no command {word!r}{did_you_mean(word, COMMANDS)}",
                     remedy="'filestore --help' lists the commands",
