@@ -9,7 +9,6 @@ import pkgutil
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -491,14 +490,3 @@ def test_what_a_person_names_is_found_by_the_system() -> None:
         and "os.path.abspath" in (ROOT / f"{module}.py").read_text()
     ]
     assert found == []
-
-
-def test_every_package_is_installed() -> None:
-    """What is not named in pyproject.toml is in a checkout, and in no installation."""
-    named = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    there = {
-        path.parent.relative_to(ROOT).as_posix().replace("/", ".")
-        for top in ("filestore", "tui")
-        for path in (ROOT / top).rglob("__init__.py")
-    }
-    assert there <= set(named)

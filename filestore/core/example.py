@@ -12,16 +12,15 @@ _SETTINGS: Final = "filestore.toml"
 
 
 def example_folder() -> str:
-    """The example store: beside the package in a checkout, inside it when installed.
+    """The example store, beside the package.
 
     Raises:
         FilestoreError: It was not installed.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for parent in (package, os.path.dirname(package)):
-        folder = os.path.join(parent, FOLDER)
-        if os.path.isfile(os.path.join(folder, _SETTINGS)):
-            return folder
+    folder = os.path.join(os.path.dirname(package), FOLDER)
+    if os.path.isfile(os.path.join(folder, _SETTINGS)):
+        return folder
     raise FilestoreError("the example store was not installed", remedy="install filestore again")
 
 
