@@ -1,11 +1,15 @@
 """How the code is built: ``python tests/bench/structure.py [CHECKOUT ...]``.
 
-A column a checkout, this one where none is named. Nothing of another checkout is changed: one new
-file is synced into a store in a temporary folder, in a process that loads that checkout.
+A column a checkout, this one where none is named. Nothing of another checkout is changed: commands
+run on a store in a temporary folder, in a process that loads that checkout.
+
+``--check`` compares this checkout with `tests/structure.toml`: no count may be above the one there.
+``--write`` lowers the counts there to what is found, and raises one only with ``--reason``.
 """
 
 import argparse
 import ast
+import builtins
 import io
 import json
 import os
@@ -19,38 +23,60 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 PACKAGES: Final = ("filestore", "tui")
 _HERE: Final = Path(__file__).resolve().parents[2]
 _CODES: Final = "import filestore, json; print(json.dumps(sorted(filestore.CODES)))"
-_TRACE: Final = """
-import contextlib, io, json, os, sys, threading
+_STORE: Final = """
+import contextlib, gc, io, json, sys, threading
 from filestore.cli import main
-quiet = lambda: contextlib.redirect_stdout(io.StringIO())
-with quiet():
-    main(["init"])
-    with open("file_index/chunked/first.md", "w") as file:
+def run(*words):
+    with contextlib.redirect_stdout(io.StringIO()):
+        main(list(words))
+def write(name):
+    with open("file_index/chunked/" + name, "w") as file:
         file.write("Words of basalt.\\n")
-    main(["sync"])
-    with open("file_index/chunked/new.md", "w") as file:
-        file.write("Words of gneiss.\\n")
+"""
+_MADE: Final = """
+run("init")
+write("first.md")
+run("sync")
+"""
+_LOADED: Final = """
+run(*{words})
+gc.collect()
+classes, found = [object], set()
+while classes:
+    for one in type.__subclasses__(classes.pop()):
+        if one not in found:
+            found.add(one)
+            classes.append(one)
+print(json.dumps([
+    sum(name.partition(".")[0] == "filestore" for name in sys.modules),
+    len(ours := [one for one in found if one.__module__.partition(".")[0] == "filestore"]),
+    sum(hasattr(one, "__dataclass_fields__") or hasattr(one, "__struct_fields__") for one in ours),
+]))
+"""
+_RUN: Final = """
+write({name!r})
 entered = set()
 def enter(frame, event, _):
-    if event == "call" and frame.f_code.co_name != "<module>":
-        entered.add(frame.f_globals.get("__name__", ""))
+    if event == "call" and not frame.f_code.co_name.startswith("<"):
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("filestore."):
+            entered.add((module, frame.f_code.co_qualname))
 threading.setprofile(enter)
 sys.setprofile(enter)
-with quiet():
-    main(["sync"])
+run("sync")
 sys.setprofile(None)
-ours = [one for one in entered if one.startswith("filestore.")]
-print(json.dumps(sorted(one for one in ours if not one.startswith("filestore.cli"))))
+print(json.dumps([len({{module for module, _ in entered}}), len(entered)]))
 """
+RATCHET: Final = _HERE / "tests" / "structure.toml"
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Module:
     """One file of Python."""
 
@@ -75,6 +101,15 @@ class Module:
                 case ast.Expr(value=ast.Constant(value=str())):
                     lines.difference_update(range(node.lineno, (node.end_lineno or 0) + 1))
         return len(lines)
+
+    @cached_property
+    def names(self) -> Counter[str]:
+        """How often each name is used, also as an attribute."""
+        return Counter(
+            node.id if isinstance(node, ast.Name) else node.attr
+            for node in ast.walk(self.tree)
+            if isinstance(node, ast.Name | ast.Attribute)
+        )
 
     def functions(self) -> list[Function]:
         """Every function and method."""
@@ -151,7 +186,7 @@ class Checkout:
 
     def collections_of_codes(self) -> tuple[int, int]:
         """Collections that hold two or more codes of findings, and the modules they are in."""
-        codes = set(self._python(_CODES))
+        codes = set(self._python(_CODES, os.path.dirname(sys.executable)))
         found = [
             name
             for name, one in self.modules.items()
@@ -161,20 +196,41 @@ class Checkout:
         ]
         return len(found), len(set(found))
 
-    def private_used_once(self) -> tuple[int, int]:
-        """Private functions that their module names once; and of those, of three lines or fewer."""
-        once = short = 0
-        for module in self.modules.values():
-            used = Counter(
-                node.id if isinstance(node, ast.Name) else node.attr
-                for node in ast.walk(module.tree)
-                if isinstance(node, ast.Name | ast.Attribute)
-            )
-            for one in module.functions():
-                if one.name.startswith("_") and not one.name.endswith("__") and used[one.name] == 1:
-                    once += 1
-                    short += _body_lines(one) <= 3
-        return once, short
+    def private_used_once(self) -> list[Function]:
+        """Private functions that their module names once."""
+        return [
+            one
+            for module in self.modules.values()
+            for one in module.functions()
+            if _is_private(one.name) and module.names[one.name] == 1
+        ]
+
+    def public_used_once(self) -> list[Function]:
+        """Other functions that all modules together name once, imports left out."""
+        names = sum((one.names for one in self.modules.values()), Counter[str]())
+        return [
+            one
+            for module in self.modules.values()
+            for one in module.functions()
+            if not one.name.startswith("_") and names[one.name] == 1
+        ]
+
+    def exceptions(self) -> int:
+        """Classes that derive from an exception, by their own bases or those of a base."""
+        bases = {
+            node.name: {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+            for module in self.modules.values()
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.ClassDef)
+        }
+        known = {"Exception", "BaseException"} | {
+            name
+            for name, one in vars(builtins).items()
+            if isinstance(one, type) and issubclass(one, BaseException)
+        }
+        while more := {name for name, found in bases.items() if found & known} - known:
+            known |= more
+        return len(known & bases.keys())
 
     def longest_function(self) -> tuple[int, str]:
         """Its lines and name."""
@@ -188,22 +244,64 @@ class Checkout:
         """Its lines and name."""
         return max((one.text.count("\n"), one.name) for one in self.modules.values())
 
-    def crossed_by_sync(self) -> list[str]:
-        """Library modules that a sync of one new file enters, but those of the command line."""
-        return self._python(_TRACE)
+    def loaded(self, *words: str) -> list[int]:
+        """Modules that one command loads, classes that they make, and values among these."""
+        return self._counted(_LOADED.format(words=words))
 
-    def _python(self, program: str) -> list[str]:
-        kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    def run_by_sync(self, name: str) -> list[int]:
+        """Modules and functions that a sync runs after one file was written."""
+        return self._counted(_RUN.format(name=name))
+
+    def _counted(self, program: str) -> list[int]:
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run(
-                [sys.executable, "-c", program],
-                cwd=folder,
-                env=kept | {"PYTHONPATH": str(self.folder), "XDG_CONFIG_HOME": folder},
-                capture_output=True,
-                check=True,
-            )
-        found: list[str] = json.loads(done.stdout)
-        return found
+            self._python(_STORE + _MADE + "print(0)", folder)
+            return [int(one) for one in self._python(_STORE + program, folder)]
+
+    def counts(self) -> dict[str, int]:
+        """What may fall and not rise."""
+        code = {name: lines for name, (_, lines) in self.rooms().items()}
+        found = {f"code lines, {name}": lines for name, lines in sorted(code.items())}
+        once, public = self.private_used_once(), self.public_used_once()
+        search, status = self.loaded("search", "basalt"), self.loaded("status")
+        edited = self.run_by_sync("first.md")
+        return found | {
+            "code lines": sum(code.values()),
+            "modules": len(self.modules),
+            "longest chain of imports, modules": len(self.longest_chain()),
+            "private functions used once": len(once),
+            "private functions used once, % of all code": self._share(once, sum(code.values())),
+            "other functions used once": len(public),
+            "exceptions": self.exceptions(),
+            "modules loaded by `search`": search[0],
+            "classes made by `search`": search[1],
+            "values among those of `search`": search[2],
+            "modules loaded by `status`": status[0],
+            "classes made by `status`": status[1],
+            "values among those of `status`": status[2],
+            "modules that `sync` of an edited file runs": edited[0],
+            "functions that `sync` of an edited file runs": edited[1],
+        }
+
+    @staticmethod
+    def _share(functions: Sequence[Function], code: int) -> int:
+        lines = sum((one.end_lineno or 0) - one.lineno + 1 for one in functions)
+        return round(100 * lines / code)
+
+    def tests(self) -> int:
+        """Code lines of the tests."""
+        texts = [path.read_text("utf-8") for path in (self.folder / "tests").rglob("*.py")]
+        return sum(Module(name="", text=one, tree=ast.parse(one)).code_lines() for one in texts)
+
+    def _python(self, program: str, folder: str) -> Any:
+        kept = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=folder,
+            env=kept | {"PYTHONPATH": str(self.folder), "XDG_CONFIG_HOME": folder},
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        return json.loads(done.stdout)
 
 
 def _strings(node: ast.Dict | ast.Set | ast.List | ast.Tuple) -> Iterator[str]:
@@ -212,48 +310,60 @@ def _strings(node: ast.Dict | ast.Set | ast.List | ast.Tuple) -> Iterator[str]:
             yield one.value
 
 
-def _body_lines(function: Function) -> int:
-    """Lines below the signature, without the docstring."""
-    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
 
 
 def main() -> int:
-    """Print the tables."""
+    """Print the tables, or compare; 1 where a count rose."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("checkouts", nargs="*", type=Path, default=[_HERE], metavar="CHECKOUT")
-    checkouts = [Checkout(path.resolve()) for path in parser.parse_args().checkouts]
+    parser.add_argument("--check", action="store_true", help="fail where a count rose")
+    parser.add_argument("--write", action="store_true", help="record the counts of this checkout")
+    parser.add_argument("--reason", default="", help="why a count may rise")
+    given = parser.parse_args()
+    if given.check or given.write:
+        return _ratchet(given)
+    checkouts = [Checkout(path.resolve()) for path in given.checkouts]
     _print_table("figure", checkouts, [_figures(one) for one in checkouts])
-    print()
-    rooms = [
-        {name: f"{lines:,} ({code:,})" for name, (lines, code) in one.rooms().items()}
-        for one in checkouts
-    ]
-    _print_table("room: lines (code lines)", checkouts, rooms)
     return 0
 
 
+def _ratchet(given: argparse.Namespace) -> int:
+    recorded = tomllib.loads(RATCHET.read_text("utf-8"))
+    before, raised = recorded["counts"], recorded.get("raised", [])
+    now = Checkout(_HERE).counts()
+    risen = {name: count - before.get(name, 0) for name, count in now.items()}
+    risen = {name: more for name, more in risen.items() if more > 0}
+    for name, more in risen.items():
+        print(f"{name}: {before.get(name, 0):,} -> {now[name]:,} (+{more:,})", file=sys.stderr)
+    if given.write and (given.reason or not risen):
+        if risen:
+            figures = ", ".join(f"{name} +{more:,}" for name, more in risen.items())
+            raised = [*raised, {"reason": given.reason, "figures": figures}]
+        lines = ["# Counts that may fall and not rise. `python tests/bench/structure.py --write`"]
+        lines += ["# lowers them; with `--reason` it also raises them.", "", "[counts]"]
+        lines += [f'"{name}" = {count}' for name, count in now.items()]
+        for one in raised:
+            lines += ["", "[[raised]]", *(f"{key} = {json.dumps(one[key])}" for key in one)]
+        RATCHET.write_text("\n".join(lines) + "\n", "utf-8")
+        return 0
+    if risen:
+        print("make it lighter, or: --write --reason 'what is worth it'", file=sys.stderr)
+    return 1 if risen else 0
+
+
 def _figures(checkout: Checkout) -> dict[str, str]:
-    rooms = checkout.rooms()
-    cells = {}
-    for package in PACKAGES:
-        sizes = [size for name, size in rooms.items() if name.partition(".")[0] == package]
-        modules = sum(name.partition(".")[0] == package for name in checkout.modules)
-        lines, code = (sum(size[at] for size in sizes) for at in (0, 1))
-        cells[f"`{package}`: modules, lines (code lines)"] = f"{modules}, {lines:,} ({code:,})"
     collections, modules = checkout.collections_of_codes()
-    once, short = checkout.private_used_once()
     lines, longest = checkout.longest_function()
     module_lines, largest = checkout.longest_module()
-    return cells | {
-        "names directly in `filestore`": str(sum(name.startswith("filestore.") for name in rooms)),
+    return {name: f"{count:,}" for name, count in checkout.counts().items()} | {
+        "code lines of tests": f"{checkout.tests():,}",
         "rows of imports": str(checkout.rows()),
-        "longest chain of imports, modules": str(len(checkout.longest_chain())),
         "collections that know codes (modules)": f"{collections} ({modules})",
-        "private functions used once (of 3 lines or fewer)": f"{once:,} ({short:,})",
         "longest function, lines": f"{lines} `{longest}`",
         "longest module, lines": f"{module_lines} `{largest}`",
-        "modules a new file crosses in `sync`": str(len(checkout.crossed_by_sync())),
+        "modules that `sync` of a new file runs": str(checkout.run_by_sync("new.md")[0]),
     }
 
 
