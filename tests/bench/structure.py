@@ -129,6 +129,11 @@ class Checkout:
                 text = path.read_text("utf-8")
                 self.modules[name] = Module(name=name, text=text, tree=ast.parse(text))
 
+    def commit(self) -> str:
+        """What is checked out."""
+        words = ["git", "-C", str(self.folder), "describe", "--always", "--exclude=*"]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
     def rooms(self) -> dict[str, tuple[int, int]]:
         """Lines and code lines of each room of the library."""
         found: dict[str, tuple[int, int]] = {}
@@ -371,7 +376,7 @@ def _print_table(
     title: str, checkouts: Sequence[Checkout], columns: Sequence[dict[str, str]]
 ) -> None:
     names = dict.fromkeys(name for column in columns for name in column)
-    print(f"| {title} | {' | '.join(one.folder.name for one in checkouts)} |")
+    print(f"| {title} | {' | '.join(one.commit() for one in checkouts)} |")
     print(f"|---|{'--:|' * len(checkouts)}")
     for name in names:
         print(f"| {name} | {' | '.join(column.get(name, '') for column in columns)} |")
